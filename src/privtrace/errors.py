@@ -1,0 +1,38 @@
+"""Name everything that can go wrong for a user.
+
+    PrivTraceError              any error that is the user's to mend; the command line exits with 2
+    ├── SettingsError           a setting out of range, a region that cannot be; also a ValueError
+    ├── DataError               a source that cannot be read: path, format, header, columns, types
+    ├── OutputError             a place that cannot be written, or would be overwritten
+    ├── BudgetExceeded          a stage asks for more epsilon than is left
+    └── ModelFormatError        a model file that is damaged, truncated, foreign or too new
+
+Messages say what is wrong, where, and how to mend it. They quote settings and names freely, and never a
+value from the data: logs travel further than data does.
+"""
+
+from __future__ import annotations
+
+
+class PrivTraceError(Exception):
+    """Base of every error that a user can mend."""
+
+
+class SettingsError(PrivTraceError, ValueError):
+    """A setting is out of range or does not fit another."""
+
+
+class DataError(PrivTraceError):
+    """A source of trajectories cannot be read."""
+
+
+class OutputError(PrivTraceError):
+    """An output cannot be written."""
+
+
+class BudgetExceeded(PrivTraceError):
+    """A stage asks for more epsilon than the ledger has left."""
+
+
+class ModelFormatError(PrivTraceError):
+    """A file is not a model that this version can read."""

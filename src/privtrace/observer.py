@@ -1,0 +1,31 @@
+"""Tell a curator what is happening while it happens: the one seam between the pipeline and a screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol
+
+
+class Observer(Protocol):
+    """Receive the stages of a run, and notes that only the curator may see."""
+
+    def stage(self, text: str, total: int | None = None) -> AbstractContextManager[Callable[[int], None]]:
+        """Enter a stage described in words; call what it yields with the amount of work just done."""
+        ...
+
+    def note(self, text: str) -> None:
+        """Show the curator a sentence; it may hold exact numbers and is NOT PRIVATE."""
+        ...
+
+
+class Silent:
+    """Observe nothing."""
+
+    @contextmanager
+    def stage(self, text: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+        """Run the stage without a word."""
+        yield lambda amount: None
+
+    def note(self, text: str) -> None:
+        """Drop the note."""

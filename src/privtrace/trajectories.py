@@ -1,0 +1,142 @@
+"""Hold trajectories: ragged points in a few flat arrays, and sources that yield them part by part.
+
+Everything in this file is private data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from privtrace.errors import DataError, SettingsError
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Integers: TypeAlias = npt.NDArray[np.int64]
+Array: TypeAlias = npt.NDArray[Any]
+Crs: TypeAlias = Literal["lonlat", "planar"]
+
+#: Points of one part, at least: enough to keep a core busy, little enough to hold many at once.
+PART_POINTS = 1 << 18
+
+
+class Source(Protocol):
+    """Anything that can be iterated again and again as parts of moderate size.
+
+    A trajectory lies whole in one part, with its points in order of travel. Every iteration yields the same
+    trajectories; how they are cut into parts does not matter to any result.
+    """
+
+    @property
+    def crs(self) -> Crs:
+        """Say whether points are longitude and latitude or planar."""
+        ...
+
+    @property
+    def n_points(self) -> int:
+        """Tell how many rows a pass goes over, for progress only."""
+        ...
+
+    def parts(self) -> Iterator[Trajectories]:
+        """Start a pass over all trajectories."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectories:
+    """Hold many trajectories, each an ordered run of points.
+
+    Example: two trajectories, of two points and of one, are `points` of shape (3, 2) and
+    `offsets = [0, 2, 3]`.
+    """
+
+    points: Floats  # (n_points, 2): longitude, latitude in degrees, or planar x, y
+    offsets: Integers  # (n_trajectories + 1,): trajectory t is points[offsets[t]:offsets[t + 1]]
+    times: Array | None = None  # (n_points,): numbers or datetime64
+    users: Array | None = None  # (n_trajectories,): who made each
+    crs: Crs = "lonlat"
+
+    def __post_init__(self) -> None:
+        points = np.ascontiguousarray(self.points, dtype=np.float64)
+        offsets = np.ascontiguousarray(self.offsets, dtype=np.int64)
+        if points.ndim != 2 or points.shape[1] != 2:
+            raise DataError(f"points must have shape (n_points, 2), not {points.shape}")
+        if offsets.ndim != 1 or len(offsets) == 0:
+            raise DataError("offsets must have one entry more than there are trajectories, the first 0")
+        if offsets[0] != 0 or offsets[-1] != len(points) or np.any(np.diff(offsets) < 0):
+            raise DataError("offsets must rise from 0 to the number of points without falling back")
+        if self.times is not None and len(self.times) != len(points):
+            raise DataError("times must have one entry a point")
+        if self.users is not None and len(self.users) != len(offsets) - 1:
+            raise DataError("users must have one entry a trajectory")
+        if self.crs not in ("lonlat", "planar"):
+            raise SettingsError(f"crs must be 'lonlat' or 'planar', not {self.crs!r}")
+        object.__setattr__(self, "points", points)
+        object.__setattr__(self, "offsets", offsets)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __repr__(self) -> str:
+        # The default would print private points into logs.
+        return f"Trajectories({len(self):,} of {self.n_points:,} points, {self.crs})"
+
+    @property
+    def n_points(self) -> int:
+        """Count the points of all trajectories."""
+        return len(self.points)
+
+    def __getitem__(self, key: slice) -> Trajectories:
+        """Take a run of trajectories; the arrays are views."""
+        start, stop, step = key.indices(len(self))
+        if step != 1:
+            raise IndexError("trajectories are sliced in steps of 1")
+        stop = max(start, stop)
+        first, last = self.offsets[start], self.offsets[stop]
+        return Trajectories(
+            self.points[first:last],
+            self.offsets[start : stop + 1] - first,
+            None if self.times is None else self.times[first:last],
+            None if self.users is None else self.users[start:stop],
+            self.crs,
+        )
+
+    def parts(self) -> Iterator[Trajectories]:
+        """Cut into slices of moderate size: data in memory is a source too."""
+        marks = np.arange(0, self.n_points, PART_POINTS)
+        cuts = np.unique(np.searchsorted(self.offsets, marks, side="right") - 1)
+        bounds = [*cuts.tolist(), len(self)] if len(cuts) else [0, len(self)]
+        bounds[0] = 0
+        for start, stop in zip(bounds[:-1], bounds[1:], strict=True):
+            yield self[start:stop]
+
+    @classmethod
+    def concatenate(cls, parts: Iterable[Trajectories], crs: Crs = "lonlat") -> Trajectories:
+        """Join parts end to end; an empty list gives no trajectories."""
+        parts = list(parts)
+        if not parts:
+            return cls(np.empty((0, 2)), np.zeros(1, np.int64), crs=crs)
+        lengths = np.concatenate([np.diff(part.offsets) for part in parts])
+        return cls(
+            np.concatenate([part.points for part in parts]),
+            np.concatenate([[0], np.cumsum(lengths)]),
+            _joined([part.times for part in parts]),
+            _joined([part.users for part in parts]),
+            parts[0].crs,
+        )
+
+    def write(self, path: str | Path, *, force: bool = False) -> None:
+        """Write a long table, Parquet or CSV by suffix; see `privtrace.write`."""
+        from privtrace.io import write
+
+        write(self, path, force=force)
+
+
+def _joined(arrays: list[Array | None]) -> Array | None:
+    """Join arrays of which all or none are known."""
+    known = [array for array in arrays if array is not None]
+    return np.concatenate(known) if len(known) == len(arrays) else None
