@@ -1,0 +1,87 @@
+"""Publish movement data safely: synthetic trajectories under pure epsilon-differential privacy.
+
+import privtrace as pt
+
+trips = pt.read("trips.parquet")
+model = pt.PrivTrace(epsilon=1.0, region=pt.Region.box(-8.70, 41.10, -8.54, 41.22)).fit(trips)
+model.save("porto.model")
+pt.load("porto.model").sample(100_000, seed=7).write("synthetic.parquet")
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from privtrace.backends.local import Threads
+    from privtrace.errors import (
+        BudgetExceeded,
+        DataError,
+        ModelFormatError,
+        OutputError,
+        PrivTraceError,
+        SettingsError,
+    )
+    from privtrace.io import read, write
+    from privtrace.models import load
+    from privtrace.privacy.noise import NoNoise, SeededNoise
+    from privtrace.space.region import Region
+    from privtrace.synthesizers.privtrace import PrivTrace, PrivTraceModel
+    from privtrace.trajectories import Source, Trajectories
+
+# In the order of the pipeline. Modules load at first use: `privtrace --help` should not wait for a compiler.
+_HOMES = {
+    "PrivTraceError": "errors",
+    "SettingsError": "errors",
+    "DataError": "errors",
+    "OutputError": "errors",
+    "BudgetExceeded": "errors",
+    "ModelFormatError": "errors",
+    "Trajectories": "trajectories",
+    "Source": "trajectories",
+    "read": "io",
+    "write": "io",
+    "SeededNoise": "privacy.noise",
+    "NoNoise": "privacy.noise",
+    "Threads": "backends.local",
+    "Region": "space.region",
+    "PrivTrace": "synthesizers.privtrace",
+    "PrivTraceModel": "synthesizers.privtrace",
+    "load": "models",
+}
+
+__all__ = [
+    "PrivTraceError",
+    "SettingsError",
+    "DataError",
+    "OutputError",
+    "BudgetExceeded",
+    "ModelFormatError",
+    "Trajectories",
+    "Source",
+    "read",
+    "write",
+    "SeededNoise",
+    "NoNoise",
+    "Threads",
+    "Region",
+    "PrivTrace",
+    "PrivTraceModel",
+    "load",
+    "__version__",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("privtrace")
+    if name in _HOMES:
+        return getattr(import_module(f"privtrace.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'privtrace' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -111,7 +112,7 @@ class Trajectories:
         cuts = np.unique(np.searchsorted(self.offsets, marks, side="right") - 1)
         bounds = [*cuts.tolist(), len(self)] if len(cuts) else [0, len(self)]
         bounds[0] = 0
-        for start, stop in zip(bounds[:-1], bounds[1:], strict=True):
+        for start, stop in pairwise(bounds):
             yield self[start:stop]
 
     @classmethod

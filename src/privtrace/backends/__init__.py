@@ -1,0 +1,1 @@
+"""Run one function over many parts: the only place that knows of threads."""

@@ -1,0 +1,1 @@
+"""Count, measure and clean the moves between states."""

@@ -1,0 +1,118 @@
+"""Count moves exactly, in integers. Private until measured.
+
+The table of first-order moves of m states has m + 1 rows of m entries: row i < m holds the moves i -> j, and
+row m the moves start -> j. No state follows itself, so entry (i, i) would be empty: it holds i -> end. The
+block of second-order moves through one state s has m x m entries likewise: entry (p, n) is p -> s -> n, p = s
+standing for the start and n = s for the end. Thus every entry of every table is possible, and none is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from privtrace.paths import Paths
+from privtrace.privacy.unit import WEIGHT
+from privtrace.trajectories import Integers
+
+#: Merge waiting parts when they hold this many entries, so that memory follows the result, not the data.
+_MERGE_ENTRIES = 1 << 21
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """Hold the non-zero entries of a large table of counts. Counts of parts add up to the counts of all."""
+
+    codes: Integers  # (n,), rising: positions in the flat table
+    weights: Integers  # (n,): what stands there
+
+    @classmethod
+    def of(cls, codes: Integers, weights: Integers) -> Counts:
+        """Sum the weights of equal codes."""
+        order = np.argsort(codes, kind="stable")
+        codes, weights = codes[order], weights[order]
+        starts = np.flatnonzero(np.diff(codes, prepend=-1))
+        return cls(codes[starts], np.add.reduceat(weights, starts) if len(starts) else weights)
+
+    @classmethod
+    def total(cls, parts: Iterable[Counts]) -> Counts:
+        """Add up the counts of parts."""
+        total = cls(np.empty(0, np.int64), np.empty(0, np.int64))
+        waiting: list[Counts] = []
+        for part in parts:
+            waiting.append(part)
+            if sum(len(counts.codes) for counts in waiting) > _MERGE_ENTRIES + len(total.codes):
+                total, waiting = _merged([total, *waiting]), []
+        return _merged([total, *waiting])
+
+    def dense(self, start: int, stop: int) -> Integers:
+        """Write out the entries from start to stop of the flat table, zeros included."""
+        table = np.zeros(stop - start, np.int64)
+        first, last = np.searchsorted(self.codes, [start, stop])
+        table[self.codes[first:last] - start] = self.weights[first:last]
+        return table
+
+
+def _merged(parts: list[Counts]) -> Counts:
+    return Counts.of(
+        np.concatenate([part.codes for part in parts]), np.concatenate([part.weights for part in parts])
+    )
+
+
+def first_order_counts(paths: Paths, n_states: int) -> Counts:
+    """Count first-order moves, floor(2**20 / (states + 1)) each; so a path adds at most 2**20 in all."""
+    return Counts.of(*_first_order(paths.cells, paths.offsets, n_states, WEIGHT))
+
+
+def second_order_counts(paths: Paths, n_states: int, chosen: npt.NDArray[np.int32]) -> Counts:
+    """Count second-order moves through chosen states, floor(2**20 / states) each; a path adds at most 2**20.
+
+    The blocks of the chosen states follow each other in one flat table. Other moves are not read.
+    """
+    block = np.full(n_states, -1, np.int64)
+    block[chosen] = np.arange(len(chosen))
+    return Counts.of(*_second_order(paths.cells, paths.offsets, n_states, block, WEIGHT))
+
+
+@njit(cache=True, nogil=True)
+def _first_order(cells, offsets, n_states, weight):  # type: ignore[no-untyped-def]
+    n_paths = len(offsets) - 1
+    codes = np.empty(len(cells) + n_paths, np.int64)
+    weights = np.empty(len(cells) + n_paths, np.int64)
+    n_moves = 0
+    for path in range(n_paths):
+        first, last = offsets[path], offsets[path + 1]
+        now = n_states  # the start's row
+        for p in range(first, last):
+            codes[n_moves] = now * n_states + cells[p]
+            weights[n_moves] = weight // (last - first + 1)
+            n_moves += 1
+            now = np.int64(cells[p])
+        if last > first:
+            codes[n_moves] = now * n_states + now  # the end's place
+            weights[n_moves] = weight // (last - first + 1)
+            n_moves += 1
+    return codes[:n_moves], weights[:n_moves]
+
+
+@njit(cache=True, nogil=True)
+def _second_order(cells, offsets, n_states, block, weight):  # type: ignore[no-untyped-def]
+    codes = np.empty(len(cells), np.int64)
+    weights = np.empty(len(cells), np.int64)
+    n_moves = 0
+    for path in range(len(offsets) - 1):
+        first, last = offsets[path], offsets[path + 1]
+        for p in range(first, last):
+            now = np.int64(cells[p])
+            if block[now] < 0:
+                continue
+            before = np.int64(cells[p - 1]) if p > first else now
+            after = np.int64(cells[p + 1]) if p + 1 < last else now
+            codes[n_moves] = (block[now] * n_states + before) * n_states + after
+            weights[n_moves] = weight // (last - first)
+            n_moves += 1
+    return codes[:n_moves], weights[:n_moves]

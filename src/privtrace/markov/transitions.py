@@ -1,0 +1,104 @@
+"""Clean noisy counts into tables to walk on, in integers throughout. Post-processing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from privtrace.trajectories import Integers
+
+
+@dataclass(frozen=True, eq=False)
+class Transitions:
+    """Hold rows of non-negative integer weights, sparse; a row's weights are its successors' chances."""
+
+    offsets: Integers  # (n_rows + 1,): row r is entries offsets[r]:offsets[r + 1]
+    successors: npt.NDArray[np.int32]  # (n_entries,), rising in a row
+    weights: Integers  # (n_entries,), positive
+
+    @classmethod
+    def of(cls, blocks: Iterable[Integers]) -> Transitions:
+        """Clean blocks of noisy rows by NormCut and keep what is left of them."""
+        counts, successors, weights = [np.zeros(1, np.int64)], [], []
+        for block in blocks:
+            clean = normcut(block)
+            rows, columns = np.nonzero(clean)
+            counts.append(np.bincount(rows, minlength=len(clean)))
+            successors.append(columns.astype(np.int32))
+            weights.append(clean[rows, columns])
+        return cls(
+            np.cumsum(np.concatenate(counts)),
+            np.concatenate(successors) if successors else np.empty(0, np.int32),
+            np.concatenate(weights) if weights else np.empty(0, np.int64),
+        )
+
+    @property
+    def n_rows(self) -> int:
+        """Count the rows."""
+        return len(self.offsets) - 1
+
+    @cached_property
+    def cumulative(self) -> Integers:
+        """Sum weights up within each row, for drawing."""
+        return _cumulative(self.offsets, self.weights)  # type: ignore[no-any-return]
+
+    def dense(self, n_columns: int) -> Integers:
+        """Write the rows out, zeros included: (n_rows, n_columns)."""
+        table = np.zeros((self.n_rows, n_columns), np.int64)
+        table[np.repeat(np.arange(self.n_rows), np.diff(self.offsets)), self.successors] = self.weights
+        return table
+
+
+def normcut(rows: Integers) -> Integers:
+    """Put negatives to zero and take their total from the smallest positives upwards, row by row.
+
+    (-5, 1, 7) -> (0, 0, 3). A row keeps its sum where that is positive and is zero otherwise. Of equal values,
+    the earlier are taken from first.
+    """
+    # Entries beyond this cannot come from real counts, and a row of them would overflow its sum.
+    limit = (1 << 62) // max(rows.shape[1], 1)
+    return _normcut(np.clip(rows, -limit, limit))  # type: ignore[no-any-return]
+
+
+@njit(cache=True, nogil=True)
+def _normcut(rows):  # type: ignore[no-untyped-def]
+    clean = np.zeros_like(rows)
+    for r in range(len(rows)):
+        row = rows[r]
+        debt = -row[row < 0].sum()
+        positives = np.sort(row[row > 0])
+        if positives.sum() <= debt:
+            continue
+        # Walk up the sorted values to the one at which the debt is paid.
+        paid = 0
+        while paid < len(positives) and debt >= positives[paid]:
+            debt -= positives[paid]
+            paid += 1
+        level = positives[paid]
+        cut_at_level = paid - np.searchsorted(positives, level)  # equals of the level that are gone
+        for column in range(len(row)):
+            if row[column] > level:
+                clean[r, column] = row[column]
+            elif row[column] == level:
+                if cut_at_level > 0:
+                    cut_at_level -= 1
+                else:
+                    clean[r, column] = level - debt
+                    debt = 0
+    return clean
+
+
+@njit(cache=True, nogil=True)
+def _cumulative(offsets, weights):  # type: ignore[no-untyped-def]
+    cumulative = np.empty_like(weights)
+    for row in range(len(offsets) - 1):
+        total = 0
+        for entry in range(offsets[row], offsets[row + 1]):
+            total += weights[entry]
+            cumulative[entry] = total
+    return cumulative

@@ -1,0 +1,190 @@
+"""Save and load models: one plain, checksummed file that holds nothing private and executes nothing.
+
+    bytes 0-7       b"PRIVTRAC"
+    bytes 8-11      format version, little-endian
+    bytes 12-19     length of the header, little-endian
+    header          JSON, ASCII, keys sorted: the release's public facts, and name, type and shape of each array
+    arrays          little-endian, in C order, one after the other in the order of the method's schema
+    last 32 bytes   SHA-256 of all before
+
+The same model is the same file, byte for byte. The header is an allow-list: what is not named here is not
+written, and a file that names more is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privtrace.errors import ModelFormatError, SettingsError
+from privtrace.io.atomic import replacing
+from privtrace.privacy.ledger import Charge, decimal
+from privtrace.privacy.unit import Unit
+from privtrace.release import Release
+from privtrace.space.region import Region
+from privtrace.synthesizers import privtrace
+from privtrace.synthesizers.base import Model
+
+MAGIC = b"PRIVTRAC"
+VERSION = 1
+
+#: Each method's model and the schema of its arrays.
+_METHODS = {"privtrace": (privtrace.PrivTraceModel, privtrace.SCHEMA)}
+
+_PREFIX = struct.Struct("<8sIQ")
+_CHECKSUM_BYTES = 32
+
+
+def save(model: Model, path: str | Path, *, force: bool = False) -> None:
+    """Write a model file, whole or not at all."""
+    content = to_bytes(model)
+    with replacing(path, force=force) as temporary:
+        temporary.write_bytes(content)
+
+
+def load(path: str | Path) -> Model:
+    """Read a model file, refusing whatever is not sound."""
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise ModelFormatError(f"{path}: cannot be read ({error.strerror}); check the path") from None
+    try:
+        return from_bytes(content)
+    except ModelFormatError as error:
+        raise ModelFormatError(f"{path}: {error}") from None
+
+
+def to_bytes(model: Model) -> bytes:
+    """Write a model as the bytes of its file."""
+    schema = _METHODS[model.release.method][1]
+    given = model.arrays()
+    arrays = {name: np.ascontiguousarray(given[name], dtype) for name, (dtype, _) in schema.items()}
+    header = json.dumps(_header(model.release, arrays), sort_keys=True, separators=(",", ":")).encode("ascii")
+    body = b"".join(
+        [_PREFIX.pack(MAGIC, VERSION, len(header)), header, *(array.tobytes() for array in arrays.values())]
+    )
+    return body + hashlib.sha256(body).digest()
+
+
+def from_bytes(content: bytes) -> Model:
+    """Make a model from the bytes of its file."""
+    header, body = _opened(content)
+    try:
+        release = _release(header)
+        model_class, schema = _METHODS[release.method]
+        return model_class.from_arrays(release, _arrays(header["arrays"], schema, body))
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        # SettingsError is a ValueError: the constructors of the parts check what they are given.
+        reason = f": {error}" if isinstance(error, SettingsError) else ""
+        raise ModelFormatError(f"the header is not that of a model of this format{reason}") from None
+
+
+def _opened(content: bytes) -> tuple[dict[str, Any], memoryview]:
+    """Check the envelope; return the header and the bytes of the arrays."""
+    if len(content) < _PREFIX.size or content[: len(MAGIC)] != MAGIC:
+        raise ModelFormatError("this is not a privtrace model file; make one with `privtrace fit`")
+    _, version, header_bytes = _PREFIX.unpack_from(content)
+    if version > VERSION:
+        raise ModelFormatError(
+            f"the file has format {version}, and this version of privtrace reads up to {VERSION}; upgrade it"
+        )
+    if hashlib.sha256(content[:-_CHECKSUM_BYTES]).digest() != content[-_CHECKSUM_BYTES:]:
+        raise ModelFormatError("the file is damaged or cut short: its checksum does not fit; fetch it again")
+    end = _PREFIX.size + header_bytes
+    try:
+        header = json.loads(content[_PREFIX.size : end].decode("ascii"))
+    except (ValueError, RecursionError):
+        header = None
+    if not isinstance(header, dict) or end > len(content) - _CHECKSUM_BYTES:
+        raise ModelFormatError("the header cannot be read; the file is not sound")
+    return header, memoryview(content)[end:-_CHECKSUM_BYTES]
+
+
+def _header(release: Release, arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, Any]:
+    region = release.region
+    return {
+        "method": release.method,
+        "software": release.software,
+        "epsilon": decimal(release.epsilon),
+        "unit": {"kind": release.unit.kind, "contributions": release.unit.contributions},
+        "region": {"box": region.sides.tolist(), "crs": region.crs},
+        "public_count": release.public_count,
+        "settings": dict(release.settings),
+        "ledger": [
+            {
+                "stage": charge.stage,
+                "statistic": charge.statistic,
+                "unit": charge.unit,
+                "sensitivity": charge.sensitivity,
+                "epsilon": decimal(charge.epsilon),
+                "scale": decimal(charge.scale),
+                "mechanism": charge.mechanism,
+            }
+            for charge in release.charges
+        ],
+        "arrays": [[name, array.dtype.str, list(array.shape)] for name, array in arrays.items()],
+        # Written only where it is true: what is missing reads as NOT PRIVATE.
+        **({"private": True} if release.private else {}),
+    }
+
+
+def _release(header: dict[str, Any]) -> Release:
+    known = {
+        "method", "software", "epsilon", "unit", "region", "public_count", "settings", "ledger", "arrays",
+        "private",
+    }  # fmt: skip
+    if not header.keys() <= known:
+        raise ModelFormatError(f"the header has unknown entries: {sorted(header.keys() - known)}")
+    if header["method"] not in _METHODS:
+        raise ModelFormatError(
+            f"the model's method is {header['method']!r}; this version knows {', '.join(_METHODS)}"
+        )
+    charges = tuple(_charge(entry) for entry in header["ledger"])
+    return Release(
+        method=header["method"],
+        software=str(header["software"]),
+        epsilon=Fraction(header["epsilon"]),
+        unit=Unit(**header["unit"]),
+        region=Region.box(*header["region"]["box"], crs=header["region"]["crs"]),
+        public_count=header["public_count"],
+        settings=dict(header["settings"]),
+        charges=charges,
+        private=header.get("private") is True,
+    )
+
+
+def _charge(entry: dict[str, Any]) -> Charge:
+    scale = Fraction(entry.pop("scale"))
+    charge = Charge(**{**entry, "epsilon": Fraction(entry["epsilon"])})
+    if charge.scale != scale:
+        raise ModelFormatError(f"the ledger's scale of {charge.stage!r} does not follow from its epsilon")
+    return charge
+
+
+def _arrays(
+    listed: list[Any], schema: Mapping[str, tuple[str, int]], body: memoryview
+) -> dict[str, npt.NDArray[Any]]:
+    """Cut the body into arrays, exactly as the method's schema names them."""
+    if [name for name, _, _ in listed] != list(schema):
+        raise ModelFormatError("the arrays are not those of the method")
+    arrays = {}
+    position = 0
+    for name, dtype, shape in listed:
+        if dtype != schema[name][0] or len(shape) != schema[name][1] or min(shape) < 0:
+            raise ModelFormatError(f"the array {name} has not the type and shape of its method")
+        n_bytes = int(np.prod(shape, dtype=object)) * np.dtype(dtype).itemsize
+        if position + n_bytes > len(body):
+            raise ModelFormatError("the arrays are longer than the file")
+        arrays[name] = np.frombuffer(body[position : position + n_bytes], dtype).reshape(shape)
+        position += n_bytes
+    if position != len(body):
+        raise ModelFormatError("the file goes on after its arrays")
+    return arrays

@@ -1,0 +1,143 @@
+"""Spend epsilon in the open: noise and its charge are one act, so neither is had without the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import TypeAlias
+
+import numpy as np
+
+from privtrace.errors import BudgetExceeded, SettingsError
+from privtrace.privacy.noise import MAX_SCALE, Noise
+from privtrace.privacy.unit import Unit
+from privtrace.trajectories import Integers
+
+Epsilon: TypeAlias = str | int | float | Decimal | Fraction
+
+#: A noisy sum stays within this, so that sums of noisy numbers stay within 63 bits.
+CLAMP = 1 << 60
+
+
+@dataclass(frozen=True)
+class Charge:
+    """Record one spending."""
+
+    stage: str  # of the recipe, in a word
+    statistic: str  # what was measured, in words
+    unit: str  # what the sensitivity is about
+    sensitivity: int  # in L1, in weights of 2**-20 trajectories
+    epsilon: Fraction
+    mechanism: str = "discrete Laplace"
+
+    @property
+    def scale(self) -> Fraction:
+        """Give the noise's scale in weights of 2**-20 trajectories."""
+        return Fraction(self.sensitivity) / self.epsilon
+
+
+class Ledger:
+    """Hold a budget and spend it, in exact fractions, refusing before anything is drawn.
+
+    Parameters
+    ----------
+    epsilon: the whole budget.
+    unit: what is protected.
+    noise: where noise comes from; it decides whether the release may call itself private.
+    journal: called with each charge before its first draw. A curator's budget file goes here: what it
+        refuses by raising is never drawn, and what it wrote stays charged if the fit then fails.
+    """
+
+    def __init__(
+        self,
+        epsilon: Fraction,
+        unit: Unit,
+        noise: Noise,
+        journal: Callable[[Charge], None] | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.unit = unit
+        self._noise = noise
+        self._journal = journal
+        self._charges: list[Charge] = []
+
+    @property
+    def charges(self) -> tuple[Charge, ...]:
+        """List what was spent, in order."""
+        return tuple(self._charges)
+
+    @property
+    def spent(self) -> Fraction:
+        """Add up what was spent; composition is sequential."""
+        return sum((charge.epsilon for charge in self._charges), Fraction(0))
+
+    @property
+    def private(self) -> bool:
+        """Tell whether all noise is secret and exact."""
+        return self._noise.private
+
+    def laplace(
+        self, counts: Integers, *, stage: str, statistic: str, sensitivity: int, epsilon: Fraction
+    ) -> Integers:
+        """Charge for a count vector and return it with discrete Laplace noise on every entry."""
+        blocks = self.laplace_blocks(
+            [counts], stage=stage, statistic=statistic, sensitivity=sensitivity, epsilon=epsilon
+        )
+        return next(blocks)
+
+    def laplace_blocks(
+        self,
+        blocks: Iterable[Integers],
+        *,
+        stage: str,
+        statistic: str,
+        sensitivity: int,
+        epsilon: Fraction,
+    ) -> Iterator[Integers]:
+        """Charge once for a count vector that comes in disjoint blocks, and return the blocks with noise.
+
+        The sensitivity is that of all blocks together. The charge falls due now, however few blocks are used.
+        """
+        charge = Charge(stage, statistic, self.unit.kind, sensitivity, epsilon)
+        self._charge(charge)
+        return (self._noisy(block, charge.scale) for block in blocks)
+
+    def _charge(self, charge: Charge) -> None:
+        left = self.epsilon - self.spent
+        if charge.epsilon > left:
+            raise BudgetExceeded(
+                f"{charge.stage} asks for epsilon {decimal(charge.epsilon)}, "
+                f"only {decimal(left)} of {decimal(self.epsilon)} is left"
+            )
+        if charge.epsilon <= 0 or charge.scale > MAX_SCALE:
+            raise SettingsError(
+                f"{charge.stage} gets epsilon {decimal(charge.epsilon)}, which is too small to work with; "
+                "give a larger epsilon or share"
+            )
+        if self._journal is not None:
+            self._journal(charge)
+        self._charges.append(charge)
+
+    def _noisy(self, counts: Integers, scale: Fraction) -> Integers:
+        noise = self._noise.laplace(counts.size, scale).reshape(counts.shape)
+        noisy: Integers = np.clip(counts + noise, -CLAMP, CLAMP)
+        return noisy
+
+
+def exact(value: Epsilon, name: str = "epsilon") -> Fraction:
+    """Read a positive number exactly as its decimal text: exact(0.1) -> 1/10."""
+    try:
+        number = value if isinstance(value, Fraction) else Fraction(str(value))
+    except (ValueError, ZeroDivisionError):
+        raise SettingsError(f"{name} must be a positive decimal number such as 0.5, not {value!r}") from None
+    if number <= 0:
+        raise SettingsError(f"{name} must be positive, not {value}")
+    return number
+
+
+def decimal(value: Fraction) -> str:
+    """Write a fraction for a reader: as a decimal where that is exact and short, else as a ratio."""
+    text = f"{float(value):.12g}"
+    return text if Fraction(text) == value else str(value)

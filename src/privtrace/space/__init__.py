@@ -1,0 +1,1 @@
+"""Cut space into cells: the public region, grids over it, and their noisy density."""

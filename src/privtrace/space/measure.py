@@ -1,0 +1,85 @@
+"""Measure the number of trajectories and the density of a grid. A crossing: exact counts in, noisy ones out."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from numba import njit
+
+from privtrace.backends.scan import Scan
+from privtrace.paths import Paths
+from privtrace.privacy.ledger import Ledger
+from privtrace.privacy.unit import WEIGHT
+from privtrace.space.grid import Grid
+from privtrace.space.region import Region
+from privtrace.trajectories import Floats, Integers
+
+
+def measure_count(scan: Scan, region: Region, ledger: Ledger, epsilon: Fraction) -> float:
+    """Count the trajectories with a point in the region; the noisy count is at least zero."""
+    tally = tally_source(scan, region)
+    counts = tally[1:2] * WEIGHT  # a unit adds one weight for each of its trajectories
+    noisy = ledger.laplace(
+        counts,
+        stage="count",
+        statistic="trajectories with a point in the region",
+        sensitivity=ledger.unit.sensitivity,
+        epsilon=epsilon,
+    )
+    return float(max(noisy[0], 0)) / WEIGHT
+
+
+def measure_density(scan: Scan, grid: Grid, ledger: Ledger, epsilon: Fraction) -> Integers:
+    """Count visits to each cell, each path weighing one in all; noisy, in weights, (n_cells,)."""
+    counts = sum(
+        scan.map(lambda part: visit_counts(grid.encode(part), grid.n_cells), "Measuring where trajectories go"),
+        start=np.zeros(grid.n_cells, np.int64),
+    )
+    return ledger.laplace(
+        counts,
+        stage="density",
+        statistic="visits per coarse cell, each trajectory weighing one in all",
+        sensitivity=ledger.unit.sensitivity,
+        epsilon=epsilon,
+    )
+
+
+def tally_source(scan: Scan, region: Region) -> Integers:
+    """Count exactly over a source what `Region.tally` counts, and tell the curator, who alone may know."""
+    tally = sum(scan.map(region.tally, "Counting trajectories in the region"), start=np.zeros(4, np.int64))
+    scan.observer.note(curator_note(tally, scan.source.n_points))
+    return tally
+
+
+def curator_note(tally: Integers, n_points: int) -> str:
+    """Put a tally in words, with advice where nothing is usable."""
+    n_trajectories, n_inside, bad, outside = (int(number) for number in tally)
+    usable = n_points - bad - outside
+    note = (
+        f"{n_inside:,} of {n_trajectories:,} trajectories and {usable:,} of {n_points:,} points lie in the "
+        f"region; {outside:,} points are outside and {bad:,} are not usable"
+    )
+    if usable <= 0:
+        note += ". Nothing is usable: are longitude and latitude swapped, or is it another region?"
+    return note
+
+
+@njit(cache=True, nogil=True)
+def _visit_counts(cells, offsets, n_cells, weight):  # type: ignore[no-untyped-def]
+    counts = np.zeros(n_cells, np.int64)
+    for path in range(len(offsets) - 1):
+        n_visits = offsets[path + 1] - offsets[path]
+        for p in range(offsets[path], offsets[path + 1]):
+            counts[cells[p]] += weight // n_visits
+    return counts
+
+
+def visit_counts(paths: Paths, n_cells: int) -> Integers:
+    """Count visits, floor(2**20 / visits) each; so a path adds at most 2**20 in all."""
+    return _visit_counts(paths.cells, paths.offsets, n_cells, WEIGHT)  # type: ignore[no-any-return]
+
+
+def in_trajectories(noisy: Integers) -> Floats:
+    """Turn noisy weights into trajectories; only after the noise."""
+    return noisy / WEIGHT

@@ -1,0 +1,1 @@
+"""Methods, each a recipe that reads like its paper's outline."""

@@ -1,0 +1,95 @@
+"""State what a synthesizer and a model are."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Protocol, Self
+
+import numpy.typing as npt
+
+from privtrace.backends.base import Backend
+from privtrace.backends.local import Threads
+from privtrace.errors import SettingsError
+from privtrace.observer import Observer
+from privtrace.privacy.noise import Noise
+from privtrace.release import Release
+from privtrace.trajectories import Source, Trajectories
+
+#: Trajectories that one task walks: enough to keep a core busy, little enough to stream.
+BLOCK_TRAJECTORIES = 4096
+
+
+class Model(Protocol):
+    """Hold a fitted model: noisy, complete and publishable."""
+
+    @property
+    def release(self) -> Release:
+        """Give the public facts."""
+        ...
+
+    @property
+    def n_trajectories(self) -> int:
+        """Give the number of trajectories that the model takes the data to have, noisy or declared."""
+        ...
+
+    def sample_block(self, trajectories: range, seed: int) -> tuple[Trajectories, int]:
+        """Make the trajectories of these numbers; also count the walks cut short. A pure function."""
+        ...
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """List the arrays that a model file holds."""
+        ...
+
+    @classmethod
+    def from_arrays(cls, release: Release, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
+        """Make the model again from its file's parts, checking them."""
+        ...
+
+    def summary(self) -> dict[str, Any]:
+        """Describe sizes for a reader."""
+        ...
+
+    def sample(self, count: int | None = None, *, seed: int | None = None) -> Trajectories:
+        """Make synthetic trajectories, as many as the data has if no count is given."""
+        ...
+
+    def save(self, path: str | Path, *, force: bool = False) -> None:
+        """Write the model file."""
+        ...
+
+
+class Synthesizer(Protocol):
+    """Hold a method's settings, before any data."""
+
+    def fit(
+        self,
+        source: Source,
+        *,
+        noise: Noise | None = None,
+        backend: Backend | None = None,
+        observer: Observer | None = None,
+    ) -> Model:
+        """Measure a source under the budget and return the model."""
+        ...
+
+
+def sample_parts(
+    model: Model, count: int, seed: int | None, backend: Backend | None = None
+) -> Iterator[tuple[Trajectories, int]]:
+    """Make trajectories block by block; each comes with the number of its walks that were cut short.
+
+    The same model and seed give the same trajectories, whatever the count and the backend: trajectory i is
+    always the same. Without a seed a fresh one is drawn.
+    """
+    if count < 0:
+        raise SettingsError(f"the number of trajectories must not be negative, not {count}")
+    if seed is None:
+        seed = secrets.randbits(64)
+    if not 0 <= seed < 1 << 64:
+        raise SettingsError(f"a seed is a whole number from 0 to 2**64 - 1, not {seed}")
+    blocks = (
+        range(first, min(first + BLOCK_TRAJECTORIES, count)) for first in range(0, count, BLOCK_TRAJECTORIES)
+    )
+    return (backend or Threads()).map(lambda block: model.sample_block(block, seed), blocks)

@@ -1,0 +1,443 @@
+"""PrivTrace (Wang et al., USENIX Security 2023): adaptive grid, adaptive Markov models, trip estimation.
+
+Where the paper is silent or contradicts itself, docs/methods/privtrace.md says what is done here and why.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from privtrace.backends.base import Backend
+from privtrace.backends.local import Threads
+from privtrace.backends.scan import Scan
+from privtrace.errors import ModelFormatError, SettingsError
+from privtrace.markov.measure import measure_first_order, measure_second_order
+from privtrace.markov.second_order import states_worth_second_order
+from privtrace.markov.transitions import Transitions, normcut
+from privtrace.observer import Observer, Silent
+from privtrace.privacy.ledger import Epsilon, Ledger, decimal, exact
+from privtrace.privacy.noise import Noise, SystemNoise
+from privtrace.privacy.unit import WEIGHT, Unit
+from privtrace.release import Release, Setting
+from privtrace.space.adaptive import refine, refine_to
+from privtrace.space.grid import Grid
+from privtrace.space.measure import in_trajectories, measure_count, measure_density, tally_source
+from privtrace.space.region import MISSING, Region
+from privtrace.synthesizers.base import sample_parts
+from privtrace.trajectories import Integers, Source, Trajectories
+from privtrace.trips.estimate import estimate_trips
+from privtrace.trips.shortest import shortest_transitions
+from privtrace.walk.decode import decode
+from privtrace.walk.walker import Walker
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivTrace:
+    """Hold PrivTrace's settings; all of them are public.
+
+    Sizes left as None follow from the noisy count and epsilon, by the rules in docs/methods/privtrace.md.
+    """
+
+    epsilon: Epsilon  # the whole budget, read as its decimal text
+    region: Region
+    unit: Literal["trajectory"] = "trajectory"
+    public_count: int | None = None  # the number of trajectories, if it is public anyway; else it is measured
+    order: Literal["adaptive", 1, 2] = "adaptive"  # of the Markov model: chosen state by state, or one for all
+    second_layer: bool = True  # divide dense coarse cells
+    trip_estimation: bool = True  # correct the starts for the length normalization
+    K: int | None = None  # coarse cells per side
+    c: float | None = None  # the paper's K = sqrt(count / c)
+    max_states: int = 3000  # a limit on memory that no data decides
+    states_factor: float = 1.5  # aim at states_factor * sqrt(count * epsilon2 / sqrt(2)) states
+    states_per_coarse_cell: float = 6.0  # of the states aimed at, on average
+    density_per_cell: float | None = None  # visits that a fine cell should hold
+    population: float | None = None  # of the area: the paper's rule for the second layer
+    theta1: float | None = (
+        None  # fewer moves than this, in trajectories: first order; None: sqrt(2) m / epsilon2
+    )
+    theta2: float = 5.0  # largest / second largest successor from which on: first order
+    count_share: Epsilon = "0.02"  # of epsilon, out of the grid's share, unless the count is public
+    grid_share: Epsilon = "0.2"
+    first_order_share: Epsilon = "0.4"
+    second_order_share: Epsilon = "0.4"
+    max_steps: int = 1000  # states of a walk at most
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.region, Region):
+            raise SettingsError(MISSING)
+        for name in ("epsilon", "count_share", "grid_share", "first_order_share", "second_order_share"):
+            object.__setattr__(self, name, decimal(exact(getattr(self, name), name)))
+        if self.unit != "trajectory":
+            raise SettingsError(f"the protected unit must be 'trajectory', not {self.unit!r}")
+        if self.order not in ("adaptive", 1, 2):
+            raise SettingsError(f"the order must be 'adaptive', 1 or 2, not {self.order!r}")
+        if sum(self._share(name) for name in ("grid", "first_order", "second_order")) != 1:
+            raise SettingsError("the shares of grid, first order and second order must add up to exactly 1")
+        if self._share("count") >= self._share("grid"):
+            raise SettingsError("the count's share is taken out of the grid's and must be smaller")
+        self._check_sizes()
+
+    def _check_sizes(self) -> None:
+        if not 4 <= self.max_states <= 50_000:
+            raise SettingsError(f"max_states must be from 4 to 50000, not {self.max_states}")
+        if self.K is not None and not 1 <= self.K <= math.isqrt(self.max_states):
+            raise SettingsError(
+                f"K must be from 1 to {math.isqrt(self.max_states)} (the root of max_states), not {self.K}"
+            )
+        if self.public_count is not None and not 0 <= self.public_count < 1 << 39:
+            raise SettingsError(f"the public count must be a number of trajectories, not {self.public_count}")
+        if not 1 <= self.max_steps <= 1_000_000:
+            raise SettingsError(f"max_steps must be from 1 to 1000000, not {self.max_steps}")
+        for name in (
+            "c",
+            "states_factor",
+            "states_per_coarse_cell",
+            "density_per_cell",
+            "population",
+            "theta2",
+        ):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < math.inf:
+                raise SettingsError(f"{name} must be a positive number, not {value}")
+        if self.theta1 is not None and not 0 <= self.theta1 < math.inf:
+            raise SettingsError(f"theta1 must be zero or a positive number, not {self.theta1}")
+        if self.K is not None and self.c is not None:
+            raise SettingsError("K and c both set the number of coarse cells; give one of them")
+        if self.density_per_cell is not None and self.population is not None:
+            raise SettingsError("density_per_cell and population both set the second layer; give one of them")
+
+    @classmethod
+    def paper(cls, *, c: float, population: float, **settings: Any) -> PrivTrace:
+        """Use the paper's formulas: K = sqrt(count / c), and the second layer by population."""
+        return cls(c=c, population=population, **settings)
+
+    def fit(
+        self,
+        source: Source,
+        *,
+        noise: Noise | None = None,
+        backend: Backend | None = None,
+        observer: Observer | None = None,
+    ) -> PrivTraceModel:
+        """Fit the model to a source in a few passes, spending epsilon.
+
+        Noise is fresh and secret unless a test passes its own; the model then says NOT PRIVATE.
+        """
+        region = self.region.for_data(source.crs)
+        ledger = Ledger(Fraction(str(self.epsilon)), Unit(), noise or SystemNoise())
+        scan = Scan(source, backend or Threads(), observer or Silent())
+        spend = self.budget
+
+        # 2.1-2.3 Discretization: a coarse grid, its noisy density, and finer cells where that is high.
+        n_trajectories = self._count(scan, region, ledger, spend)
+        coarse = Grid.uniform(region, self._coarse_size(n_trajectories))
+        density = measure_density(scan, coarse, ledger, spend["grid"])
+        grid = self._refine(coarse, density, n_trajectories)
+
+        # 2.4-2.6, 2.8 Markov models: first order for all states, second order for those that deserve it.
+        moves = measure_first_order(scan, grid, ledger, spend["first order"])
+        chosen = self._second_order_states(moves)
+        second = self._second_order(scan, grid, chosen, ledger, spend)
+
+        # 2.7 Trip distribution. Post-processing, like all that follows.
+        trips = self._trips(scan, grid, moves, n_trajectories)
+
+        return PrivTraceModel(
+            release=self._release(region, ledger),
+            count=round(n_trajectories * WEIGHT),
+            divisions=grid.divisions,
+            density=density.reshape(coarse.divisions.shape),
+            moves=moves,
+            second_states=chosen,
+            second=second,
+            trips=trips,
+        )
+
+    @property
+    def budget(self) -> dict[str, Fraction]:
+        """Divide epsilon among the stages, exactly."""
+        epsilon = Fraction(str(self.epsilon))
+        count = Fraction(0) if self.public_count is not None else self._share("count")
+        first, second = self._share("first_order"), self._share("second_order")
+        if self.order == 1:
+            first, second = first + second, Fraction(0)
+        shares = {
+            "count": count,
+            "grid": self._share("grid") - count,
+            "first order": first,
+            "second order": second,
+        }
+        return {stage: share * epsilon for stage, share in shares.items() if share}
+
+    def _share(self, name: str) -> Fraction:
+        return Fraction(str(getattr(self, f"{name}_share")))
+
+    def _count(self, scan: Scan, region: Region, ledger: Ledger, spend: dict[str, Fraction]) -> float:
+        if self.public_count is not None:
+            tally_source(scan, region)  # for the curator's eyes only
+            return float(self.public_count)
+        return measure_count(scan, region, ledger, spend["count"])
+
+    def _target_states(self, n_trajectories: float) -> int:
+        """Aim at the states at which noise is no larger than what an average state has to say (2.1)."""
+        # The share as set, also where order 1 spends more: an ablation should change one thing only.
+        epsilon2 = float(self._share("first_order") * Fraction(str(self.epsilon)))
+        target = self.states_factor * math.sqrt(n_trajectories * epsilon2 / math.sqrt(2))
+        return min(self.max_states, round(target))
+
+    def _coarse_size(self, n_trajectories: float) -> int:
+        """Choose K (2.1)."""
+        if self.K is not None:
+            return self.K
+        if self.c is not None:
+            size = round(math.sqrt(n_trajectories / self.c))
+        else:
+            size = round(math.sqrt(self._target_states(n_trajectories) / self.states_per_coarse_cell))
+        return min(max(2, size), math.isqrt(self.max_states))
+
+    def _refine(self, coarse: Grid, density: Integers, n_trajectories: float) -> Grid:
+        """Divide dense coarse cells (2.3)."""
+        if not self.second_layer:
+            return coarse
+        visits = in_trajectories(density).reshape(coarse.divisions.shape)
+        per_cell = self.density_per_cell
+        if self.population is not None:  # the paper's formula reads population in thousands
+            per_cell = 2e7 / (len(coarse.divisions) * self.population / 1000)
+        if per_cell is None:
+            return refine_to(coarse, visits, self._target_states(n_trajectories))
+        grid = refine(coarse, visits, per_cell)
+        return grid if grid.n_cells <= self.max_states else refine_to(coarse, visits, self.max_states)
+
+    def _second_order_states(self, moves: Integers) -> npt.NDArray[np.int32]:
+        """Select the model of each state (2.8)."""
+        n_states = moves.shape[1]
+        if self.order != "adaptive":
+            return np.arange(n_states if self.order == 2 else 0, dtype=np.int32)
+        theta1 = self.theta1
+        if theta1 is None:
+            theta1 = math.sqrt(2) * n_states / float(self.budget["first order"])
+        return states_worth_second_order(normcut(moves[:n_states]), theta1 * WEIGHT, self.theta2)
+
+    def _second_order(
+        self,
+        scan: Scan,
+        grid: Grid,
+        chosen: npt.NDArray[np.int32],
+        ledger: Ledger,
+        spend: dict[str, Fraction],
+    ) -> Transitions:
+        if self.order == 1:
+            return Transitions.of([])
+        blocks = measure_second_order(scan, grid, chosen, ledger, spend["second order"])
+        with scan.observer.stage("Adding noise to moves and cleaning them", len(chosen)) as advance:
+            return Transitions.of(_counted(blocks, advance))
+
+    def _trips(self, scan: Scan, grid: Grid, moves: Integers, n_trajectories: float) -> Integers:
+        """Estimate how many trips go from each state to each, in weights (2.7)."""
+        if not self.trip_estimation:
+            return np.zeros((0, 0), np.int64)
+        with scan.observer.stage("Estimating trips"):
+            starts = in_trajectories(moves[-1])
+            ends = in_trajectories(moves[:-1].diagonal())
+            trips = estimate_trips(starts, ends, shortest_transitions(grid.touching()), n_trajectories)
+            return np.round(trips * WEIGHT).astype(np.int64)
+
+    def _release(self, region: Region, ledger: Ledger) -> Release:
+        common = {"epsilon", "region", "unit", "public_count"}
+        settings: dict[str, Setting] = {
+            field.name: getattr(self, field.name) for field in fields(self) if field.name not in common
+        }
+        return Release(
+            method="privtrace",
+            software=version("privtrace"),
+            epsilon=ledger.epsilon,
+            unit=ledger.unit,
+            region=region,
+            public_count=self.public_count,
+            settings=settings,
+            charges=ledger.charges,
+            private=ledger.private,
+        )
+
+
+def _counted(blocks: Iterator[Integers], advance: Callable[[int], None]) -> Iterator[Integers]:
+    for block in blocks:
+        yield block
+        advance(1)
+
+
+#: The arrays of a model file: name, type, number of axes.
+SCHEMA = {
+    "count": ("<i8", 1),
+    "density": ("<i8", 2),
+    "divisions": ("<i4", 2),
+    "moves": ("<i8", 2),
+    "second_states": ("<i4", 1),
+    "second_offsets": ("<i8", 1),
+    "second_successors": ("<i4", 1),
+    "second_weights": ("<i8", 1),
+    "trips": ("<i8", 2),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class PrivTraceModel:
+    """Hold what PrivTrace released, in weights of 2**-20 trajectories; walk on it."""
+
+    release: Release
+    count: int  # noisy or declared, at least 0
+    density: Integers  # (K, K): noisy visits per coarse cell
+    divisions: npt.NDArray[np.int32]  # (K, K): fine cells per side of each coarse cell
+    moves: Integers  # (m + 1, m): noisy first-order moves, as in markov.counts
+    second_states: npt.NDArray[np.int32]  # (s,), rising: states that walk by second order
+    second: Transitions  # s * m rows: clean second-order moves
+    trips: Integers  # (m, m): estimated trips from state to state, or (0, 0) without trip estimation
+
+    def __post_init__(self) -> None:
+        size, m = len(self.divisions), self.moves.shape[1]
+        second = self.second
+        limit = (1 << 62) // max(m, 1)
+        checks = {
+            "count": 0 <= self.count <= 1 << 60,
+            "density": self.density.shape == self.divisions.shape == (size, size) and size > 0,
+            "divisions": bool(np.all((self.divisions >= 1) & (self.divisions <= 10_000))),
+            "moves": self.moves.shape == (m + 1, m) and m == self.grid.n_cells,
+            "second_states": _rising(self.second_states, 0, m),
+            "second_offsets": second.n_rows == len(self.second_states) * m
+            and second.offsets[0] == 0
+            and second.offsets[-1] == len(second.successors) == len(second.weights)
+            and bool(np.all(np.diff(second.offsets) >= 0)),
+            "second_successors": bool(np.all((second.successors >= 0) & (second.successors < m))),
+            "second_weights": bool(np.all((second.weights > 0) & (second.weights <= limit))),
+            "trips": self.trips.shape in ((m, m), (0, 0))
+            and bool(np.all((self.trips >= 0) & (self.trips <= limit // max(m, 1)))),
+        }
+        for name, good in checks.items():
+            if not good:
+                raise ModelFormatError(f"the model's {name} does not fit the rest of it; the file is not sound")
+
+    @cached_property
+    def grid(self) -> Grid:
+        """Build the grid of states."""
+        return Grid(self.release.region, self.divisions)
+
+    @cached_property
+    def first(self) -> Transitions:
+        """Clean the first-order moves; row m is the start."""
+        return Transitions.of([self.moves])
+
+    @property
+    def n_trajectories(self) -> int:
+        """Round the noisy or declared count."""
+        return round(self.count / WEIGHT)
+
+    @cached_property
+    def walker(self) -> Walker:
+        """Prepare the tables to walk on."""
+        starts = self.trips.sum(axis=1)
+        if not starts.any():  # no trips were estimated: the noisy starts, and failing them any state
+            starts = normcut(self.moves[-1:])[0]
+        if not starts.any():
+            starts = np.ones(self.grid.n_cells, np.int64)
+        max_steps = self.release.settings["max_steps"]
+        assert isinstance(max_steps, int)
+        return Walker(starts, self.first, self.second, self.second_states, max_steps)
+
+    def sample_block(self, trajectories: range, seed: int) -> tuple[Trajectories, int]:
+        """Make the trajectories of these numbers; also count the walks that max_steps ended."""
+        paths, n_capped = self.walker.walk(trajectories, seed)
+        return decode(paths, self.grid, trajectories.start, seed), n_capped
+
+    def sample(
+        self, count: int | None = None, *, seed: int | None = None, backend: Backend | None = None
+    ) -> Trajectories:
+        """Make synthetic trajectories, as many as the data has (noisily) if no count is given.
+
+        Trajectory i is the same for the same model and seed, whatever the count and the number of threads.
+        """
+        blocks = list(sample_parts(self, self.n_trajectories if count is None else count, seed, backend))
+        n_capped = sum(capped for _, capped in blocks)
+        if n_capped:
+            warnings.warn(capped_walks(n_capped, self.release), stacklevel=2)
+        crs = self.release.region.crs
+        assert crs is not None
+        return Trajectories.concatenate((part for part, _ in blocks), crs)
+
+    def summary(self) -> dict[str, Any]:
+        """Describe sizes for a reader."""
+        return {
+            "trajectories": self.n_trajectories,
+            "coarse cells per side": len(self.divisions),
+            "coarse cells divided": int(np.sum(self.divisions > 1)),
+            "states": self.grid.n_cells,
+            "second-order states": len(self.second_states),
+            "second-order entries": len(self.second.weights),
+        }
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """List the arrays that a model file holds, as SCHEMA names them."""
+        return {
+            "count": np.array([self.count]),
+            "density": self.density,
+            "divisions": self.divisions,
+            "moves": self.moves,
+            "second_states": self.second_states,
+            "second_offsets": self.second.offsets,
+            "second_successors": self.second.successors,
+            "second_weights": self.second.weights,
+            "trips": self.trips,
+        }
+
+    @classmethod
+    def from_arrays(cls, release: Release, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
+        """Make the model again from its file's parts, checking settings and arrays."""
+        PrivTrace(
+            epsilon=release.epsilon,
+            region=release.region,
+            public_count=release.public_count,
+            **release.settings,  # type: ignore[arg-type]
+        )
+        if len(arrays["count"]) != 1:
+            raise ModelFormatError("the model's count must be one number; the file is not sound")
+        return cls(
+            release=release,
+            count=int(arrays["count"][0]),
+            density=arrays["density"],
+            divisions=arrays["divisions"],
+            moves=arrays["moves"],
+            second_states=arrays["second_states"],
+            second=Transitions(arrays["second_offsets"], arrays["second_successors"], arrays["second_weights"]),
+            trips=arrays["trips"],
+        )
+
+    def save(self, path: str | Path, *, force: bool = False) -> None:
+        """Write the model file; see `privtrace.models`."""
+        from privtrace.models import save
+
+        save(self, path, force=force)
+
+
+def _rising(values: npt.NDArray[np.int32], low: int, high: int) -> bool:
+    """Tell whether values rise strictly within [low, high)."""
+    return len(values) == 0 or bool(
+        values[0] >= low and values[-1] < high and np.all(np.diff(values.astype(np.int64)) > 0)
+    )
+
+
+def capped_walks(n_capped: int, release: Release) -> str:
+    """Put the number of walks cut short in words."""
+    return (
+        f"{n_capped:,} walks reached {release.settings['max_steps']} states and were ended there; "
+        "a larger max_steps lets them go on"
+    )

@@ -1,0 +1,1 @@
+"""Estimate trips, origin and destination of paths, from noisy counts."""

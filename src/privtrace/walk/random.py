@@ -1,0 +1,50 @@
+"""Draw random numbers for walking from a counter, so that any trajectory can be made anywhere, in any order.
+
+Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011) maps a 128-bit counter to 128
+random bits under a 64-bit key. The key is the seed. The counter is (trajectory, step, purpose), so no two draws
+share one. This randomness protects nobody: that is the noise's part.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+#: What a draw is for: the fourth word of the counter.
+WALKING, PLACING = 0, 1
+
+_LOW = np.uint64(0xFFFFFFFF)
+_HALF = np.uint64(32)
+_MULTIPLIERS = (np.uint64(0xD2511F53), np.uint64(0xCD9E8D57))
+_INCREMENTS = (np.uint64(0x9E3779B9), np.uint64(0xBB67AE85))
+
+
+@njit(cache=True, nogil=True)
+def philox(seed, trajectory, step, purpose):  # type: ignore[no-untyped-def]
+    """Return two words of 64 random bits."""
+    c0, c1 = trajectory & _LOW, trajectory >> _HALF
+    c2, c3 = step & _LOW, purpose & _LOW
+    k0, k1 = seed & _LOW, seed >> _HALF
+    for _ in range(10):
+        a, b = _MULTIPLIERS[0] * c0, _MULTIPLIERS[1] * c2
+        c0, c1, c2, c3 = (b >> _HALF) ^ c1 ^ k0, b & _LOW, (a >> _HALF) ^ c3 ^ k1, a & _LOW
+        k0, k1 = (k0 + _INCREMENTS[0]) & _LOW, (k1 + _INCREMENTS[1]) & _LOW
+    return c0 | c1 << _HALF, c2 | c3 << _HALF
+
+
+@njit(cache=True, nogil=True)
+def below(total, seed, trajectory, step):  # type: ignore[no-untyped-def]
+    """Draw a whole number from 0 to total - 1, each exactly as likely; returns it and the next free step.
+
+    Numbers with as many bits as total are drawn until one is below it: at most two tries on average.
+    """
+    mask = np.uint64(total - 1)
+    for shift in (1, 2, 4, 8, 16, 32):
+        mask |= mask >> np.uint64(shift)
+    while True:
+        first, second = philox(seed, trajectory, np.uint64(step), np.uint64(WALKING))
+        step += 1
+        if first & mask < np.uint64(total):
+            return np.int64(first & mask), step
+        if second & mask < np.uint64(total):
+            return np.int64(second & mask), step
