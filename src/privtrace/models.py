@@ -67,7 +67,9 @@ def to_bytes(model: Model) -> bytes:
     schema = _METHODS[model.release.method][1]
     given = model.arrays()
     arrays = {name: np.ascontiguousarray(given[name], dtype) for name, (dtype, _) in schema.items()}
-    header = json.dumps(_header(model.release, arrays), sort_keys=True, separators=(",", ":")).encode("ascii")
+    facts = public_facts(model.release)
+    facts["arrays"] = [[name, array.dtype.str, list(array.shape)] for name, array in arrays.items()]
+    header = json.dumps(facts, sort_keys=True, separators=(",", ":")).encode("ascii")
     body = b"".join(
         [_PREFIX.pack(MAGIC, VERSION, len(header)), header, *(array.tobytes() for array in arrays.values())]
     )
@@ -108,7 +110,8 @@ def _opened(content: bytes) -> tuple[dict[str, Any], memoryview]:
     return header, memoryview(content)[end:-_CHECKSUM_BYTES]
 
 
-def _header(release: Release, arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, Any]:
+def public_facts(release: Release) -> dict[str, Any]:
+    """List a release's public facts as JSON values: the header of its file, but for the arrays."""
     region = release.region
     return {
         "method": release.method,
@@ -130,7 +133,6 @@ def _header(release: Release, arrays: Mapping[str, npt.NDArray[Any]]) -> dict[st
             }
             for charge in release.charges
         ],
-        "arrays": [[name, array.dtype.str, list(array.shape)] for name, array in arrays.items()],
         # Written only where it is true: what is missing reads as NOT PRIVATE.
         **({"private": True} if release.private else {}),
     }
@@ -147,8 +149,10 @@ def _release(header: dict[str, Any]) -> Release:
         raise ModelFormatError(
             f"the model's method is {header['method']!r}; this version knows {', '.join(_METHODS)}"
         )
+    if header["region"]["crs"] is None:
+        raise ModelFormatError("the region has no coordinate system; the file is not sound")
     charges = tuple(_charge(entry) for entry in header["ledger"])
-    return Release(
+    release = Release(
         method=header["method"],
         software=str(header["software"]),
         epsilon=Fraction(header["epsilon"]),
@@ -159,6 +163,9 @@ def _release(header: dict[str, Any]) -> Release:
         charges=charges,
         private=header.get("private") is True,
     )
+    if release.spent > release.epsilon:
+        raise ModelFormatError("the ledger has spent more than epsilon; the file is not sound")
+    return release
 
 
 def _charge(entry: dict[str, Any]) -> Charge:

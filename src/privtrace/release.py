@@ -10,6 +10,7 @@ from typing import TypeAlias
 from privtrace.privacy.ledger import Charge, decimal
 from privtrace.privacy.unit import WEIGHT, Unit
 from privtrace.space.region import Region
+from privtrace.trajectories import Crs
 
 Setting: TypeAlias = str | int | float | bool | None
 
@@ -39,6 +40,21 @@ class Release:
         if self.private:
             return f"pure differential privacy, epsilon = {decimal(self.epsilon)} per {self.unit.kind}"
         return "NOT PRIVATE: fitted with seeded or absent noise, for tests and benchmarks only"
+
+    @property
+    def crs(self) -> Crs:
+        """Say whether synthetic points are longitude and latitude or planar."""
+        assert self.region.crs is not None  # settled when the region met the data
+        return self.region.crs
+
+    def metadata(self) -> dict[str, str]:
+        """Give the words that go along with synthetic data."""
+        return {
+            "privtrace.method": self.method,
+            "privtrace.software": self.software,
+            "privtrace.guarantee": self.verdict,
+            **({"privtrace.private": "true"} if self.private else {}),
+        }
 
     def statement(self) -> list[tuple[str, str]]:
         """Answer what a privacy officer asks, question by question."""

@@ -89,7 +89,14 @@ def sample_parts(
         seed = secrets.randbits(64)
     if not 0 <= seed < 1 << 64:
         raise SettingsError(f"a seed is a whole number from 0 to 2**64 - 1, not {seed}")
-    blocks = (
-        range(first, min(first + BLOCK_TRAJECTORIES, count)) for first in range(0, count, BLOCK_TRAJECTORIES)
-    )
+    firsts = range(0, max(count, 1), BLOCK_TRAJECTORIES)  # no trajectories are one empty block, of known type
+    blocks = (range(first, min(first + BLOCK_TRAJECTORIES, count)) for first in firsts)
     return (backend or Threads()).map(lambda block: model.sample_block(block, seed), blocks)
+
+
+def capped_walks(n_capped: int, release: Release) -> str:
+    """Put the number of walks cut short in words."""
+    return (
+        f"{n_capped:,} walks reached {release.settings['max_steps']} states and were ended there; "
+        "a larger max_steps lets them go on"
+    )

@@ -34,7 +34,7 @@ from privtrace.space.adaptive import refine, refine_to
 from privtrace.space.grid import Grid
 from privtrace.space.measure import in_trajectories, measure_count, measure_density, tally_source
 from privtrace.space.region import MISSING, Region
-from privtrace.synthesizers.base import sample_parts
+from privtrace.synthesizers.base import capped_walks, sample_parts
 from privtrace.trajectories import Integers, Source, Trajectories
 from privtrace.trips.estimate import estimate_trips
 from privtrace.trips.shortest import shortest_transitions
@@ -254,10 +254,7 @@ class PrivTrace:
             return np.round(trips * WEIGHT).astype(np.int64)
 
     def _release(self, region: Region, ledger: Ledger) -> Release:
-        common = {"epsilon", "region", "unit", "public_count"}
-        settings: dict[str, Setting] = {
-            field.name: getattr(self, field.name) for field in fields(self) if field.name not in common
-        }
+        settings: dict[str, Setting] = {name: getattr(self, name) for name in sorted(own_settings())}
         return Release(
             method="privtrace",
             software=version("privtrace"),
@@ -275,6 +272,12 @@ def _counted(blocks: Iterator[Integers], advance: Callable[[int], None]) -> Iter
     for block in blocks:
         yield block
         advance(1)
+
+
+def own_settings() -> list[str]:
+    """Name the settings that are PrivTrace's alone, not every release's."""
+    common = {"epsilon", "region", "unit", "public_count"}
+    return [field.name for field in fields(PrivTrace) if field.name not in common]
 
 
 #: The arrays of a model file: name, type, number of axes.
@@ -370,9 +373,7 @@ class PrivTraceModel:
         n_capped = sum(capped for _, capped in blocks)
         if n_capped:
             warnings.warn(capped_walks(n_capped, self.release), stacklevel=2)
-        crs = self.release.region.crs
-        assert crs is not None
-        return Trajectories.concatenate((part for part, _ in blocks), crs)
+        return Trajectories.concatenate((part for part, _ in blocks), self.release.crs)
 
     def summary(self) -> dict[str, Any]:
         """Describe sizes for a reader."""
@@ -402,6 +403,8 @@ class PrivTraceModel:
     @classmethod
     def from_arrays(cls, release: Release, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
         """Make the model again from its file's parts, checking settings and arrays."""
+        if sorted(release.settings) != sorted(own_settings()):
+            raise ModelFormatError("the settings are not those of the method")
         PrivTrace(
             epsilon=release.epsilon,
             region=release.region,
@@ -432,12 +435,4 @@ def _rising(values: npt.NDArray[np.int32], low: int, high: int) -> bool:
     """Tell whether values rise strictly within [low, high)."""
     return len(values) == 0 or bool(
         values[0] >= low and values[-1] < high and np.all(np.diff(values.astype(np.int64)) > 0)
-    )
-
-
-def capped_walks(n_capped: int, release: Release) -> str:
-    """Put the number of walks cut short in words."""
-    return (
-        f"{n_capped:,} walks reached {release.settings['max_steps']} states and were ended there; "
-        "a larger max_steps lets them go on"
     )

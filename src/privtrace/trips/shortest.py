@@ -20,7 +20,8 @@ def shortest_transitions(links: csr_array) -> Floats:
     count is infinite. `links` (m, m) holds the distances of neighboring cells.
     """
     if links.nnz:
-        links = csr_array((links.data + _TIE_BREAK * links.data.mean(), links.indices, links.indptr))
+        longer = links.data + _TIE_BREAK * links.data.mean()
+        links = csr_array((longer, links.indices, links.indptr), shape=links.shape)
     distances, before = dijkstra(links, return_predecessors=True)
     return _transitions(np.argsort(distances, axis=1, kind="stable"), before)  # type: ignore[no-any-return]
 

@@ -1,0 +1,70 @@
+"""Show a run on the terminal: a progress bar a stage, notes for the curator, errors in words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    SpinnerColumn,
+    TaskProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+
+@dataclass(frozen=True)
+class Screen:
+    """Write results to standard output, all else to standard error. An `Observer`."""
+
+    quiet: bool = False
+    as_json: bool = False
+    results: Console = field(default_factory=lambda: Console(highlight=False, soft_wrap=True))
+    errors: Console = field(default_factory=lambda: Console(stderr=True, highlight=False, soft_wrap=True))
+
+    @contextmanager
+    def stage(self, text: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+        """Show a progress bar while the stage runs; none with --quiet or without a terminal."""
+        if self.quiet or not self.errors.is_terminal:
+            yield lambda amount: None
+            return
+        columns = (
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TaskProgressColumn(),
+            TimeRemainingColumn(),
+        )
+        with Progress(*columns, console=self.errors) as progress:
+            task = progress.add_task(text, total=total or None)
+            yield lambda amount: progress.advance(task, amount)
+            progress.update(task, total=1, completed=1)
+
+    def note(self, text: str) -> None:
+        """Show the curator a sentence that may hold exact numbers."""
+        if not self.quiet:
+            self.errors.print(f"for the curator only, NOT PRIVATE: {text}", style="yellow", markup=False)
+
+    def warn(self, text: str) -> None:
+        """Show a warning, always."""
+        self.errors.print(f"warning: {text}", style="yellow", markup=False)
+
+    def fail(self, text: str) -> None:
+        """Show an error, always."""
+        self.errors.print(f"error: {text}", style="red", markup=False)
+
+    def say(self, text: str, style: str | None = None) -> None:
+        """Show a line of the result; nothing with --quiet or --json."""
+        if not self.quiet and not self.as_json:
+            self.results.print(text, style=style, markup=False)
+
+    def data(self, result: dict[str, Any]) -> None:
+        """Show the result as JSON, with --json."""
+        if self.as_json:
+            self.results.print(json.dumps(result, indent=2), markup=False)

@@ -1,0 +1,92 @@
+"""Put a finished file into place in one step, or nothing at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from privtrace.errors import OutputError
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str], force: bool = False) -> Iterator[Path]:
+    """Yield a temporary path in the same folder; what is written there becomes `path` on success.
+
+    On any failure, an interrupt included, the temporary file goes and `path` stays as it was. Without
+    `force` an existing file is refused, before the work and again at its end.
+    """
+    target = check_target(path, force)
+    temporary = target.parent / f".privtrace-{secrets.token_hex(8)}"
+    try:
+        with _words(target):
+            # Open to others just as the umask allows, as any new file is.
+            os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+            yield temporary
+            _sync(temporary)
+            if force:
+                os.replace(temporary, target)
+            else:
+                _publish(temporary, target)
+            with contextlib.suppress(OSError):  # not every system can sync a folder
+                _sync(target.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def check_target(path: str | os.PathLike[str], force: bool = False) -> Path:
+    """Refuse before the work what would be refused after it; return where the file will be."""
+    target = Path(os.path.realpath(path))  # writes through a link instead of replacing it
+    if not target.parent.is_dir():
+        raise OutputError(f"{target.parent}: no such folder; create it first")
+    if target.is_dir():
+        raise OutputError(f"{target}: is a folder; give the path of a file")
+    if target.exists() and not target.is_file():
+        raise OutputError(f"{target}: is not a regular file; give another path")
+    if target.exists() and not force:
+        raise _exists(target)
+    return target
+
+
+def _exists(target: Path) -> OutputError:
+    return OutputError(f"{target}: exists; pass --force (force=True) to overwrite it")
+
+
+@contextmanager
+def _words(target: Path) -> Iterator[None]:
+    """Say what failed in words that help."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or "input or output error"
+        raise OutputError(f"{target}: cannot be written ({reason}); check room and permissions") from error
+
+
+def _publish(temporary: Path, target: Path) -> None:
+    """Give the finished file its name, unless someone else took the name meanwhile."""
+    try:
+        os.link(temporary, target)
+    except FileExistsError:
+        raise _exists(target) from None
+    except OSError:  # a file system without links: take the name first, then fill it
+        try:
+            os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+        except FileExistsError:
+            raise _exists(target) from None
+        try:
+            os.replace(temporary, target)
+        except BaseException:
+            target.unlink(missing_ok=True)
+            raise
+
+
+def _sync(path: Path) -> None:
+    """Wait until a file or folder is on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,67 @@
+"""Read and write Parquet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from privtrace.errors import DataError
+from privtrace.io import rows
+from privtrace.io.columns import check_types, resolve
+from privtrace.io.files import Stamp, reading
+from privtrace.io.source import Sizes
+from privtrace.trajectories import Crs
+
+_CURE = "write the Parquet file again, or convert the table to CSV"
+
+
+class ParquetReader:
+    """Read a point table from Parquet."""
+
+    parse_once = False
+
+    def __init__(self, stamp: Stamp, crs: Crs | None) -> None:
+        self.stamp = stamp
+        path = stamp.path
+        if self.stamp.n_bytes == 0:
+            raise DataError(f"{path}: is empty, not even a header; {_CURE}")
+        with reading(path, _CURE), pq.ParquetFile(path) as file:
+            self._schema = file.schema_arrow
+            self.n_rows: int | None = file.metadata.num_rows
+        self.layout = resolve(path, self._schema.names, crs)
+        check_types(path, self.layout, self._schema)
+
+    def batches(self, sizes: Sizes, *, keys_only: bool = False) -> Iterator[pa.RecordBatch]:
+        """Yield the rows, or their keys only."""
+        layout = self.layout
+        keys = [name for name in (layout.trajectory, layout.user) if name is not None]
+        names = keys if keys_only else layout.names
+        nothing = [pa.array([], self._schema.field(name).type) for name in names]
+        yield self._rows(pa.RecordBatch.from_arrays(nothing, names=names))
+        path = self.stamp.path
+        with reading(path, _CURE), pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(sizes.batch_rows, columns=names):
+                yield self._rows(batch)
+
+    def _rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        layout = self.layout
+        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+        converted = {
+            "trajectory": rows.ids(columns[layout.trajectory]),
+            "user": rows.ids(columns[layout.user]) if layout.user else None,
+        }
+        if layout.x in columns:
+            converted["x"] = rows.numbers(columns[layout.x])
+            converted["y"] = rows.numbers(columns[layout.y])
+            converted["time"] = rows.times(columns[layout.time]) if layout.time else None
+        return rows.rows(**converted)
+
+
+def write(tables: Iterable[pa.Table], schema: pa.Schema, path: Path, metadata: Mapping[str, str]) -> None:
+    """Write tables one row group each, with words about the whole beside them."""
+    with pq.ParquetWriter(path, schema.with_metadata(dict(metadata)), compression="zstd") as writer:
+        for table in tables:
+            writer.write_table(table, row_group_size=max(table.num_rows, 1))

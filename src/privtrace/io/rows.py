@@ -1,0 +1,137 @@
+"""Bring the rows of any format into one form, which everything after the readers relies on.
+
+A batch of rows is an arrow `RecordBatch` with the columns
+
+    traj_id     int64, uint64, float64 or large_binary, never null: such rows belong to no trajectory
+    user_id     the same types, null where unknown; only if the file has users
+    x, y        float64, NaN where missing or unreadable
+    t           float64 or a timestamp, null where missing or unreadable; only if the file has times
+
+Text is held as bytes: whether they are valid UTF-8 is a fact about a row, and no row may stop a reader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from privtrace.io.columns import is_text
+from privtrace.trajectories import Array
+
+KEYS = ("traj_id", "user_id")
+
+
+def rows(
+    trajectory: pa.Array,
+    user: pa.Array | None,
+    x: pa.Array | None = None,
+    y: pa.Array | None = None,
+    time: pa.Array | None = None,
+) -> pa.RecordBatch:
+    """Make a batch of columns that are ready, without the rows that have no trajectory."""
+    columns = {"traj_id": trajectory, "user_id": user, "x": x, "y": y, "t": time}
+    batch = pa.RecordBatch.from_pydict({name: column for name, column in columns.items() if column is not None})
+    return batch.filter(trajectory.is_valid()) if trajectory.null_count else batch
+
+
+def ids(column: pa.Array) -> pa.Array:
+    """Bring ids of any accepted type into one of four, empty text and NaN as null."""
+    column = _decoded(column)
+    if pa.types.is_uint64(column.type):
+        return column
+    if pa.types.is_floating(column.type):
+        # Tables made with pandas hold integers with gaps as floats. Adding zero turns -0 into 0.
+        values = pc.add(column.cast(pa.float64()), 0.0)
+        return pc.if_else(pc.is_nan(values), pa.scalar(None, pa.float64()), values)
+    if is_text(column.type):
+        text = column.cast(pa.large_binary())
+        empty = pc.equal(pc.binary_length(text), 0)
+        return pc.if_else(empty, pa.scalar(None, pa.large_binary()), text)
+    return column.cast(pa.int64())
+
+
+def numbers(column: pa.Array) -> pa.Array:
+    """Bring numbers of any type to float64; what a float cannot hold exactly is rounded, not refused."""
+    return _decoded(column).cast(pa.float64(), safe=False)
+
+
+def times(column: pa.Array) -> pa.Array:
+    """Bring times to timestamps where they have a calendar, else to float64."""
+    column = _decoded(column)
+    if pa.types.is_timestamp(column.type):
+        return column
+    if pa.types.is_date32(column.type):
+        return column.cast(pa.timestamp("s"))
+    if pa.types.is_date64(column.type):
+        return column.cast(pa.timestamp("ms"))
+    return numbers(column)
+
+
+def _decoded(column: pa.Array) -> pa.Array:
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+
+
+def join(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """Put batches of one schema end to end."""
+    if len(batches) == 1:
+        return batches[0]
+    schema = batches[0].schema
+    columns = [pa.concat_arrays([batch.column(i) for batch in batches]) for i in range(len(schema))]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def keys_of(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Keep the columns that say which trajectory a row belongs to."""
+    return batch.select([name for name in KEYS if name in batch.schema.names])
+
+
+def floats_of(column: pa.Array) -> Array:
+    """Take numbers or timestamps out of arrow, null as NaN or NaT."""
+    values: Array = column.to_numpy(zero_copy_only=False)
+    return values
+
+
+def users_of(column: pa.Array) -> Array:
+    """Take users out of arrow: int64, uint64, float64 or text; see `missing_user` for unknown ones."""
+    if pa.types.is_large_binary(column.type):
+        return np.array(_texts(column), dtype=np.dtypes.StringDType())
+    if pa.types.is_floating(column.type):
+        return floats_of(column)
+    return floats_of(column.fill_null(missing_user(column.type.to_pandas_dtype())))
+
+
+def missing_user(kind: type[np.integer]) -> int:
+    """Name the integer that stands for an unknown user; for text it is '', for floats NaN.
+
+    The type of users may not depend on whether one is missing, so a value at the edge has to do.
+    """
+    limits = np.iinfo(kind)
+    return int(limits.min) if limits.min < 0 else int(limits.max)
+
+
+#: Starts the written form of ids that are not text, and of those which start with it themselves.
+_ESCAPE = "\ufffd"
+
+
+def _texts(column: pa.Array) -> list[str]:
+    """Decode bytes, null as ''; different bytes always give different text, or two users would be one."""
+    values = column.fill_null(b"")
+    try:
+        text = values.cast(pa.large_string())
+    except pa.ArrowInvalid:
+        return [_text(value) for value in values.to_pylist()]
+    if pc.any(pc.starts_with(text, _ESCAPE)).as_py():
+        return [_text(value) for value in values.to_pylist()]
+    decoded: list[str] = text.to_pylist()
+    return decoded
+
+
+def _text(value: bytes) -> str:
+    try:
+        text = value.decode()
+    except UnicodeDecodeError:
+        return _ESCAPE + value.hex()
+    return _ESCAPE + value.hex() if text.startswith(_ESCAPE) else text

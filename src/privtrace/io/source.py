@@ -1,0 +1,180 @@
+"""Yield the trajectories of a file part by part, as often as a method wants."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol
+
+import pyarrow as pa
+
+from privtrace.errors import DataError
+from privtrace.io.columns import Layout
+from privtrace.io.files import Stamp
+from privtrace.io.grouping import assemble, cut, is_contiguous
+from privtrace.io.spool import Spool, gathered, kept
+from privtrace.trajectories import PART_POINTS, Crs, Trajectories
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Say how much is in memory at once; no result depends on it."""
+
+    part_points: int = PART_POINTS
+    batch_rows: int = PART_POINTS // 4
+    bucket_rows: int = 4 * PART_POINTS  # of a file whose trajectories are scattered; grouped in memory
+    block_bytes: int = 1 << 23  # of text
+
+
+class Reader(Protocol):
+    """Read one format."""
+
+    stamp: Stamp
+    layout: Layout
+    n_rows: int | None  # in the file, good or bad; of text known after a pass
+
+    @property
+    def parse_once(self) -> bool:
+        """Say whether a pass is dear enough to keep its result."""
+        ...
+
+    def batches(self, sizes: Sizes, *, keys_only: bool = False) -> Iterator[pa.RecordBatch]:
+        """Yield rows as `privtrace.io.rows` describes them; the first batch is empty and shows the types."""
+        ...
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """Hold what the first look at the rows found out."""
+
+    batches: Callable[[], Iterator[pa.RecordBatch]]  # the rows of each trajectory together
+    n_kept: int
+
+
+class _Counted:
+    """Count the rows of the latest pass."""
+
+    def __init__(self, scan: Callable[[], Iterable[pa.RecordBatch]]) -> None:
+        self._scan = scan
+        self.n_rows = 0
+
+    def __call__(self) -> Iterator[pa.RecordBatch]:
+        self.n_rows = 0
+        for batch in self._scan():
+            self.n_rows += batch.num_rows
+            yield batch
+
+
+class FileSource:
+    """Yield the trajectories of one file, the same ones in every pass.
+
+    A trajectory is all rows with one (user, trajectory id), wherever they stand in the file. Its points are
+    in order of time, those without time last; points that cannot be read are NaN. Times are float64 or
+    datetime64. Users are int64, uint64, float64 or text; an unknown user is the lowest int64, the highest
+    uint64, NaN or ''.
+    """
+
+    def __init__(self, reader: Reader, sizes: Sizes | None = None) -> None:
+        self._reader = reader
+        self._sizes = sizes or Sizes()
+        self._lock = threading.Lock()
+        self._spool: Spool | None = None
+        self._prepared: _Prepared | None = None
+
+    def __repr__(self) -> str:
+        return f"FileSource({str(self.path)!r}, {self.crs})"
+
+    def __enter__(self) -> FileSource:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def path(self) -> Path:
+        """Say where the file is."""
+        return self._reader.stamp.path
+
+    @property
+    def crs(self) -> Crs:
+        """Say whether points are longitude and latitude or planar."""
+        return self._reader.layout.crs
+
+    @property
+    def has_times(self) -> bool:
+        """Say whether the file has a column of times."""
+        return self._reader.layout.time is not None
+
+    @property
+    def n_points(self) -> int:
+        """Tell how many rows a pass goes over, for progress only."""
+        known = None if self._reader.parse_once else self._reader.n_rows
+        return self._prepare().n_kept if known is None else known
+
+    @property
+    def dropped_rows(self) -> int:
+        """Count rows that belong to no trajectory or are no rows at all. For the curator: NOT PRIVATE."""
+        n_kept = self._prepare().n_kept
+        return (self._reader.n_rows or 0) - n_kept
+
+    def parts(self) -> Iterator[Trajectories]:
+        """Start a pass over all trajectories."""
+        prepared = self._prepare()
+        self._reader.stamp.check()
+        for rows in cut(prepared.batches(), self._sizes.part_points):
+            yield assemble(rows, self.crs)
+
+    def collect(self) -> Trajectories:
+        """Load all trajectories into memory."""
+        return Trajectories.concatenate(self.parts(), self.crs)
+
+    def close(self) -> None:
+        """Remove what is kept on disk; a later pass starts from the file again."""
+        with self._lock:
+            if self._spool is not None:
+                self._spool.close()
+            self._spool = self._prepared = None
+
+    def _prepare(self) -> _Prepared:
+        """Look at the rows once and decide how to pass over them."""
+        with self._lock:
+            if self._prepared is None:
+                self._prepared = self._looked_at()
+            return self._prepared
+
+    def _looked_at(self) -> _Prepared:
+        sizes = self._sizes
+        if self._reader.parse_once:
+            path = self._room().keep(self._read())
+            rows = _Counted(lambda: kept(path))
+            keys = _Counted(lambda: kept(path, keys_only=True))
+        else:
+            rows = _Counted(self._read)
+            keys = _Counted(lambda: self._read(keys_only=True))
+        if is_contiguous(keys):
+            return _Prepared(rows, keys.n_rows)
+        buckets = self._room().deal(rows(), self._reader.n_rows or 0, sizes.bucket_rows)
+        if self._reader.parse_once:
+            path.unlink()
+        return _Prepared(lambda: gathered(buckets, sizes.batch_rows), rows.n_rows)
+
+    def _room(self) -> Spool:
+        """Make a folder for rows the first time that one is needed."""
+        if self._spool is None:
+            self._spool = Spool()
+        return self._spool
+
+    def _read(self, *, keys_only: bool = False) -> Iterator[pa.RecordBatch]:
+        """Pass over the file itself, which has to stay the same meanwhile."""
+        self._reader.stamp.check()
+        try:
+            yield from self._reader.batches(self._sizes, keys_only=keys_only)
+        except DataError:
+            self._reader.stamp.check()  # "changed" explains more than "damaged"
+            raise
+        self._reader.stamp.check()

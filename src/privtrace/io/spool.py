@@ -1,0 +1,106 @@
+"""Keep rows on disk between passes, in a private folder that goes away with its owner.
+
+Two uses: text is parsed once and kept as numbers; and rows of trajectories that are scattered over a file
+are dealt into buckets by a hash of their key, so that each bucket can be grouped in memory.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from privtrace.errors import DataError
+from privtrace.io.grouping import gather, key_hashes, run_starts
+from privtrace.io.rows import join, keys_of
+
+#: Files open at once, at most; some systems allow 256 a process.
+_MOST_BUCKETS = 128
+
+
+class Spool:
+    """Own a folder that only this user can read, removed on close, on collection and at exit."""
+
+    def __init__(self) -> None:
+        with _making_room():
+            self._folder = Path(tempfile.mkdtemp(prefix="privtrace-"))  # mode 0700
+        self.close = weakref.finalize(self, _remove, self._folder, os.getpid())
+
+    def keep(self, batches: Iterable[pa.RecordBatch]) -> Path:
+        """Write batches to one file."""
+        path = self._folder / "rows"
+        with _making_room(), ExitStack() as stack:
+            writer = None
+            for batch in batches:
+                writer = writer or _open(path, batch.schema, stack)
+                writer.write_batch(batch)
+        return path
+
+    def deal(self, batches: Iterable[pa.RecordBatch], n_rows: int, bucket_rows: int) -> list[Path]:
+        """Write each row to the bucket of its key, in the order in which rows come."""
+        n_buckets = min(max(n_rows // bucket_rows, 1), _MOST_BUCKETS)
+        paths = [self._folder / f"bucket-{bucket}" for bucket in range(n_buckets)]
+        with _making_room(), ExitStack() as stack:
+            writers = None
+            for batch in batches:
+                writers = writers or [_open(path, batch.schema, stack) for path in paths]
+                for writer, rows in zip(writers, _dealt(batch, n_buckets), strict=True):
+                    writer.write_batch(rows)
+        return paths
+
+
+def _dealt(batch: pa.RecordBatch, n_buckets: int) -> Iterator[pa.RecordBatch]:
+    """Split a batch into the rows of each bucket."""
+    starts = run_starts(batch)
+    hashes = key_hashes(keys_of(batch).take(pa.array(starts)))  # (n_runs,)
+    buckets = np.repeat(hashes % np.uint64(n_buckets), np.diff(starts, append=batch.num_rows)).astype(np.uint8)
+    sorted_rows = batch.take(pa.array(np.argsort(buckets, kind="stable")))
+    bounds = np.concatenate([[0], np.cumsum(np.bincount(buckets, minlength=n_buckets))])
+    for start, stop in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        yield sorted_rows.slice(start, stop - start)
+
+
+def kept(path: Path, *, keys_only: bool = False) -> Iterator[pa.RecordBatch]:
+    """Read back what `keep` wrote."""
+    with pa.memory_map(str(path)) as file, pa.ipc.open_stream(file) as batches:
+        for batch in batches:
+            yield keys_of(batch) if keys_only else batch
+
+
+def gathered(buckets: Iterable[Path], batch_rows: int) -> Iterator[pa.RecordBatch]:
+    """Read back what `deal` wrote, the rows of each key together."""
+    for path in buckets:
+        rows = gather(join(list(kept(path))))
+        yield rows.slice(0, 0)
+        for start in range(0, rows.num_rows, batch_rows):
+            yield rows.slice(start, batch_rows)
+
+
+def _open(path: Path, schema: pa.Schema, stack: ExitStack) -> pa.RecordBatchWriter:
+    file = stack.enter_context(pa.OSFile(str(path), "wb"))
+    return stack.enter_context(pa.ipc.new_stream(file, schema))
+
+
+@contextmanager
+def _making_room() -> Iterator[None]:
+    """Say what to do when the disk is full; errors of the source have their own words already."""
+    try:
+        yield
+    except OSError as error:
+        raise DataError(
+            f"{tempfile.gettempdir()}: rows cannot be kept here ({error.strerror or 'no room'}); "
+            "set TMPDIR to a folder with as much room as the source"
+        ) from None
+
+
+def _remove(folder: Path, owner: int) -> None:
+    # A forked worker inherits the finalizer, and must not pull the folder away from its parent.
+    if os.getpid() == owner:
+        shutil.rmtree(folder, ignore_errors=True)

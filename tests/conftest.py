@@ -1,0 +1,55 @@
+"""Small data for all tests, made in code; the real data sets where they are at hand."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import privtrace as pt
+from privtrace.datasets import town_trips
+
+BOX = (0.0, 0.0, 10.0, 10.0)
+
+
+def trajectories(*lists: list[tuple[float, float]], crs: str = "planar") -> pt.Trajectories:
+    """Write trajectories down as lists of points."""
+    points = [point for points in lists for point in points]
+    offsets = np.cumsum([0, *(len(points) for points in lists)])
+    return pt.Trajectories(np.array(points, float).reshape(-1, 2), offsets, crs=crs)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="session")
+def region() -> pt.Region:
+    return pt.Region.box(*BOX)
+
+
+@pytest.fixture(scope="session")
+def wanderers() -> pt.Trajectories:
+    """Give 600 random walks in and around the box, of 1 to 60 points."""
+    rng = np.random.default_rng(5)
+    lengths = rng.integers(1, 60, 600)
+    steps = rng.normal(0, 0.7, (lengths.sum(), 2))
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    points = np.cumsum(steps, axis=0)
+    owner = np.repeat(np.arange(600), lengths)
+    points += (rng.beta(2, 4, (600, 2)) * 11 - points[offsets[:-1]])[owner]
+    return pt.Trajectories(points, offsets, crs="planar")
+
+
+@pytest.fixture(scope="session")
+def town() -> tuple[pt.Trajectories, pt.Region]:
+    """Give 3,000 trips in the invented town, and its region."""
+    made = town_trips(3000, seed=3)
+    return made.trajectories, pt.Region.box(*made.region)
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """Find the real data sets, or skip."""
+    folder = Path(os.environ.get("PRIVTRACE_DATA", Path(__file__).parents[2] / "shared" / "data"))
+    if not (folder / "porto_taxi.parquet").exists():
+        pytest.skip("the real data sets are not here; set PRIVTRACE_DATA to their folder")
+    return folder

@@ -1,0 +1,82 @@
+"""PrivTrace's settings: sizes by rule, shares, and refusals in words."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+import privtrace as pt
+
+
+@pytest.mark.parametrize(
+    ("settings", "word"),
+    [
+        ({"epsilon": 0}, "epsilon must be positive"),
+        ({"epsilon": "much"}, "epsilon must be a positive decimal"),
+        ({"region": None}, "region is needed"),
+        ({"region": (0, 0, 1, 1)}, "region is needed"),
+        ({"unit": "user"}, "unit"),
+        ({"order": 3}, "order"),
+        ({"K": 0}, "K must be"),
+        ({"K": 60}, "K must be from 1 to 54"),
+        ({"K": 3, "c": 100}, "give one of them"),
+        ({"c": -1}, "c must be a positive"),
+        ({"density_per_cell": math.nan}, "density_per_cell"),
+        ({"density_per_cell": 5, "population": 5}, "give one of them"),
+        ({"grid_share": "0.3"}, "add up to exactly 1"),
+        ({"count_share": "0.2"}, "must be smaller"),
+        ({"max_steps": 0}, "max_steps"),
+        ({"max_states": 3}, "max_states"),
+        ({"theta1": -1}, "theta1"),
+        ({"public_count": -1}, "public count"),
+    ],
+)
+def test_bad_settings_are_refused_in_words(settings: dict[str, Any], word: str, region: pt.Region) -> None:
+    with pytest.raises(pt.SettingsError, match=word):
+        pt.PrivTrace(**{"epsilon": 1, "region": region, **settings})
+
+
+def test_the_budget_is_divided_exactly(region: pt.Region) -> None:
+    budget = pt.PrivTrace(epsilon=0.7, region=region).budget
+    assert budget == {
+        "count": Fraction(7, 500),
+        "grid": Fraction(63, 500),
+        "first order": Fraction(14, 50),
+        "second order": Fraction(14, 50),
+    }
+    assert sum(budget.values()) == Fraction(7, 10)
+    assert pt.PrivTrace(epsilon=1, region=region, public_count=9).budget["grid"] == Fraction(1, 5)
+    assert pt.PrivTrace(epsilon=1, region=region, order=1).budget["first order"] == Fraction(4, 5)
+
+
+def test_sizes_follow_the_rule(region: pt.Region) -> None:
+    """The figures of the paper's Taxi data: 200,000 trajectories at epsilon 1."""
+    settings = pt.PrivTrace(epsilon=1, region=region, states_factor=1.0)
+    assert settings._target_states(200_000) == 238
+    assert settings._coarse_size(200_000) == round(math.sqrt(238 / 6))
+    assert settings._target_states(1e12) == 3000 and settings._coarse_size(0) == 2
+
+
+def test_the_papers_formulas(region: pt.Region) -> None:
+    """K = 13 for 200,000 trajectories and c = 1200; a division is sqrt(density / 1174)."""
+    settings = pt.PrivTrace.paper(c=1200, population=1_310_000, epsilon=1, region=region)
+    assert settings._coarse_size(200_000) == 13
+    from privtrace.space.grid import Grid
+
+    coarse = Grid.uniform(region.for_data("planar"), 13)
+    density = (coarse.divisions.ravel() * 0).astype("int64")
+    density[:2] = [1174 * 9 << 20, 2640 << 20]  # sqrt gives 3 and 1.4996
+    grid = settings._refine(coarse, density, 200_000)
+    assert grid.divisions.ravel()[:3].tolist() == [3, 1, 1]
+
+
+def test_a_finer_second_layer_than_memory_allows_is_held_back(region: pt.Region) -> None:
+    from privtrace.space.grid import Grid
+
+    settings = pt.PrivTrace(epsilon=1, region=region, density_per_cell=0.001, max_states=100)
+    coarse = Grid.uniform(region.for_data("planar"), 4)
+    density = coarse.divisions.ravel().astype("int64") * (50 << 20)
+    assert settings._refine(coarse, density, 1000).n_cells <= 100

@@ -1,0 +1,172 @@
+"""Every synthesizer keeps the same promises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import privtrace as pt
+from privtrace import trajectories as containers
+from privtrace.models import from_bytes, to_bytes
+from privtrace.synthesizers import base
+from privtrace.synthesizers.base import sample_parts
+from tests.conftest import trajectories
+
+# Little data and much noise leave second-order loops that no walk gets out of; one test is about them.
+pytestmark = pytest.mark.filterwarnings("ignore:.*walks reached 1000 states")
+
+SYNTHESIZERS = {
+    "privtrace": pt.PrivTrace,
+    "order 1": lambda **setup: pt.PrivTrace(order=1, **setup),
+    "order 2": lambda **setup: pt.PrivTrace(order=2, **setup),
+    "first layer": lambda **setup: pt.PrivTrace(second_layer=False, **setup),
+    "no trips": lambda **setup: pt.PrivTrace(trip_estimation=False, **setup),
+    "paper": lambda **setup: pt.PrivTrace.paper(c=100, population=1_000_000, **setup),
+    "public count": lambda **setup: pt.PrivTrace(public_count=500, **setup),
+}
+
+
+@pytest.fixture(params=SYNTHESIZERS)
+def synthesizer(request: pytest.FixtureRequest, region: pt.Region) -> Any:
+    return SYNTHESIZERS[request.param](epsilon="1.5", region=region)
+
+
+class Cut:
+    """Offer the same trajectories in other parts."""
+
+    def __init__(self, whole: pt.Trajectories, sizes: list[int]) -> None:
+        self.whole, self.sizes = whole, sizes
+        self.crs, self.n_points = whole.crs, whole.n_points
+
+    def parts(self) -> Iterator[pt.Trajectories]:
+        first = 0
+        for size in [*self.sizes, len(self.whole)]:
+            yield self.whole[first : first + size]
+            first += size
+
+
+def test_spends_exactly_its_budget(synthesizer: Any, wanderers: pt.Trajectories) -> None:
+    release = synthesizer.fit(wanderers).release
+    assert release.spent == release.epsilon == pytest.approx(1.5)
+    assert release.private
+
+
+def test_makes_as_many_trajectories_as_asked_inside_the_region(
+    synthesizer: Any, wanderers: pt.Trajectories
+) -> None:
+    made = synthesizer.fit(wanderers).sample(5000, seed=1)
+    assert len(made) == 5000 and np.diff(made.offsets).min() >= 1
+    assert made.points.min() >= 0 and made.points.max() <= 10
+    assert made.crs == "planar"
+
+
+def test_models_go_through_files(synthesizer: Any, wanderers: pt.Trajectories, tmp_path: Path) -> None:
+    model = synthesizer.fit(wanderers)
+    model.save(tmp_path / "a.model")
+    again = pt.load(tmp_path / "a.model")
+    assert to_bytes(again) == to_bytes(model) == (tmp_path / "a.model").read_bytes()
+    assert again.release == model.release
+    one, two = model.sample(300, seed=5), again.sample(300, seed=5)
+    assert np.array_equal(one.points, two.points) and np.array_equal(one.offsets, two.offsets)
+
+
+@pytest.mark.parametrize("sizes", [[1] * 20, [0, 300, 0], [599], [200, 200, 200]])
+@pytest.mark.parametrize("n_threads", [1, 4])
+def test_parts_and_threads_do_not_matter(
+    synthesizer: Any, wanderers: pt.Trajectories, sizes: list[int], n_threads: int
+) -> None:
+    model = synthesizer.fit(wanderers, noise=pt.SeededNoise(3), backend=pt.Threads(2))
+    other = synthesizer.fit(Cut(wanderers, sizes), noise=pt.SeededNoise(3), backend=pt.Threads(n_threads))
+    assert to_bytes(model) == to_bytes(other)
+
+
+def test_output_depends_on_the_seed_alone(
+    synthesizer: Any, wanderers: pt.Trajectories, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = synthesizer.fit(wanderers)
+    whole = model.sample(1000, seed=2, backend=pt.Threads(1))
+    monkeypatch.setattr(base, "BLOCK_TRAJECTORIES", 17)
+    for n_threads in (1, 2, 5):
+        again = model.sample(1000, seed=2, backend=pt.Threads(n_threads))
+        assert np.array_equal(whole.points, again.points) and np.array_equal(whole.offsets, again.offsets)
+    fewer = model.sample(100, seed=2)
+    assert np.array_equal(fewer.points, whole[:100].points)
+    assert not np.array_equal(model.sample(100, seed=3).points[:50], fewer.points[:50])
+
+
+def test_seeded_noise_repeats_and_says_so(synthesizer: Any, wanderers: pt.Trajectories) -> None:
+    one, two, other = (synthesizer.fit(wanderers, noise=pt.SeededNoise(seed)) for seed in (1, 1, 2))
+    assert to_bytes(one) == to_bytes(two) != to_bytes(other)
+    assert not one.release.private and "NOT PRIVATE" in one.release.verdict
+    assert not from_bytes(to_bytes(one)).release.private
+    assert "NOT PRIVATE" in one.release.metadata()["privtrace.guarantee"]
+
+
+def test_secret_noise_never_repeats(synthesizer: Any, wanderers: pt.Trajectories) -> None:
+    assert to_bytes(synthesizer.fit(wanderers)) != to_bytes(synthesizer.fit(wanderers))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        trajectories(),
+        trajectories([], [], []),
+        trajectories([(99, 99)], [(-5, 3), (np.nan, 1)]),
+        trajectories([(5, 5)]),
+    ],
+    ids=["nothing", "no points", "all outside", "one point"],
+)
+def test_no_value_refuses(synthesizer: Any, source: pt.Trajectories) -> None:
+    for seed in range(5):
+        model = synthesizer.fit(source, noise=pt.SeededNoise(seed))
+        made = model.sample(50, seed=1)
+        assert len(made) == 50 and made.points.min() >= 0 and made.points.max() <= 10
+        assert len(model.sample(seed=1)) == model.n_trajectories
+
+
+def test_nothing_made_is_an_empty_collection(synthesizer: Any, wanderers: pt.Trajectories) -> None:
+    made = synthesizer.fit(wanderers).sample(0)
+    assert len(made) == 0 and made.crs == "planar"
+
+
+@pytest.mark.parametrize(
+    ("count", "seed", "word"), [(-1, 0, "negative"), (1, -1, "seed"), (1, 1 << 64, "seed")]
+)
+def test_bad_samples_are_refused(
+    wanderers: pt.Trajectories, region: pt.Region, count: int, seed: int, word: str
+) -> None:
+    model = pt.PrivTrace(epsilon=1, region=region).fit(wanderers)
+    with pytest.raises(pt.SettingsError, match=word):
+        list(sample_parts(model, count, seed))
+
+
+def test_walks_cut_short_are_told(wanderers: pt.Trajectories, region: pt.Region) -> None:
+    model = pt.PrivTrace(epsilon=1, region=region, max_steps=2).fit(wanderers)
+    with pytest.warns(UserWarning, match="walks reached 2 states"):
+        made = model.sample(500, seed=1)
+    assert np.diff(made.offsets).max() == 2
+
+
+def test_noise_that_vanishes_gives_the_empirical_model(town: tuple[pt.Trajectories, pt.Region]) -> None:
+    """A large epsilon changes counts by less than a trajectory; K is given so that sizes stay apart."""
+    trips, region = town
+    setup = {"region": region, "K": 3, "density_per_cell": 200, "theta1": 100}
+    exact = pt.PrivTrace(epsilon=1000, **setup).fit(trips, noise=pt.NoNoise())
+    noisy = pt.PrivTrace(epsilon=1000, **setup).fit(trips)
+    assert np.array_equal(exact.divisions, noisy.divisions)
+    assert np.abs(exact.moves - noisy.moves).max() < 0.1 * 2**20
+    assert noisy.n_trajectories == pytest.approx(exact.n_trajectories, abs=2)
+
+
+def test_data_in_memory_is_cut_into_moderate_parts(
+    monkeypatch: pytest.MonkeyPatch, wanderers: pt.Trajectories
+) -> None:
+    monkeypatch.setattr(containers, "PART_POINTS", 1000)
+    parts = list(wanderers.parts())
+    assert len(parts) > 10 and max(part.n_points for part in parts) < 1200
+    whole = pt.Trajectories.concatenate(parts)
+    assert np.array_equal(whole.points, wanderers.points) and np.array_equal(whole.offsets, wanderers.offsets)

@@ -1,0 +1,129 @@
+"""The ledger charges exactly, refuses before drawing, and clamps sums."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from privtrace.errors import BudgetExceeded, SettingsError
+from privtrace.privacy.ledger import CLAMP, Charge, Ledger, decimal, exact
+from privtrace.privacy.noise import NoNoise, SeededNoise, SystemNoise
+from privtrace.privacy.unit import WEIGHT, Unit
+from privtrace.trajectories import Integers
+
+
+class CountingNoise(NoNoise):
+    """Count the draws."""
+
+    n_draws = 0
+
+    def laplace(self, n_draws: int, scale: Fraction) -> Integers:
+        self.n_draws += n_draws
+        return super().laplace(n_draws, scale)
+
+
+def spend(ledger: Ledger, epsilon: str, counts: int = 3) -> Integers:
+    return ledger.laplace(
+        np.zeros(counts, np.int64),
+        stage="test",
+        statistic="nothing",
+        sensitivity=WEIGHT,
+        epsilon=Fraction(epsilon),
+    )
+
+
+def test_charges_add_up_exactly() -> None:
+    ledger = Ledger(exact(0.3), Unit(), NoNoise())
+    for _ in range(3):
+        spend(ledger, "0.1")
+    assert ledger.spent == Fraction(3, 10)
+    assert [charge.scale for charge in ledger.charges] == [10 * WEIGHT] * 3
+
+
+def test_refuses_before_drawing_and_charging() -> None:
+    noise = CountingNoise()
+    ledger = Ledger(Fraction(1), Unit(), noise)
+    spend(ledger, "0.9")
+    with pytest.raises(BudgetExceeded, match="test asks for epsilon 0.2, only 0.1 of 1 is left"):
+        spend(ledger, "0.2")
+    assert noise.n_draws == 3 and ledger.spent == Fraction(9, 10)
+
+
+def test_tiny_shares_are_refused() -> None:
+    with pytest.raises(SettingsError, match="too small"):
+        spend(Ledger(Fraction(1), Unit(), NoNoise()), "1e-9")
+
+
+def test_blocks_are_charged_once_and_at_once() -> None:
+    ledger = Ledger(Fraction(1), Unit(), SeededNoise(1))
+    blocks = ledger.laplace_blocks(
+        [np.zeros((2, 2), np.int64)] * 3,
+        stage="s",
+        statistic="x",
+        sensitivity=WEIGHT,
+        epsilon=Fraction(1, 2),
+    )
+    assert ledger.spent == Fraction(1, 2)  # nothing was drawn yet
+    drawn = np.stack(list(blocks))
+    assert drawn.shape == (3, 2, 2) and len(np.unique(drawn)) == 12
+
+
+def test_every_entry_gets_noise_of_the_charged_scale() -> None:
+    ledger = Ledger(Fraction(1), Unit(), SeededNoise(3))
+    noisy = spend(ledger, "0.5", counts=100_000)
+    assert np.abs(noisy).mean() == pytest.approx(2 * WEIGHT, rel=0.02)
+
+
+def test_the_sum_is_clamped() -> None:
+    ledger = Ledger(Fraction(1), Unit(), SeededNoise(3))
+    counts = np.array([CLAMP, -CLAMP], np.int64)
+    noisy = [
+        ledger.laplace(counts, stage="s", statistic="x", sensitivity=WEIGHT, epsilon=Fraction(1, 10))
+        for _ in range(9)
+    ]
+    assert np.abs(noisy).max() == CLAMP and np.abs(noisy).min() < CLAMP
+
+
+def test_the_journal_is_written_before_any_draw_and_can_refuse() -> None:
+    written: list[Charge] = []
+    noise = CountingNoise()
+
+    def journal(charge: Charge) -> None:
+        assert noise.n_draws == 3 * len(written)
+        if len(written) == 1:
+            raise BudgetExceeded("the data set's budget is spent")
+        written.append(charge)
+
+    ledger = Ledger(Fraction(1), Unit(), noise, journal)
+    spend(ledger, "0.1")
+    with pytest.raises(BudgetExceeded, match="data set"):
+        spend(ledger, "0.1")
+    assert noise.n_draws == 3 and ledger.spent == Fraction(1, 10)
+
+
+def test_only_system_noise_is_private() -> None:
+    assert Ledger(Fraction(1), Unit(), SystemNoise()).private
+    assert not Ledger(Fraction(1), Unit(), SeededNoise(1)).private
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [(0.1, Fraction(1, 10)), ("0.25", Fraction(1, 4)), (2, Fraction(2)), (Decimal("1e-2"), Fraction(1, 100))],
+)
+def test_epsilon_is_read_as_its_decimal_text(given: object, expected: Fraction) -> None:
+    assert exact(given) == expected  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("given", ["", "x", 0, -1, float("nan"), float("inf"), "1/0", None])
+def test_bad_epsilons_are_refused(given: object) -> None:
+    with pytest.raises(SettingsError, match="epsilon must be"):
+        exact(given)  # type: ignore[arg-type]
+
+
+def test_decimals_are_written_shortly_and_exactly() -> None:
+    assert decimal(Fraction(1, 5)) == "0.2"
+    assert decimal(Fraction(1, 3)) == "1/3"
+    assert Fraction(decimal(Fraction(1, 1 << 70))) == Fraction(1, 1 << 70)

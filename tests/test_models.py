@@ -1,0 +1,156 @@
+"""Model files: canonical, checksummed, an allow-list; whatever is not sound is refused in words."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import privtrace as pt
+from privtrace.models import from_bytes, to_bytes
+from privtrace.synthesizers.privtrace import SCHEMA
+
+
+@pytest.fixture(scope="module")
+def content(wanderers: pt.Trajectories, region: pt.Region) -> bytes:
+    return to_bytes(pt.PrivTrace(epsilon=4, region=region, theta1=5.0).fit(wanderers))
+
+
+def taken_apart(content: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    length = struct.unpack_from("<Q", content, 12)[0]
+    header = json.loads(content[20 : 20 + length])
+    arrays, position = {}, 20 + length
+    for name, dtype, shape in header["arrays"]:
+        size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+        arrays[name] = np.frombuffer(content[position : position + size], dtype).reshape(shape).copy()
+        position += size
+    return header, arrays
+
+
+def put_together(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
+    """Write a file whose checksum fits, whatever is in it."""
+    text = json.dumps(header).encode()
+    body = (
+        b"PRIVTRAC" + struct.pack("<IQ", 1, len(text)) + text + b"".join(a.tobytes() for a in arrays.values())
+    )
+    return body + hashlib.sha256(body).digest()
+
+
+def test_the_header_is_an_allow_list(content: bytes) -> None:
+    header, arrays = taken_apart(content)
+    assert header.keys() == {
+        "method", "software", "epsilon", "unit", "region", "public_count", "settings", "ledger", "arrays", "private"
+    }  # fmt: skip
+    assert list(arrays) == list(SCHEMA)
+    assert all(
+        charge.keys() == {"stage", "statistic", "unit", "sensitivity", "epsilon", "scale", "mechanism"}
+        for charge in header["ledger"]
+    )
+
+
+@pytest.mark.parametrize("size", [0, 7, 19, 20, 100, -1, -33])
+def test_truncated_files_are_refused(content: bytes, size: int) -> None:
+    with pytest.raises(pt.ModelFormatError, match="not a privtrace model|cut short"):
+        from_bytes(content[:size])
+
+
+def test_every_flipped_byte_is_noticed(content: bytes) -> None:
+    rng = np.random.default_rng(0)
+    for place in [*range(40), *rng.integers(0, len(content), 300)]:
+        damaged = bytearray(content)
+        damaged[place] ^= 1 << int(rng.integers(8))
+        with pytest.raises(pt.ModelFormatError):
+            from_bytes(bytes(damaged))
+
+
+def test_foreign_newer_and_missing_files(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"PK\x03\x04 something else entirely")
+    (tmp_path / "b").write_bytes(content[:8] + struct.pack("<I", 2) + content[12:])
+    for name, word in [
+        ("a", "not a privtrace model"),
+        ("b", "upgrade"),
+        ("c", "cannot be read"),
+        ("", "cannot be"),
+    ]:
+        with pytest.raises(pt.ModelFormatError, match=word) as caught:
+            pt.load(tmp_path / name)
+        assert str(tmp_path / name) in str(caught.value)
+
+
+def edits() -> dict[str, Callable[[dict[str, Any], dict[str, np.ndarray]], None]]:
+    def header(**changes: Any) -> Callable[[dict[str, Any], dict[str, np.ndarray]], None]:
+        return lambda header, arrays: header.update(changes)
+
+    def array(name: str, value: int, place: int = 0) -> Callable[[dict[str, Any], dict[str, np.ndarray]], None]:
+        return lambda header, arrays: arrays[name].reshape(-1).__setitem__(place, value)
+
+    return {
+        "unknown entry": header(host="here"),
+        "unknown method": header(method="magic"),
+        "no method": lambda header, arrays: header.pop("method"),
+        "odd epsilon": header(epsilon="1/0"),
+        "epsilon of wrong type": header(epsilon=[1]),
+        "odd region": header(region={"box": [1, 1, 0, 0], "crs": "planar"}),
+        "no crs": header(region={"box": [0, 0, 1, 1], "crs": None}),
+        "odd unit": header(unit={"kind": "trajectory", "more": 1}),
+        "odd settings": lambda header, arrays: header["settings"].update(max_steps="many"),
+        "fewer settings": lambda header, arrays: header["settings"].pop("max_steps"),
+        "endless walks": lambda header, arrays: header["settings"].update(max_steps=10**9),
+        "odd ledger": header(ledger=[1]),
+        "ledger's scale": lambda header, arrays: header["ledger"][0].update(scale="1"),
+        "ledger overspent": lambda header, arrays: header.update(epsilon="0.1"),
+        "arrays renamed": lambda header, arrays: header["arrays"][0].__setitem__(0, "other"),
+        "array of objects": lambda header, arrays: header["arrays"][0].__setitem__(1, "|O"),
+        "array too long": lambda header, arrays: header["arrays"][0].__setitem__(2, [1 << 60]),
+        "array negative": lambda header, arrays: header["arrays"][0].__setitem__(2, [-1]),
+        "array of other shape": lambda header, arrays: header["arrays"][1].__setitem__(2, [1]),
+        "negative count": array("count", -1),
+        "no division": array("divisions", 0),
+        "other division": array("divisions", 7),
+        "state out of range": array("second_states", 10**6),
+        "states not rising": array("second_states", 0, place=-1),
+        "successor out of range": array("second_successors", 10**6),
+        "negative successor": array("second_successors", -1),
+        "negative weight": array("second_weights", -5),
+        "weight too large": array("second_weights", 1 << 62),
+        "offsets falling": array("second_offsets", 10**9, place=3),
+        "offsets past the end": array("second_offsets", 10**9, place=-1),
+        "negative trips": array("trips", -1),
+        "more bytes": lambda header, arrays: arrays.update(more=np.zeros(3)),
+        "private by word": header(private="yes"),
+    }
+
+
+@pytest.mark.parametrize("name", edits())
+def test_files_that_are_not_sound_are_refused(content: bytes, name: str) -> None:
+    """A valid checksum proves nothing: kernels trust the tables, so each must fit."""
+    header, arrays = taken_apart(content)
+    edits()[name](header, arrays)
+    changed = put_together(header, arrays)
+    if name == "private by word":
+        assert not from_bytes(changed).release.private
+        return
+    with pytest.raises(pt.ModelFormatError):
+        from_bytes(changed)
+
+
+def test_a_missing_stamp_reads_as_not_private(content: bytes) -> None:
+    header, arrays = taken_apart(content)
+    assert from_bytes(put_together(header, arrays)).release.private
+    del header["private"]
+    assert not from_bytes(put_together(header, arrays)).release.private
+
+
+def test_an_existing_model_is_not_overwritten(content: bytes, tmp_path: Path) -> None:
+    model = from_bytes(content)
+    model.save(tmp_path / "a")
+    with pytest.raises(pt.OutputError, match="--force"):
+        model.save(tmp_path / "a")
+    model.save(tmp_path / "a", force=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
