@@ -45,7 +45,8 @@ def put_together(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes
 def test_the_header_is_an_allow_list(content: bytes) -> None:
     header, arrays = taken_apart(content)
     assert header.keys() == {
-        "method", "software", "epsilon", "unit", "region", "public_count", "settings", "ledger", "arrays", "private"
+        "method", "software", "epsilon", "unit", "region", "public_count", "settings", "ledger", "arrays",
+        "private",
     }  # fmt: skip
     assert list(arrays) == list(SCHEMA)
     assert all(
@@ -56,7 +57,7 @@ def test_the_header_is_an_allow_list(content: bytes) -> None:
 
 @pytest.mark.parametrize("size", [0, 7, 19, 20, 100, -1, -33])
 def test_truncated_files_are_refused(content: bytes, size: int) -> None:
-    with pytest.raises(pt.ModelFormatError, match="not a privtrace model|cut short"):
+    with pytest.raises(pt.ModelFormatError, match=r"not a privtrace model|cut short"):
         from_bytes(content[:size])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
@@ -14,8 +15,8 @@ class Observer(Protocol):
         """Enter a stage described in words; call what it yields with the amount of work just done."""
         ...
 
-    def note(self, text: str) -> None:
-        """Show the curator a sentence; it may hold exact numbers and is NOT PRIVATE."""
+    def note(self, text: str, *, loud: bool = False) -> None:
+        """Show the curator a sentence; it may hold exact numbers: NOT PRIVATE. A loud one is a warning."""
         ...
 
 
@@ -27,5 +28,7 @@ class Silent:
         """Run the stage without a word."""
         yield lambda amount: None
 
-    def note(self, text: str) -> None:
-        """Drop the note."""
+    def note(self, text: str, *, loud: bool = False) -> None:
+        """Log what is loud and drop the rest."""
+        if loud:
+            logging.getLogger("privtrace").warning("NOT PRIVATE, for the curator only: %s", text)

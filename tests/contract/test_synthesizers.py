@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.conftest import trajectories
 
 import privtrace as pt
 from privtrace import trajectories as containers
 from privtrace.models import from_bytes, to_bytes
 from privtrace.synthesizers import base
 from privtrace.synthesizers.base import sample_parts
-from tests.conftest import trajectories
 
 # Little data and much noise leave second-order loops that no walk gets out of; one test is about them.
 pytestmark = pytest.mark.filterwarnings("ignore:.*walks reached 1000 states")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
+from tests.conftest import BOX
 
 import privtrace as pt
 from privtrace.markov import counts as counting
@@ -11,7 +14,6 @@ from privtrace.markov.counts import Counts, first_order_counts, second_order_cou
 from privtrace.paths import Paths
 from privtrace.privacy.unit import WEIGHT
 from privtrace.space.grid import Grid
-from tests.conftest import BOX
 
 GRID = Grid.uniform(pt.Region.box(*BOX, crs="planar"), 6)
 
@@ -25,7 +27,7 @@ def slow_first_order(paths: list[list[int]], m: int) -> np.ndarray:
     for path in filter(None, paths):
         weight = WEIGHT // (len(path) + 1)
         table[m, path[0]] += weight
-        for a, b in zip(path[:-1], path[1:], strict=True):
+        for a, b in pairwise(path):
             table[a, b] += weight
         table[path[-1], path[-1]] += weight
     return table
@@ -71,7 +73,7 @@ def test_counts_of_parts_add_up(
     monkeypatch.setattr(counting, "_MERGE_ENTRIES", merge)
     whole = first_order_counts(GRID.encode(wanderers), 36)
     cuts = [0, 1, 2, 100, 350, 600]
-    parts = [wanderers[a:b] for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+    parts = [wanderers[a:b] for a, b in pairwise(cuts)]
     total = Counts.total(first_order_counts(GRID.encode(part), 36) for part in parts)
     assert np.array_equal(total.codes, whole.codes) and np.array_equal(total.weights, whole.weights)
 

@@ -47,7 +47,7 @@ def test_refuses_before_drawing_and_charging() -> None:
     noise = CountingNoise()
     ledger = Ledger(Fraction(1), Unit(), noise)
     spend(ledger, "0.9")
-    with pytest.raises(BudgetExceeded, match="test asks for epsilon 0.2, only 0.1 of 1 is left"):
+    with pytest.raises(BudgetExceeded, match=r"test asks for epsilon 0\.2, only 0\.1 of 1 is left"):
         spend(ledger, "0.2")
     assert noise.n_draws == 3 and ledger.spent == Fraction(9, 10)
 

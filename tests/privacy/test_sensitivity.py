@@ -1,8 +1,8 @@
 """One trajectory more or less changes every exact count vector that is measured by at most 2**20 in L1.
 
-The recipe runs twice, on neighboring sources. The second run is given the first run's noisy outputs, whatever its
-own counts are, because each stage's bound must hold for every earlier output. All counts that reach the ledger
-are compared, so a statistic that a later change adds is covered too.
+The recipe runs twice, on neighboring sources. The second run is given the first run's noisy outputs, whatever
+its own counts are, because each stage's bound must hold for every earlier output. All counts that reach the
+ledger are compared, so a statistic that a later change adds is covered too.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.conftest import trajectories
 
 import privtrace as pt
 from privtrace.models import to_bytes
@@ -21,7 +22,6 @@ from privtrace.privacy.ledger import Ledger
 from privtrace.privacy.unit import WEIGHT
 from privtrace.synthesizers import privtrace as recipe
 from privtrace.trajectories import Integers
-from tests.conftest import trajectories
 
 
 class Tape:

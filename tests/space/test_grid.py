@@ -6,12 +6,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from tests.conftest import BOX, trajectories
 
 import privtrace as pt
 from privtrace.space.adaptive import refine, refine_to
 from privtrace.space.grid import Grid
 from privtrace.space.measure import visit_counts
-from tests.conftest import BOX, trajectories
 
 PLANAR = pt.Region.box(*BOX, crs="planar")
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.conftest import trajectories
 
 import privtrace as pt
 from privtrace.errors import SettingsError
 from privtrace.space.region import Region
-from tests.conftest import trajectories
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from tests.conftest import BOX
 
 import privtrace as pt
 from privtrace.space.grid import Grid
 from privtrace.trips.shortest import shortest_transitions
-from tests.conftest import BOX
 
 
 def slow_transitions(links: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ def main() -> None:
     from privtrace.cli.commands import app
 
     # A polite kill unwinds like Ctrl-C, so that nothing half-written stays behind.
-    signal.signal(signal.SIGTERM, lambda number, frame: (_ for _ in ()).throw(KeyboardInterrupt()))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         app(standalone_mode=True)
     except PrivTraceError as error:

@@ -80,7 +80,7 @@ def synth(
 ) -> None:
     """Fit and generate in one go.
 
-    Example: privtrace synth trips.parquet --region=-8.70,41.10,-8.54,41.22 --epsilon 1 --output synthetic.parquet
+    Example: privtrace synth trips.parquet --region=-8.70,41.10,-8.54,41.22 --epsilon 1 --output made.parquet
     """
     from privtrace.errors import OutputError
     from privtrace.io import check_output
@@ -149,7 +149,7 @@ def version(
 def _opened(trips: Path, crs: CrsName | None) -> FileSource:
     from privtrace.io import read
 
-    return read(trips, crs=None if crs is None else crs.value)  # type: ignore[arg-type]
+    return read(trips, crs=None if crs is None else crs.value)
 
 
 def _fitted(trips: Path, options: FitOptions, screen: Screen) -> Model:
@@ -161,7 +161,7 @@ def _fitted(trips: Path, options: FitOptions, screen: Screen) -> Model:
     noise = None if options.noise_seed is None else SeededNoise(options.noise_seed)
     with _opened(trips, options.crs) as source:
         if source.has_times:
-            screen.note("the input has times; they set the order of points and are not synthesized")
+            screen.say("The input's times set the order of points; they are not synthesized.")
         with screen.stage("Opening and grouping the input"):
             dropped = source.dropped_rows
         if dropped:

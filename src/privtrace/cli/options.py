@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields
-from enum import Enum
+from enum import StrEnum
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 METHOD = "Method settings"
 
 
-class CrsName(str, Enum):
+class CrsName(StrEnum):
     """Name the coordinate systems."""
 
     lonlat = "lonlat"
     planar = "planar"
 
 
-class MethodName(str, Enum):
+class MethodName(StrEnum):
     """Name the methods."""
 
     privtrace = "privtrace"
 
 
-class OrderName(str, Enum):
+class OrderName(StrEnum):
     """Name the orders of the Markov model."""
 
     adaptive = "adaptive"

@@ -46,9 +46,9 @@ class Screen:
             yield lambda amount: progress.advance(task, amount)
             progress.update(task, total=1, completed=1)
 
-    def note(self, text: str) -> None:
-        """Show the curator a sentence that may hold exact numbers."""
-        if not self.quiet:
+    def note(self, text: str, *, loud: bool = False) -> None:
+        """Show the curator a sentence that may hold exact numbers; only a loud one goes into a log."""
+        if loud or (not self.quiet and self.errors.is_terminal):
             self.errors.print(f"for the curator only, NOT PRIVATE: {text}", style="yellow", markup=False)
 
     def warn(self, text: str) -> None:

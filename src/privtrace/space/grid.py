@@ -11,7 +11,7 @@ from numba import njit
 from scipy.sparse import csr_array
 
 from privtrace.paths import Paths
-from privtrace.space.region import Region, is_bad, is_inside
+from privtrace.space.region import Region, is_bad, longest_run
 from privtrace.trajectories import Floats, Integers, Trajectories
 
 
@@ -122,7 +122,7 @@ def _encode(points, offsets, sides, limits, divisions, first_cell):  # type: ign
     rows_per_unit = size / (sides[3] - sides[1])
     n_cells = 0
     for trajectory in range(len(offsets) - 1):
-        start, stop = _longest_run(points, offsets[trajectory], offsets[trajectory + 1], sides, limits)
+        start, stop = longest_run(points, offsets[trajectory], offsets[trajectory + 1], sides, limits)
         last = -1
         for p in range(start, stop):
             x, y = points[p, 0], points[p, 1]
@@ -140,23 +140,3 @@ def _encode(points, offsets, sides, limits, divisions, first_cell):  # type: ign
                 last = cell
         path_offsets[trajectory + 1] = n_cells
     return cells[:n_cells].copy(), path_offsets
-
-
-@njit(cache=True, nogil=True)
-def _longest_run(points, first, last, sides, limits):  # type: ignore[no-untyped-def]
-    """Find the longest stretch of points inside, as start and stop."""
-    best_start, best_stop, best_length = first, first, 0
-    start, length = first, 0
-    for p in range(first, last):
-        x, y = points[p, 0], points[p, 1]
-        if is_bad(x, y, limits):
-            continue
-        if not is_inside(x, y, sides):
-            length = 0
-            continue
-        if length == 0:
-            start = p
-        length += 1
-        if length > best_length:
-            best_start, best_stop, best_length = start, p + 1, length
-    return best_start, best_stop

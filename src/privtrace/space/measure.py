@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 
 from privtrace.backends.scan import Scan
+from privtrace.observer import Observer
 from privtrace.paths import Paths
 from privtrace.privacy.ledger import Ledger
 from privtrace.privacy.unit import WEIGHT
@@ -48,21 +49,25 @@ def measure_density(scan: Scan, grid: Grid, ledger: Ledger, epsilon: Fraction) -
 def tally_source(scan: Scan, region: Region) -> Integers:
     """Count exactly over a source what `Region.tally` counts, and tell the curator, who alone may know."""
     tally = sum(scan.map(region.tally, "Counting trajectories in the region"), start=np.zeros(4, np.int64))
-    scan.observer.note(curator_note(tally, scan.source.n_points))
+    note_tally(tally, scan.source.n_points, scan.observer)
     return tally
 
 
-def curator_note(tally: Integers, n_points: int) -> str:
-    """Put a tally in words, with advice where nothing is usable."""
+def note_tally(tally: Integers, n_points: int, observer: Observer) -> None:
+    """Put a tally in words for the curator, loudly where nothing is usable."""
     n_trajectories, n_inside, bad, outside = (int(number) for number in tally)
     usable = n_points - bad - outside
-    note = (
+    if n_inside == 0:
+        observer.note(
+            f"0 of {n_points:,} rows are usable ({outside:,} points are outside the region, {bad:,} are not "
+            "points at all); are longitude and latitude swapped, or is it another region?",
+            loud=True,
+        )
+        return
+    observer.note(
         f"{n_inside:,} of {n_trajectories:,} trajectories and {usable:,} of {n_points:,} points lie in the "
-        f"region; {outside:,} points are outside and {bad:,} are not usable"
+        f"region; {outside:,} points are outside, and {bad:,} are not usable and were dropped"
     )
-    if usable <= 0:
-        note += ". Nothing is usable: are longitude and latitude swapped, or is it another region?"
-    return note
 
 
 @njit(cache=True, nogil=True)

@@ -149,3 +149,23 @@ def _tally(points, offsets, sides, limits):  # type: ignore[no-untyped-def]
                 tally[3] += 1
         tally[1] += found
     return tally
+
+
+@njit(cache=True, nogil=True)
+def longest_run(points, first, last, sides, limits):  # type: ignore[no-untyped-def]
+    """Find the longest stretch of points inside, as start and stop."""
+    best_start, best_stop, best_length = first, first, 0
+    start, length = first, 0
+    for p in range(first, last):
+        x, y = points[p, 0], points[p, 1]
+        if is_bad(x, y, limits):
+            continue
+        if not is_inside(x, y, sides):
+            length = 0
+            continue
+        if length == 0:
+            start = p
+        length += 1
+        if length > best_length:
+            best_start, best_stop, best_length = start, p + 1, length
+    return best_start, best_stop

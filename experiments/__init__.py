@@ -1,0 +1,1 @@
+"""Experiments on utility: how good releases are, apart from how fast they are made."""

@@ -1,0 +1,30 @@
+"""Find the public data sets that experiments and benchmarks run on, by name, with their public regions."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import privtrace as pt
+
+REGIONS = {
+    "porto": ("porto_taxi.parquet", (-8.70, 41.10, -8.54, 41.22)),
+    "geolife": ("geolife.parquet", (116.15, 39.80, 116.55, 40.10)),
+    "brinkhoff": ("brinkhoff_oldenburg.parquet", (0, 3500, 24000, 31000)),
+}
+
+
+def folder() -> Path:
+    """Find the folder with the data sets: $PRIVTRACE_DATA, or shared/data beside the project."""
+    return Path(os.environ.get("PRIVTRACE_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+
+def path(name: str) -> Path:
+    """Find the file of a data set."""
+    return folder() / REGIONS[name][0]
+
+
+def load(name: str) -> tuple[pt.Trajectories, pt.Region]:
+    """Load a data set into memory, with its region."""
+    trips = pt.read(path(name)).collect()
+    return trips, pt.Region.box(*REGIONS[name][1]).for_data(trips.crs)

@@ -1,0 +1,173 @@
+"""Pictures: flow beside a slow oracle, colors, and PNG through a decoder of our own."""
+
+from __future__ import annotations
+
+import math
+import struct
+import zlib
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from privtrace.errors import SettingsError
+from privtrace.report.picture import FAINT, PALETTE, flow, paint, png, shade
+from privtrace.space.region import Region
+from privtrace.trajectories import Trajectories
+
+REGION = Region.box(0, 0, 8, 8)
+
+
+def lines(*trajectories):
+    points = [point for trajectory in trajectories for point in trajectory]
+    offsets = np.cumsum([0, *(len(trajectory) for trajectory in trajectories)])
+    return Trajectories(np.array(points, float).reshape(-1, 2), offsets, crs="planar")
+
+
+def picture(text):
+    return np.array([[int(digit) for digit in row] for row in text.split()])
+
+
+def pixels_of_line(start, end, size):
+    """Cut a line wherever it meets the edge of a pixel; each piece lies in the pixel of its middle."""
+    cuts = {0.0, 1.0}
+    for axis in range(2):
+        if start[axis] != end[axis]:
+            cuts |= {(edge - start[axis]) / (end[axis] - start[axis]) for edge in range(size + 1)}
+    cuts = sorted(cut for cut in cuts if 0 <= cut <= 1)
+    middles = [(a + b) / 2 for a, b in pairwise(cuts) if b - a > 1e-12]
+    along = [[start[axis] + t * (end[axis] - start[axis]) for axis in range(2)] for t in (0, *middles, 1)]
+    return {(min(math.floor(y), size - 1), min(math.floor(x), size - 1)) for x, y in along}
+
+
+def oracle(trajectories, size):
+    counts = np.zeros((size, size), int)
+    for t in range(len(trajectories)):
+        passed = set()
+        before = None
+        for x, y in trajectories.points[trajectories.offsets[t] : trajectories.offsets[t + 1]]:
+            inside = 0 <= x <= size and 0 <= y <= size
+            here = (x, size - y) if inside else None  # rows count from the north
+            if here:
+                passed |= pixels_of_line(before or here, here, size)
+            before = here
+        for pixel in passed:
+            counts[pixel] += 1
+    return counts
+
+
+def test_flow_agrees_with_the_oracle():
+    rng = np.random.default_rng(5)
+    points = rng.uniform(-1, 9, (600, 2))
+    points[rng.integers(0, 600, 20), rng.integers(0, 2, 20)] = np.nan
+    offsets = np.concatenate([[0], np.sort(rng.integers(0, 601, 60)), [600]])
+    trajectories = Trajectories(points, offsets, crs="planar")
+    assert np.array_equal(flow(trajectories, REGION, 8), oracle(trajectories, 8))
+
+
+@pytest.mark.parametrize("turn", range(4))
+def test_a_steep_line_passes_the_pixels_it_should(turn):
+    expected = picture("00000000 00000010 00000010 00000110 00000100 00000100 00000100 00000000")
+    line = np.array([[5.25, 1.25], [6.75, 6.9]])
+    for _ in range(turn):
+        line = np.stack([8 - line[:, 1], line[:, 0]], axis=1)
+    assert np.array_equal(flow(lines(line), REGION, 8), np.rot90(expected, turn))
+
+
+def test_north_is_up_and_the_edges_belong_to_the_region():
+    corners = flow(lines([(0, 8)], [(8, 8)], [(8, 8)], [(0, 0)]), REGION, 2)
+    assert np.array_equal(corners, picture("12 10"))
+
+
+def test_a_line_through_corners_passes_the_diagonal_only():
+    assert np.array_equal(flow(lines([(0, 0), (8, 8)]), REGION, 8), np.eye(8)[::-1])
+
+
+def test_a_trajectory_counts_once_a_pixel():
+    there_and_back = [(0.5, 0.5), (7.5, 0.5), (0.5, 0.5), (7.5, 0.5)]
+    counts = flow(lines(there_and_back, there_and_back), REGION, 8)
+    assert np.array_equal(counts[-1], np.full(8, 2))
+    assert counts[:-1].sum() == 0
+
+
+@pytest.mark.parametrize("gap", [(4, 9), (np.nan, 0.5), (4, np.inf), (-1e300, 1e300)])
+def test_what_is_no_point_in_the_region_breaks_the_line(gap):
+    counts = flow(lines([(0.5, 0.5), gap, (7.5, 0.5)]), REGION, 8)
+    assert np.array_equal(counts[-1], [1, 0, 0, 0, 0, 0, 0, 1])
+    assert counts.sum() == 2
+
+
+def test_no_line_leads_from_one_trajectory_into_the_next():
+    assert flow(lines([(0.5, 0.5)], [], [(7.5, 7.5)]), REGION, 8).sum() == 2
+
+
+def test_how_a_source_is_cut_into_parts_does_not_matter():
+    class InParts:
+        crs = "planar"
+        n_points = 400
+
+        def parts(self):
+            return iter([whole[:3], whole[3:3], whole[3:]])
+
+    points = np.random.default_rng(6).uniform(0, 8, (400, 2))
+    whole = Trajectories(points, np.arange(0, 401, 20), crs="planar")
+    assert np.array_equal(flow(InParts(), REGION, 50), flow(whole, REGION, 50))
+
+
+def test_no_trajectories_give_an_empty_picture():
+    assert flow(lines(), REGION, 8).sum() == 0
+
+
+def test_the_picture_has_the_shape_of_the_region_in_meters():
+    assert flow(lines(), Region.box(0, 0, 8, 2), 100).shape == (25, 100)
+    at_60_degrees = Trajectories(np.empty((0, 2)), np.zeros(1, int))
+    assert flow(at_60_degrees, Region.box(10, 59.9, 10.2, 60.1), 100).shape == (100, 50)
+
+
+def test_data_of_another_coordinate_system_is_refused():
+    with pytest.raises(SettingsError, match="planar"):
+        flow(lines(), Region.box(0, 0, 8, 8, crs="lonlat"), 8)
+
+
+def test_shades_go_from_none_to_most():
+    shades = shade(np.array([0, FAINT, 0.01, 0.3]), 0.3)
+    assert shades[0] == 0
+    assert shades[-1] == 1
+    assert np.all(np.diff(shades) > 0)
+
+
+def test_the_palette_starts_and_ends_with_its_anchors_and_grows_lighter():
+    colors = paint(np.linspace(0, 1, 256))
+    assert np.array_equal(colors[[0, -1]], PALETTE[[0, -1]])
+    linear = (colors / 255) ** 2.2
+    assert np.all(np.diff(linear @ [0.2126, 0.7152, 0.0722]) > 0)
+    # What an eye without green cones sees (Machado et al., 2009) grows lighter just the same.
+    deuteranopia = [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.01182, 0.04294, 0.968881],
+    ]
+    assert np.all(np.diff(linear @ np.transpose(deuteranopia) @ [0.2126, 0.7152, 0.0722]) > 0)
+
+
+def test_png_decodes_to_the_same_pixels():
+    pixels = np.random.default_rng(7).integers(0, 256, (5, 9, 3), dtype=np.uint8)
+    assert np.array_equal(decoded(png(pixels)), pixels)
+
+
+def decoded(data):
+    """Decode what the encoder uses of PNG: one block of data, no filter, 8 bits of red, green, blue."""
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    chunks, at = {}, 8
+    while at < len(data):
+        (length,) = struct.unpack_from(">I", data, at)
+        kind, content = data[at + 4 : at + 8], data[at + 8 : at + 8 + length]
+        assert struct.unpack_from(">I", data, at + 8 + length) == (zlib.crc32(kind + content),)
+        chunks[kind] = content
+        at += 12 + length
+    assert list(chunks) == [b"IHDR", b"IDAT", b"IEND"]
+    width, height, *rest = struct.unpack(">2I5B", chunks[b"IHDR"])
+    assert rest == [8, 2, 0, 0, 0]
+    rows = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), np.uint8).reshape(height, 1 + 3 * width)
+    assert not rows[:, 0].any()
+    return rows[:, 1:].reshape(height, width, 3)
