@@ -143,8 +143,9 @@ def test_system_noise_is_new_each_time_and_seeded_noise_is_not() -> None:
 def test_a_stream_cannot_be_copied_or_forked(monkeypatch: pytest.MonkeyPatch) -> None:
     words = RandomWords(b"k" * 32)
     for copying in (copy.copy, copy.deepcopy, pickle.dumps):
-        with pytest.raises(TypeError, match="cannot be copied"):
-            copying(words)
+        for stream in (words, _LaplaceSampler(words)):
+            with pytest.raises(TypeError, match="cannot be copied"):
+                copying(stream)
     monkeypatch.setattr(os, "getpid", lambda: -1)
     with pytest.raises(RuntimeError, match="forked"):
         words.take(1)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from privtrace.backends.base import Backend, Result
+from privtrace.errors import DataError
 from privtrace.observer import Observer
 from privtrace.trajectories import Source, Trajectories
 
@@ -17,6 +18,13 @@ class Scan:
     source: Source
     backend: Backend
     observer: Observer
+
+    def __post_init__(self) -> None:
+        if not hasattr(self.source, "parts"):
+            raise DataError(
+                f"trajectories are needed, or a source of them such as privtrace.read(path), "
+                f"not {type(self.source).__name__}"
+            )
 
     def map(self, kernel: Callable[[Trajectories], Result], text: str) -> Iterator[Result]:
         """Yield kernel(part) for each part, in order. A kernel is pure and runs on one thread."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from privtrace.cli.options import CrsName, FitOptions, InputPath, ModelPath, OutputOptions, takes
-from privtrace.cli.screen import Screen
+from privtrace.cli.screen import Screen, guarded
 
 if TYPE_CHECKING:
     from privtrace.io import FileSource
@@ -33,6 +33,7 @@ Seed = Annotated[
 
 
 @app.command()
+@guarded
 @takes(FitOptions)
 def fit(trips: InputPath, output: OutputPath, options: FitOptions) -> None:
     """Fit a model to trajectories, spending epsilon once. The model is safe to publish.
@@ -50,6 +51,7 @@ def fit(trips: InputPath, output: OutputPath, options: FitOptions) -> None:
 
 
 @app.command()
+@guarded
 @takes(OutputOptions)
 def generate(
     model: ModelPath, output: OutputPath, options: OutputOptions, count: Count = None, seed: Seed = None
@@ -69,6 +71,7 @@ def generate(
 
 
 @app.command()
+@guarded
 @takes(FitOptions)
 def synth(
     trips: InputPath,
@@ -100,6 +103,7 @@ def synth(
 
 
 @app.command()
+@guarded
 def inspect(
     model: ModelPath, as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False
 ) -> None:
@@ -121,6 +125,7 @@ def inspect(
 
 
 @app.command()
+@guarded
 def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="A folder for the demo's files.")] = Path(
         "demo"

@@ -41,7 +41,14 @@ def run_demo(output: Path, force: bool, screen: Screen) -> None:
         synthetic = model.sample(seed=7)
         write(synthetic, files["synthetic"], force=force, metadata=model.release.metadata())
     with screen.stage("Drawing real beside synthetic"):
-        write_comparison(made.trajectories, synthetic, model, files["page"], force=force)
+        write_comparison(
+            made.trajectories,
+            synthetic,
+            model,
+            files["page"],
+            note="The real data of this demo was invented: trips in a town that does not exist.",
+            force=force,
+        )
 
     screen.say(model.release.verdict, style="bold")
     for name, path in files.items():

@@ -6,8 +6,10 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import wraps
 from typing import Any
 
+import typer
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -17,6 +19,8 @@ from rich.progress import (
     TextColumn,
     TimeRemainingColumn,
 )
+
+from privtrace.errors import PrivTraceError
 
 
 @dataclass(frozen=True)
@@ -68,3 +72,20 @@ class Screen:
         """Show the result as JSON, with --json."""
         if self.as_json:
             self.results.print(json.dumps(result, indent=2), markup=False)
+
+
+def guarded(command: Callable[..., None]) -> Callable[..., None]:
+    """End a command with a sentence, never a traceback: exit code 2 for a mistake, 130 for an interrupt."""
+
+    @wraps(command)
+    def run(*arguments: Any, **values: Any) -> None:
+        try:
+            command(*arguments, **values)
+        except PrivTraceError as error:
+            Screen().fail(str(error))
+            raise typer.Exit(2) from None
+        except KeyboardInterrupt:
+            Screen().fail("interrupted; the output was not written")
+            raise typer.Exit(130) from None
+
+    return run

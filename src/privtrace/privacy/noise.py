@@ -29,6 +29,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import threading
 from fractions import Fraction
 from typing import Protocol
 
@@ -45,6 +46,7 @@ MAX_SCALE = Fraction(1 << 44)
 
 _LANES = 64
 _CHUNK_WORDS = 1 << 14
+_MOST_GROUPS = 1 << 10  # drawn at once: what a cache holds, and little memory beside the result
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _ONE = np.uint64(1)
 
@@ -98,7 +100,14 @@ class NoNoise:
         return np.zeros(n_draws, np.int64)
 
 
-class RandomWords:
+class _Stream:
+    """Be used by one owner only: a copy would give the same noise twice."""
+
+    def __reduce__(self) -> str:
+        raise TypeError("a stream of noise cannot be copied: the copy would repeat it")
+
+
+class RandomWords(_Stream):
     """Stream 64-bit words of the AES-256-CTR key stream of one key; bound to the process that made it."""
 
     def __init__(self, key: bytes) -> None:
@@ -113,25 +122,28 @@ class RandomWords:
         self._encryptor.update_into(bytes(8 * n_words), words)
         return np.frombuffer(words, dtype="<u8")
 
-    def __reduce__(self) -> str:
-        raise TypeError("a stream of noise cannot be copied: the copy would repeat it")
 
-
-class _LaplaceSampler:
+class _LaplaceSampler(_Stream):
     """Turn random words into discrete Laplace draws, 64 at a time."""
 
     def __init__(self, words: RandomWords, depth: int = 64) -> None:
         self._source = words
         self._depth = depth
         self._words = words.take(0)  # taken from the stream, not yet used
+        self._lock = threading.Lock()  # two threads must not use the same words
 
     def draw(self, n_draws: int, scale: Fraction) -> Integers:
+        """Draw discrete Laplace noise."""
+        with self._lock:
+            return self._draw(n_draws, scale)
+
+    def _draw(self, n_draws: int, scale: Fraction) -> Integers:
         n_digits = digits_below_tail(scale)
         table = threshold_digits(scale, n_digits, self._depth)
         draws = np.empty(n_draws, np.int64)
         done = 0
         while done < n_draws:
-            groups = -(-(n_draws - done) // _LANES)
+            groups = min(-(-(n_draws - done) // _LANES), _MOST_GROUPS)
             block = np.zeros((groups, _LANES), np.int64)
             minus_zero = np.zeros((groups, _LANES), np.bool_)
             group = 0

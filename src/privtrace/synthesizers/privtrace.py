@@ -89,8 +89,8 @@ class PrivTrace:
         self._check_sizes()
 
     def _check_sizes(self) -> None:
-        if not 4 <= self.max_states <= 50_000:
-            raise SettingsError(f"max_states must be from 4 to 50000, not {self.max_states}")
+        if not 4 <= self.max_states <= 10_000:  # a table of 10,000 by 10,000 takes 800 MB
+            raise SettingsError(f"max_states must be from 4 to 10000, not {self.max_states}")
         if self.K is not None and not 1 <= self.K <= math.isqrt(self.max_states):
             raise SettingsError(
                 f"K must be from 1 to {math.isqrt(self.max_states)} (the root of max_states), not {self.K}"
@@ -134,9 +134,9 @@ class PrivTrace:
 
         Noise is fresh and secret unless a test passes its own; the model then says NOT PRIVATE.
         """
+        scan = Scan(source, backend or Threads(), observer or Silent())
         region = self.region.for_data(source.crs)
         ledger = Ledger(Fraction(str(self.epsilon)), Unit(), noise or SystemNoise())
-        scan = Scan(source, backend or Threads(), observer or Silent())
         spend = self.budget
 
         # 2.1-2.3 Discretization: a coarse grid, its noisy density, and finer cells where that is high.

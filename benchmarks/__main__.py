@@ -1,0 +1,71 @@
+"""Print the speed of the noise, of fitting and of generating, on warm code and data in memory.
+
+    make bench
+
+A unit is the best of five single-threaded `numpy.sort(x, kind="stable")` of all x coordinates in file order, in
+the same process: it makes figures of different machines comparable. The data is Porto where it is at hand (see
+experiments/data.py), else trips in the invented town.
+"""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from experiments import data
+
+import privtrace as pt
+from privtrace.backends.local import available_cores
+from privtrace.datasets import town_trips
+from privtrace.privacy.noise import SystemNoise
+
+
+def best_of(n_runs: int, task: Callable[[], Any]) -> float:
+    """Time a task several times; return the least seconds."""
+    seconds = []
+    for _ in range(n_runs):
+        start = time.perf_counter()
+        task()
+        seconds.append(time.perf_counter() - start)
+    return min(seconds)
+
+
+def bench_noise() -> None:
+    """Print draws per second of the exact sampler, one thread."""
+    noise, n_draws = SystemNoise(), 1_000_000
+    for scale in (Fraction(1), Fraction(1 << 20), Fraction(1 << 20) / Fraction("0.4"), Fraction(1 << 40)):
+        noise.laplace(1000, scale)
+        rate = n_draws / best_of(3, lambda scale=scale: noise.laplace(n_draws, scale))
+        print(f"discrete Laplace, scale {float(scale):16,.1f}   {rate / 1e6:7.1f} million draws/s")
+
+
+def bench_synthesis() -> None:
+    """Print fitting and generating in units of a sort."""
+    if data.path("porto").exists():
+        name, (trips, region) = "porto", data.load("porto")
+    else:
+        made = town_trips(25_000, seed=1)
+        name, trips, region = "town", made.trajectories, pt.Region.box(*made.region)
+    x = trips.points[:, 0].copy()
+    unit = best_of(5, lambda: np.sort(x, kind="stable"))
+    synthesizer = pt.PrivTrace(epsilon=1, region=region)
+    model = synthesizer.fit(trips)
+    model.sample(1000, seed=0)
+    fit = best_of(5, lambda: synthesizer.fit(trips))
+    generate = best_of(5, lambda: model.sample(seed=0))
+    print(f"{name}: {len(trips):,} trajectories, {trips.n_points:,} points; {available_cores()} cores")
+    print(f"unit (one sort of x)            {unit:8.4f} s")
+    print(f"fit at epsilon 1                {fit:8.4f} s   {fit / unit:6.2f} units")
+    print(f"generate {model.n_trajectories:,} trajectories    {generate:8.4f} s   {generate / unit:6.2f} units")
+    print(
+        f"peak memory of the process      {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:8.0f} MB"
+    )
+
+
+if __name__ == "__main__":
+    bench_synthesis()
+    bench_noise()

@@ -1,0 +1,128 @@
+"""Imports point one way, and private numbers become public ones only in the files that are named for it."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import privtrace
+
+ROOT = Path(privtrace.__file__).parent
+
+# From the top of the pipeline to the bottom: a module imports only from lines above its own, or its own folder.
+ORDER = [
+    "errors",
+    "observer",
+    "trajectories",
+    "paths",
+    "datasets",
+    "io",
+    "privacy",
+    "backends",
+    "space",
+    "markov",
+    "trips",
+    "walk",
+    "release",
+    "synthesizers",
+    "models",
+    "report",
+    "cli",
+]
+# One-line conveniences that call the module below them when they are called.
+DOWNWARD = {("trajectories", "io"), ("synthesizers", "models")}
+# Who may know the ledger: its own folder, the crossings, the recipes, and those who only print its charges.
+CROSSINGS = {"space/measure.py", "markov/measure.py"}
+RECIPES = {"synthesizers/privtrace.py"}
+PRINTERS = {"release.py", "models.py", "report/page.py", "cli/commands.py"}
+
+MODULES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py"))
+
+
+def tree(module: str) -> ast.Module:
+    return ast.parse((ROOT / module).read_text())
+
+
+def imports(module: str) -> set[str]:
+    """List what a module imports from the package: 'io.atomic', 'privacy.ledger.Ledger', ..."""
+    found = set()
+    for node in ast.walk(tree(module)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("privtrace"):
+            base = (node.module or "").removeprefix("privtrace").removeprefix(".")
+            found |= {f"{base}.{alias.name}".strip(".") for alias in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {
+                alias.name.removeprefix("privtrace.") for alias in node.names if "privtrace." in alias.name
+            }
+    return found
+
+
+def layer(module: str) -> str:
+    return module.split("/")[0].removesuffix(".py")
+
+
+def test_every_module_has_its_line() -> None:
+    assert {layer(module) for module in MODULES} - {"__init__"} == set(ORDER)
+
+
+@pytest.mark.parametrize("module", [module for module in MODULES if module != "__init__.py"])
+def test_imports_point_up(module: str) -> None:
+    here = layer(module)
+    for name in imports(module):
+        there = name.split(".")[0]
+        assert there == here or ORDER.index(there) < ORDER.index(here) or (here, there) in DOWNWARD, (
+            f"{module} imports {name}, which is below it"
+        )
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_only_crossings_and_recipes_know_the_ledger(module: str) -> None:
+    names = {name for name in imports(module) if name.startswith("privacy.ledger") or name == "privacy.ledger"}
+    if layer(module) == "privacy" or module in CROSSINGS | RECIPES:
+        return
+    allowed = {"privacy.ledger.Charge", "privacy.ledger.decimal"} if module in PRINTERS else set()
+    assert names <= allowed, f"{module} must not import {names - allowed}"
+
+
+@pytest.mark.parametrize("module", [m for m in MODULES if m not in CROSSINGS and layer(m) != "privacy"])
+def test_only_crossings_spend(module: str) -> None:
+    calls = {
+        node.func.attr
+        for node in ast.walk(tree(module))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    }
+    assert not calls & {"laplace", "laplace_blocks"}
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_exact_counts_are_seen_by_crossings_alone(module: str) -> None:
+    if module not in CROSSINGS:
+        assert not {name for name in imports(module) if name.startswith("markov.counts")}
+
+
+@pytest.mark.parametrize(
+    "module", [m for m in MODULES if layer(m) in ("markov", "trips", "walk", "release", "models")]
+)
+def test_post_processing_sees_no_private_data(module: str) -> None:
+    """After the crossing, only walked paths and synthetic trajectories remain."""
+    if module in CROSSINGS or module == "markov/counts.py":
+        return
+    assert not {name for name in imports(module) if name in ("trajectories.Source", "backends.scan.Scan")}
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_nothing_executes_files_or_draws_noise_elsewhere(module: str) -> None:
+    names = {node.id for node in ast.walk(tree(module)) if isinstance(node, ast.Name)}
+    attributes = {node.attr for node in ast.walk(tree(module)) if isinstance(node, ast.Attribute)}
+    modules = {
+        alias.name.split(".")[0]
+        for node in ast.walk(tree(module))
+        if isinstance(node, ast.Import)
+        for alias in node.names
+    }
+    assert not modules & {"pickle", "marshal", "shelve", "random"}
+    assert not names & {"eval", "exec"}
+    if layer(module) != "datasets":
+        assert "default_rng" not in attributes
