@@ -37,8 +37,8 @@ def flow(source: Source, region: Region, size: int) -> Integers:
     """Count how many trajectories pass each pixel of a picture of the region: (height, width), north up.
 
     The longer side of the picture has `size` pixels and the other follows, in meters. Lines lead from point to
-    point. A point outside the region, or one that is no point at all, breaks the line. A trajectory counts
-    once a pixel, however often it passes.
+    point. A point outside the region breaks the line; one that is no point at all is as if it were absent. A
+    trajectory counts once a pixel, however often it passes.
     """
     region = region.for_data(source.crs)
     longer_m = max(region.width_m, region.height_m)
@@ -89,7 +89,9 @@ def _draw(counts, points, offsets, sides, limits):  # type: ignore[no-untyped-de
         column = row = 0
         for p in range(offsets[trajectory], offsets[trajectory + 1]):
             x, y = points[p, 0], points[p, 1]
-            if is_bad(x, y, limits) or not is_inside(x, y, sides):
+            if is_bad(x, y, limits):
+                continue
+            if not is_inside(x, y, sides):
                 drawing = False
                 continue
             to_across, to_down = (x - sides[0]) * columns_per_unit, (sides[3] - y) * rows_per_unit

@@ -43,7 +43,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-Floats = npt.NDArray[np.float64]
+from privtrace.trajectories import Floats
 
 # Excess of J over its minimum, relative to ‖b‖² + ‖q‖² (see `_size`): promised to callers, aimed at (it costs
 # one proximal step more), and taken as proof that the nearest marginals are reached.
