@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from privtrace.backends.local import Threads
     from privtrace.errors import (
         BudgetExceeded,
+        CappedWalks,
         DataError,
         ModelFormatError,
         OutputError,
@@ -38,6 +39,7 @@ _HOMES = {
     "OutputError": "errors",
     "BudgetExceeded": "errors",
     "ModelFormatError": "errors",
+    "CappedWalks": "errors",
     "Trajectories": "trajectories",
     "Source": "trajectories",
     "read": "io",
@@ -58,6 +60,7 @@ __all__ = [
     "OutputError",
     "BudgetExceeded",
     "ModelFormatError",
+    "CappedWalks",
     "Trajectories",
     "Source",
     "read",

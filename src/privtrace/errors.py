@@ -7,6 +7,8 @@
     ├── BudgetExceeded          a stage asks for more epsilon than is left
     └── ModelFormatError        a model file that is damaged, truncated, foreign or too new
 
+    CappedWalks                 a warning: walks that reached the limit of steps and were ended there
+
 Messages say what is wrong, where, and how to mend it. They quote settings and names freely, and never a
 value from the data: logs travel further than data does.
 """
@@ -36,3 +38,7 @@ class BudgetExceeded(PrivTraceError):
 
 class ModelFormatError(PrivTraceError):
     """A file is not a model that this version can read."""
+
+
+class CappedWalks(UserWarning):
+    """Some walks reached the limit of steps and were ended there."""

@@ -146,7 +146,7 @@ def test_bad_samples_are_refused(
 
 def test_walks_cut_short_are_told(wanderers: pt.Trajectories, region: pt.Region) -> None:
     model = pt.PrivTrace(epsilon=1, region=region, max_steps=2).fit(wanderers)
-    with pytest.warns(UserWarning, match="walks reached 2 states"):
+    with pytest.warns(pt.CappedWalks, match="walks reached 2 states"):
         made = model.sample(500, seed=1)
     assert np.diff(made.offsets).max() == 2
 

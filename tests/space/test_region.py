@@ -28,7 +28,7 @@ from privtrace.space.region import Region
 )
 def test_bad_regions_are_refused_in_words(text: str | None, word: str) -> None:
     with pytest.raises(SettingsError, match=word):
-        Region.parse(text)
+        Region.parse(text).for_data("planar")
 
 
 def test_text_goes_round() -> None:

@@ -41,18 +41,18 @@ def check_target(path: str | os.PathLike[str], force: bool = False) -> Path:
     """Refuse before the work what would be refused after it; return where the file will be."""
     target = Path(os.path.realpath(path))  # writes through a link instead of replacing it
     if not target.parent.is_dir():
-        raise OutputError(f"{target.parent}: no such folder; create it first")
+        raise OutputError(f"{path}: no such folder as {target.parent}; create it first")
     if target.is_dir():
-        raise OutputError(f"{target}: is a folder; give the path of a file")
+        raise OutputError(f"{path}: is a folder; give the path of a file")
     if target.exists() and not target.is_file():
-        raise OutputError(f"{target}: is not a regular file; give another path")
+        raise OutputError(f"{path}: is not a regular file; give another path")
     if target.exists() and not force:
-        raise _exists(target)
+        raise _exists(path)
     return target
 
 
-def _exists(target: Path) -> OutputError:
-    return OutputError(f"{target}: exists; pass --force (force=True) to overwrite it")
+def _exists(path: str | os.PathLike[str]) -> OutputError:
+    return OutputError(f"{path}: exists; pass --force (force=True) to overwrite it")
 
 
 @contextmanager

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from privtrace.errors import SettingsError
+
 #: The weight of one trajectory in every count: counts are integers in units of 2**-20 trajectories.
 WEIGHT = 1 << 20
 
@@ -20,6 +22,12 @@ class Unit:
 
     kind: Literal["trajectory"] = "trajectory"
     contributions: int = 1  # trajectories that one unit may hold
+
+    def __post_init__(self) -> None:
+        if self.kind != "trajectory" or self.contributions != 1:
+            raise SettingsError(
+                f"the protected unit must be one trajectory, not {self.contributions} of {self.kind!r}"
+            )
 
     @property
     def sensitivity(self) -> int:

@@ -59,7 +59,7 @@ class Region:
                 f"the region {self} is not in degrees: longitude goes from -180 to 180 and latitude from -90 "
                 "to 90. Is the order W,S,E,N? For planar data name the columns x and y, or pass --crs planar"
             )
-        if not (1e-3 <= self.width_m < 1e9 and 1e-3 <= self.height_m < 1e9):
+        if self.crs is not None and not (1e-3 <= self.width_m < 1e9 and 1e-3 <= self.height_m < 1e9):
             raise SettingsError(f"the region {self} is too small or too large to be cut into cells")
 
     @classmethod

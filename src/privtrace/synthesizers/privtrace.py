@@ -21,7 +21,7 @@ import numpy.typing as npt
 from privtrace.backends.base import Backend
 from privtrace.backends.local import Threads
 from privtrace.backends.scan import Scan
-from privtrace.errors import ModelFormatError, SettingsError
+from privtrace.errors import CappedWalks, ModelFormatError, SettingsError
 from privtrace.markov.measure import measure_first_order, measure_second_order
 from privtrace.markov.second_order import states_worth_second_order
 from privtrace.markov.transitions import Transitions, normcut
@@ -372,7 +372,7 @@ class PrivTraceModel:
         blocks = list(sample_parts(self, self.n_trajectories if count is None else count, seed, backend))
         n_capped = sum(capped for _, capped in blocks)
         if n_capped:
-            warnings.warn(capped_walks(n_capped, self.release), stacklevel=2)
+            warnings.warn(capped_walks(n_capped, self.release), CappedWalks, stacklevel=2)
         return Trajectories.concatenate((part for part, _ in blocks), self.release.crs)
 
     def summary(self) -> dict[str, Any]:
