@@ -36,12 +36,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
+from threadpoolctl import ThreadpoolController
 
 from privtrace.trajectories import Floats
 
@@ -93,8 +95,17 @@ def estimate_trips(starts: Floats, ends: Floats, lengths: Floats, n_trips: float
     # Below a trillionth of the marginals the answer is proportional to n, as far as J can tell.
     n = max(float(n_trips), 1e-12 * float(max(np.abs(b).max(), np.abs(q).max())))
     problem = _pose(b, q, l, n)
-    trips = problem.lengths * _solve(problem)
+    # On one thread: these matrices are too small to share (sharing was seen to take 20 times as long), and
+    # the rounding, and so the model, should not depend on the number of cores.
+    with _controller().limit(limits=1, user_api="blas"):
+        trips = problem.lengths * _solve(problem)
     return np.asarray(trips * (n_trips / trips.sum()))
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    """Find the libraries that would start threads, once."""
+    return ThreadpoolController()
 
 
 def _check(b: Floats, q: Floats, l: Floats, n: float) -> None:  # noqa: E741
