@@ -2,7 +2,7 @@
 
     python -m experiments.sizes [--runs 5] [--data porto,geolife,brinkhoff] > sizes.csv
 
-Prints the table, and on standard error how errors compare with the defaults' (geometric means over data sets and
+Prints the table, and on standard error how errors compare with the defaults (geometric means over data sets and
 epsilons; 1 is as good, below 1 is better).
 
 Reads real data: NOT PRIVATE. Run it on public data only, and choose defaults that are good on all of it.

@@ -42,7 +42,8 @@ class ParquetReader:
         nothing = [pa.array([], self._schema.field(name).type) for name in names]
         yield self._rows(pa.RecordBatch.from_arrays(nothing, names=names))
         path = self.stamp.path
-        with reading(path, _CURE), pq.ParquetFile(path) as file:
+        # By default arrow would hold all that it has read of the file until the end.
+        with reading(path, _CURE), pq.ParquetFile(path, pre_buffer=False) as file:
             for batch in file.iter_batches(sizes.batch_rows, columns=names):
                 yield self._rows(batch)
 
