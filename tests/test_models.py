@@ -123,6 +123,7 @@ def edits() -> dict[str, Callable[[dict[str, Any], dict[str, np.ndarray]], None]
         "offsets falling": array("second_offsets", 10**9, place=3),
         "offsets past the end": array("second_offsets", 10**9, place=-1),
         "negative trips": array("trips", -1),
+        "too many trips": array("trips", 1 << 62),
         "more bytes": lambda header, arrays: arrays.update(more=np.zeros(3)),
         "private by word": header(private="yes"),
     }

@@ -190,7 +190,8 @@ def _arrays(
         n_bytes = int(np.prod(shape, dtype=object)) * np.dtype(dtype).itemsize
         if position + n_bytes > len(body):
             raise ModelFormatError("the arrays are longer than the file")
-        arrays[name] = np.frombuffer(body[position : position + n_bytes], dtype).reshape(shape)
+        # A copy can be written to: kernels are compiled for such arrays already.
+        arrays[name] = np.frombuffer(body[position : position + n_bytes], dtype).reshape(shape).copy()
         position += n_bytes
     if position != len(body):
         raise ModelFormatError("the file goes on after its arrays")

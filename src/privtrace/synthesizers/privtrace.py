@@ -42,6 +42,9 @@ from privtrace.walk.decode import decode
 from privtrace.walk.walker import Walker
 
 
+_POSITIVE = ("c", "states_factor", "states_per_coarse_cell", "density_per_cell", "population", "theta2")
+
+
 @dataclass(frozen=True, kw_only=True)
 class PrivTrace:
     """Hold PrivTrace's settings; all of them are public.
@@ -63,9 +66,7 @@ class PrivTrace:
     states_per_coarse_cell: float = 6.0  # of the states aimed at, on average
     density_per_cell: float | None = None  # visits that a fine cell should hold
     population: float | None = None  # of the area: the paper's rule for the second layer
-    theta1: float | None = (
-        None  # fewer moves than this, in trajectories: first order; None: sqrt(2) m / epsilon2
-    )
+    theta1: float | None = None  # first order below so many moves, in trajectories; sqrt(2) m / epsilon2
     theta2: float = 5.0  # largest / second largest successor from which on: first order
     count_share: Epsilon = "0.02"  # of epsilon, out of the grid's share, unless the count is public
     grid_share: Epsilon = "0.2"
@@ -99,14 +100,7 @@ class PrivTrace:
             raise SettingsError(f"the public count must be a number of trajectories, not {self.public_count}")
         if not 1 <= self.max_steps <= 1_000_000:
             raise SettingsError(f"max_steps must be from 1 to 1000000, not {self.max_steps}")
-        for name in (
-            "c",
-            "states_factor",
-            "states_per_coarse_cell",
-            "density_per_cell",
-            "population",
-            "theta2",
-        ):
+        for name in _POSITIVE:
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:
                 raise SettingsError(f"{name} must be a positive number, not {value}")
@@ -139,18 +133,18 @@ class PrivTrace:
         ledger = Ledger(Fraction(str(self.epsilon)), Unit(), noise or SystemNoise())
         spend = self.budget
 
-        # 2.1-2.3 Discretization: a coarse grid, its noisy density, and finer cells where that is high.
+        # Discretization: a coarse grid, its noisy density, and finer cells where that is high.
         n_trajectories = self._count(scan, region, ledger, spend)
         coarse = Grid.uniform(region, self._coarse_size(n_trajectories))
         density = measure_density(scan, coarse, ledger, spend["grid"])
         grid = self._refine(coarse, density, n_trajectories)
 
-        # 2.4-2.6, 2.8 Markov models: first order for all states, second order for those that deserve it.
+        # Markov models: first order for all states, second order for those that deserve it.
         moves = measure_first_order(scan, grid, ledger, spend["first order"])
         chosen = self._second_order_states(moves)
         second = self._second_order(scan, grid, chosen, ledger, spend)
 
-        # 2.7 Trip distribution. Post-processing, like all that follows.
+        # Trip distribution: post-processing, like all that follows.
         trips = self._trips(scan, grid, moves, n_trajectories)
 
         return PrivTraceModel(
@@ -190,14 +184,14 @@ class PrivTrace:
         return measure_count(scan, region, ledger, spend["count"])
 
     def _target_states(self, n_trajectories: float) -> int:
-        """Aim at the states at which noise is no larger than what an average state has to say (2.1)."""
+        """Aim at the states at which noise is no larger than what an average state has to say."""
         # The share as set, also where order 1 spends more: an ablation should change one thing only.
         epsilon2 = float(self._share("first_order") * Fraction(str(self.epsilon)))
         target = self.states_factor * math.sqrt(n_trajectories * epsilon2 / math.sqrt(2))
         return min(self.max_states, round(target))
 
     def _coarse_size(self, n_trajectories: float) -> int:
-        """Choose K (2.1)."""
+        """Choose K."""
         if self.K is not None:
             return self.K
         if self.c is not None:
@@ -207,7 +201,7 @@ class PrivTrace:
         return min(max(2, size), math.isqrt(self.max_states))
 
     def _refine(self, coarse: Grid, density: Integers, n_trajectories: float) -> Grid:
-        """Divide dense coarse cells (2.3)."""
+        """Divide dense coarse cells."""
         if not self.second_layer:
             return coarse
         visits = in_trajectories(density).reshape(coarse.divisions.shape)
@@ -220,7 +214,7 @@ class PrivTrace:
         return grid if grid.n_cells <= self.max_states else refine_to(coarse, visits, self.max_states)
 
     def _second_order_states(self, moves: Integers) -> npt.NDArray[np.int32]:
-        """Select the model of each state (2.8)."""
+        """Select the model of each state."""
         n_states = moves.shape[1]
         if self.order != "adaptive":
             return np.arange(n_states if self.order == 2 else 0, dtype=np.int32)
@@ -244,7 +238,7 @@ class PrivTrace:
             return Transitions.of(_counted(blocks, advance))
 
     def _trips(self, scan: Scan, grid: Grid, moves: Integers, n_trajectories: float) -> Integers:
-        """Estimate how many trips go from each state to each, in weights (2.7)."""
+        """Estimate how many trips go from each state to each, in weights."""
         if not self.trip_estimation:
             return np.zeros((0, 0), np.int64)
         with scan.observer.stage("Estimating trips"):
@@ -324,7 +318,8 @@ class PrivTraceModel:
             "second_successors": bool(np.all((second.successors >= 0) & (second.successors < m))),
             "second_weights": bool(np.all((second.weights > 0) & (second.weights <= limit))),
             "trips": self.trips.shape in ((m, m), (0, 0))
-            and bool(np.all((self.trips >= 0) & (self.trips <= limit // max(m, 1)))),
+            and bool(np.all(self.trips >= 0))
+            and self.trips.sum(dtype=np.float64) < 2.0**62,
         }
         for name, good in checks.items():
             if not good:
