@@ -41,7 +41,6 @@ from privtrace.trips.shortest import shortest_transitions
 from privtrace.walk.decode import decode
 from privtrace.walk.walker import Walker
 
-
 _POSITIVE = ("c", "states_factor", "states_per_coarse_cell", "density_per_cell", "population", "theta2")
 
 
