@@ -40,7 +40,7 @@ class Screen:
             return
         columns = (
             SpinnerColumn(),
-            TextColumn("{task.description}"),
+            TextColumn("{task.description:<46}"),  # aligned from stage to stage
             BarColumn(),
             TaskProgressColumn(),
             TimeRemainingColumn(),

@@ -77,9 +77,9 @@ class _Side:
         n_trajectories = n_points = 0
         length_m = 0.0
         for part in source.parts():
-            _, n_inside, n_bad, n_outside = region.tally(part).tolist()
-            n_trajectories += n_inside
-            n_points += part.n_points - n_bad - n_outside
+            _, with_point_inside, inside, _, _ = region.tally(part).tolist()
+            n_trajectories += with_point_inside
+            n_points += inside
             length_m += _length_m(part, region)
         # Shares, because the curator may generate more or fewer trajectories than the data has.
         shares = flow(source, region, SIZE) / max(n_trajectories, 1)

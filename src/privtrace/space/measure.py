@@ -48,15 +48,15 @@ def measure_density(scan: Scan, grid: Grid, ledger: Ledger, epsilon: Fraction) -
 
 def tally_source(scan: Scan, region: Region) -> Integers:
     """Count exactly over a source what `Region.tally` counts, and tell the curator, who alone may know."""
-    tally = sum(scan.map(region.tally, "Counting trajectories in the region"), start=np.zeros(4, np.int64))
-    note_tally(tally, scan.source.n_points, scan.observer)
+    tally = sum(scan.map(region.tally, "Counting trajectories in the region"), start=np.zeros(5, np.int64))
+    note_tally(tally, scan.observer)
     return tally
 
 
-def note_tally(tally: Integers, n_points: int, observer: Observer) -> None:
+def note_tally(tally: Integers, observer: Observer) -> None:
     """Put a tally in words for the curator, loudly where nothing is usable."""
-    n_trajectories, n_inside, bad, outside = (int(number) for number in tally)
-    usable = n_points - bad - outside
+    n_trajectories, n_inside, inside, outside, bad = (int(number) for number in tally)
+    n_points = inside + outside + bad
     if n_inside == 0:
         observer.note(
             f"0 of {n_points:,} rows are usable ({outside:,} points are outside the region, {bad:,} are not "
@@ -65,7 +65,7 @@ def note_tally(tally: Integers, n_points: int, observer: Observer) -> None:
         )
         return
     observer.note(
-        f"{n_inside:,} of {n_trajectories:,} trajectories and {usable:,} of {n_points:,} points lie in the "
+        f"{n_inside:,} of {n_trajectories:,} trajectories and {inside:,} of {n_points:,} points lie in the "
         f"region; {outside:,} points are outside, and {bad:,} are not usable and were dropped"
     )
 

@@ -118,7 +118,7 @@ class Region:
         return np.array([180.0, 90.0] if self.crs == "lonlat" else [np.finfo(float).max] * 2)
 
     def tally(self, part: Trajectories) -> Integers:
-        """Count exactly, for one part: trajectories, those with a point inside, points bad, points outside."""
+        """Count exactly: trajectories, those with a point inside; points inside, outside, and bad: (5,)."""
         return _tally(part.points, part.offsets, self.sides, self.limits)  # type: ignore[no-any-return]
 
 
@@ -136,14 +136,15 @@ def is_inside(x, y, sides):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _tally(points, offsets, sides, limits):  # type: ignore[no-untyped-def]
-    tally = np.zeros(4, np.int64)
+    tally = np.zeros(5, np.int64)
     tally[0] = len(offsets) - 1
     for trajectory in range(len(offsets) - 1):
         found = False
         for p in range(offsets[trajectory], offsets[trajectory + 1]):
             if is_bad(points[p, 0], points[p, 1], limits):
-                tally[2] += 1
+                tally[4] += 1
             elif is_inside(points[p, 0], points[p, 1], sides):
+                tally[2] += 1
                 found = True
             else:
                 tally[3] += 1
