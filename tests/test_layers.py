@@ -30,6 +30,7 @@ ORDER = [
     "models",
     "report",
     "cli",
+    "__main__",
 ]
 # One-line conveniences that call the module below them when they are called.
 DOWNWARD = {("trajectories", "io"), ("synthesizers", "models")}

@@ -18,7 +18,7 @@ import pytest
 
 import privtrace as pt
 
-COMMAND = [sys.executable, "-c", "from privtrace.cli import main; main()"]
+COMMAND = [sys.executable, "-m", "privtrace"]
 BOX = "0,0,10,10"
 
 

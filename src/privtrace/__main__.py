@@ -1,0 +1,5 @@
+"""Run the command line as `python -m privtrace`."""
+
+from privtrace.cli import main
+
+main()
