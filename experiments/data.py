@@ -15,7 +15,7 @@ REGIONS = {
 
 
 def folder() -> Path:
-    """Find the folder with the data sets: $PRIVTRACE_DATA, or shared/data beside the project."""
+    """Find the folder with the data sets: $PRIVTRACE_DATA, or one beside the project."""
     return Path(os.environ.get("PRIVTRACE_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
 

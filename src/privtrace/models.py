@@ -17,7 +17,6 @@ import hashlib
 import json
 import struct
 from collections.abc import Mapping
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,7 @@ import numpy.typing as npt
 
 from privtrace.errors import ModelFormatError, SettingsError
 from privtrace.io.atomic import replacing
-from privtrace.privacy.ledger import Charge, decimal
+from privtrace.privacy.ledger import Charge, decimal, exact
 from privtrace.privacy.unit import Unit
 from privtrace.release import Release
 from privtrace.space.region import Region
@@ -82,11 +81,14 @@ def from_bytes(content: bytes) -> Model:
     try:
         release = _release(header)
         model_class, schema = _METHODS[release.method]
-        return model_class.from_arrays(release, _arrays(header["arrays"], schema, body))
+        model = model_class.from_arrays(release, _arrays(header["arrays"], schema, body))
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         # SettingsError is a ValueError: the constructors of the parts check what they are given.
         reason = f": {error}" if isinstance(error, SettingsError) else ""
         raise ModelFormatError(f"the header is not that of a model of this format{reason}") from None
+    if to_bytes(model) != content:  # so nothing can stand in a file but what this version would write
+        raise ModelFormatError("the file says more than a model of this format; it is not sound")
+    return model
 
 
 def _opened(content: bytes) -> tuple[dict[str, Any], memoryview]:
@@ -94,9 +96,9 @@ def _opened(content: bytes) -> tuple[dict[str, Any], memoryview]:
     if len(content) < _PREFIX.size or content[: len(MAGIC)] != MAGIC:
         raise ModelFormatError("this is not a privtrace model file; make one with `privtrace fit`")
     _, version, header_bytes = _PREFIX.unpack_from(content)
-    if version > VERSION:
+    if version != VERSION:
         raise ModelFormatError(
-            f"the file has format {version}, and this version of privtrace reads up to {VERSION}; upgrade it"
+            f"the file has format {version}, and this version of privtrace reads format {VERSION}; upgrade it"
         )
     if hashlib.sha256(content[:-_CHECKSUM_BYTES]).digest() != content[-_CHECKSUM_BYTES:]:
         raise ModelFormatError("the file is damaged or cut short: its checksum does not fit; fetch it again")
@@ -151,12 +153,13 @@ def _release(header: dict[str, Any]) -> Release:
         )
     if header["region"]["crs"] is None:
         raise ModelFormatError("the region has no coordinate system; the file is not sound")
-    charges = tuple(_charge(entry) for entry in header["ledger"])
+    unit = Unit(**header["unit"])
+    charges = tuple(_charge(entry, unit) for entry in header["ledger"])
     release = Release(
         method=header["method"],
-        software=str(header["software"]),
-        epsilon=Fraction(header["epsilon"]),
-        unit=Unit(**header["unit"]),
+        software=_text(header["software"]),
+        epsilon=exact(_text(header["epsilon"])),
+        unit=unit,
         region=Region.box(*header["region"]["box"], crs=header["region"]["crs"]),
         public_count=header["public_count"],
         settings=dict(header["settings"]),
@@ -168,12 +171,25 @@ def _release(header: dict[str, Any]) -> Release:
     return release
 
 
-def _charge(entry: dict[str, Any]) -> Charge:
-    scale = Fraction(entry.pop("scale"))
-    charge = Charge(**{**entry, "epsilon": Fraction(entry["epsilon"])})
-    if charge.scale != scale:
-        raise ModelFormatError(f"the ledger's scale of {charge.stage!r} does not follow from its epsilon")
+def _charge(entry: dict[str, Any], unit: Unit) -> Charge:
+    charge = Charge(
+        stage=_text(entry["stage"]),
+        statistic=_text(entry["statistic"]),
+        unit=_text(entry["unit"]),
+        sensitivity=entry["sensitivity"],
+        epsilon=exact(_text(entry["epsilon"])),
+        mechanism=_text(entry["mechanism"]),
+    )
+    if charge.unit != unit.kind or charge.sensitivity != unit.sensitivity:
+        raise ModelFormatError(f"the ledger's charge for {charge.stage!r} is not about the protected unit")
     return charge
+
+
+def _text(value: Any) -> str:
+    """Take text that is safe to show."""
+    if not isinstance(value, str) or not value.isprintable() or len(value) > 500:
+        raise ModelFormatError("the header holds something else where text should be; the file is not sound")
+    return value
 
 
 def _arrays(

@@ -38,7 +38,8 @@ class Release:
     def verdict(self) -> str:
         """Say in a line whether the release is private."""
         if self.private:
-            return f"pure differential privacy, epsilon = {decimal(self.epsilon)} per {self.unit.kind}"
+            count = "" if self.public_count is None else "; the number of trajectories was declared public"
+            return f"pure differential privacy, epsilon = {decimal(self.epsilon)} per {self.unit.kind}{count}"
         return "NOT PRIVATE: fitted with seeded or absent noise, for tests and benchmarks only"
 
     @property
@@ -47,7 +48,8 @@ class Release:
         assert self.region.crs is not None  # settled when the region met the data
         return self.region.crs
 
-    def metadata(self) -> dict[str, str]:
+    @property
+    def about(self) -> dict[str, str]:
         """Give the words that go along with synthetic data."""
         return {
             "privtrace.method": self.method,
@@ -67,13 +69,13 @@ class Release:
         )
         return [
             ("Guarantee", self.verdict),
-            ("Protected unit", self.unit.sentence),
+            ("Protected unit", self.unit.sentence if self.private else "NOT PRIVATE: nobody is protected."),
             (
                 "Who sees raw data",
                 "Only the curator who ran the fit. The model file and whatever is generated from it are the "
                 "release.",
             ),
-            ("Mechanisms", "; ".join(_describe(charge) for charge in self.charges) + "."),
+            ("Mechanisms", " ".join(f"{_describe(charge)}." for charge in self.charges)),
             (
                 "Composition",
                 f"Sequential and adaptive: {decimal(self.spent)} of epsilon {decimal(self.epsilon)} was spent, "
@@ -83,7 +85,10 @@ class Release:
                 "Public inputs",
                 f"The region {self.region} ({self.region.crs}), the settings, and all limits. {count}",
             ),
-            ("Choices made from data outside differential privacy", "None."),
+            (
+                "Choices made from data outside differential privacy",
+                "None by this program. The region and the settings are taken to be chosen without the data.",
+            ),
             (
                 "Randomness",
                 "AES-256 in counter mode, keyed by the operating system, a new key for each fit, never stored. "
@@ -118,8 +123,9 @@ class Release:
 
 def _describe(charge: Charge) -> str:
     noise = float(charge.scale / WEIGHT)
+    mechanism = charge.mechanism[:1].upper() + charge.mechanism[1:]
     return (
-        f"{charge.mechanism} on {charge.statistic} (stage {charge.stage!r}, L1 sensitivity "
+        f"{mechanism} on {charge.statistic} (stage {charge.stage!r}, L1 sensitivity "
         f"{decimal(Fraction(charge.sensitivity, WEIGHT))} trajectory, epsilon {decimal(charge.epsilon)}, scale "
         f"{noise:.4g} trajectories)"
     )

@@ -5,8 +5,8 @@ Everything in this file is private data.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
@@ -60,6 +60,7 @@ class Trajectories:
     times: Array | None = None  # (n_points,): numbers or datetime64
     users: Array | None = None  # (n_trajectories,): who made each
     crs: Crs = "lonlat"
+    about: Mapping[str, str] = field(default_factory=dict)  # words that go along into files: who made this, how
 
     def __post_init__(self) -> None:
         points = np.ascontiguousarray(self.points, dtype=np.float64)
@@ -68,7 +69,8 @@ class Trajectories:
             raise DataError(f"points must have shape (n_points, 2), not {points.shape}")
         if offsets.ndim != 1 or len(offsets) == 0:
             raise DataError("offsets must have one entry more than there are trajectories, the first 0")
-        if offsets[0] != 0 or offsets[-1] != len(points) or np.any(np.diff(offsets) < 0):
+        # Compared, not subtracted: differences of wild numbers would wrap around.
+        if offsets[0] != 0 or offsets[-1] != len(points) or np.any(offsets[1:] < offsets[:-1]):
             raise DataError("offsets must rise from 0 to the number of points without falling back")
         if self.times is not None and len(self.times) != len(points):
             raise DataError("times must have one entry a point")
@@ -104,6 +106,7 @@ class Trajectories:
             None if self.times is None else self.times[first:last],
             None if self.users is None else self.users[start:stop],
             self.crs,
+            self.about,
         )
 
     def parts(self) -> Iterator[Trajectories]:
@@ -128,6 +131,7 @@ class Trajectories:
             _joined([part.times for part in parts]),
             _joined([part.users for part in parts]),
             parts[0].crs,
+            parts[0].about,
         )
 
     def write(self, path: str | Path, *, force: bool = False) -> None:

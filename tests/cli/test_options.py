@@ -8,10 +8,11 @@ import pytest
 
 import privtrace as pt
 from privtrace.cli.options import FitOptions
-from privtrace.synthesizers.privtrace import own_settings
+
+SETTINGS = pt.PrivTrace(epsilon=1, region=pt.Region.box(0, 0, 1, 1)).own_settings()
 
 
-@pytest.mark.parametrize("name", own_settings())
+@pytest.mark.parametrize("name", SETTINGS)
 def test_an_option_has_the_default_of_its_setting(name: str) -> None:
     setting = next(field for field in fields(pt.PrivTrace) if field.name == name)
     option = next(field for field in fields(FitOptions) if field.name == name)

@@ -6,22 +6,24 @@ import math
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 
 import privtrace as pt
+from privtrace.models import to_bytes
 
 
 @pytest.mark.parametrize(
     ("settings", "word"),
     [
-        ({"epsilon": 0}, "epsilon must be positive"),
+        ({"epsilon": 0}, "epsilon must be a positive"),
         ({"epsilon": "much"}, "epsilon must be a positive decimal"),
         ({"region": None}, "region is needed"),
         ({"region": (0, 0, 1, 1)}, "region is needed"),
         ({"unit": "user"}, "unit"),
         ({"order": 3}, "order"),
         ({"K": 0}, "K must be"),
-        ({"K": 60}, "K must be from 1 to 54"),
+        ({"K": 60}, "K must be a whole number from 1 to 54"),
         ({"K": 3, "c": 100}, "give one of them"),
         ({"c": -1}, "c must be a positive"),
         ({"density_per_cell": math.nan}, "density_per_cell"),
@@ -31,7 +33,16 @@ import privtrace as pt
         ({"max_steps": 0}, "max_steps"),
         ({"max_states": 3}, "max_states"),
         ({"theta1": -1}, "theta1"),
-        ({"public_count": -1}, "public count"),
+        ({"public_count": -1}, "public_count"),
+        ({"K": 2.5}, "K must be a whole number"),
+        ({"K": "3"}, "K must be a whole number"),
+        ({"K": True}, "K must be a whole number"),
+        ({"theta2": "5"}, "theta2 must be a positive number"),
+        ({"theta2": 1e300}, "theta2 must be a positive number"),
+        ({"second_layer": "no"}, "True or False"),
+        ({"max_steps": 50.0}, "whole number"),
+        ({"epsilon": "1e-6"}, "too small"),
+        ({"epsilon": "1e400"}, "epsilon must be"),
     ],
 )
 def test_bad_settings_are_refused_in_words(settings: dict[str, Any], word: str, region: pt.Region) -> None:
@@ -43,12 +54,12 @@ def test_the_budget_is_divided_exactly(region: pt.Region) -> None:
     budget = pt.PrivTrace(epsilon=0.7, region=region).budget
     assert budget == {
         "count": Fraction(7, 500),
-        "grid": Fraction(63, 500),
+        "density": Fraction(63, 500),
         "first order": Fraction(14, 50),
         "second order": Fraction(14, 50),
     }
     assert sum(budget.values()) == Fraction(7, 10)
-    assert pt.PrivTrace(epsilon=1, region=region, public_count=9).budget["grid"] == Fraction(1, 5)
+    assert pt.PrivTrace(epsilon=1, region=region, public_count=9).budget["density"] == Fraction(1, 5)
     assert pt.PrivTrace(epsilon=1, region=region, order=1).budget["first order"] == Fraction(4, 5)
 
 
@@ -80,3 +91,20 @@ def test_a_finer_second_layer_than_memory_allows_is_held_back(region: pt.Region)
     coarse = Grid.uniform(region.for_data("planar"), 4)
     density = coarse.divisions.ravel().astype("int64") * (50 << 20)
     assert settings._refine(coarse, density, 1000).n_cells <= 100
+
+
+def test_numbers_of_numpy_are_numbers(region: pt.Region, wanderers: pt.Trajectories) -> None:
+    """They are written as plain numbers: the same settings are the same file."""
+    plain = pt.PrivTrace(epsilon=1, region=region, K=3, max_steps=50, theta2=5, order=2, public_count=600)
+    fancy = pt.PrivTrace(
+        epsilon=np.float64(1),
+        region=region,
+        K=np.int64(3),
+        max_steps=np.int32(50),
+        theta2=np.float32(5),
+        order=np.int8(2),
+        public_count=np.uint64(600),
+    )
+    assert plain.own_settings() == fancy.own_settings()
+    one, two = (setup.fit(wanderers, noise=pt.SeededNoise(1)) for setup in (plain, fancy))
+    assert to_bytes(one) == to_bytes(two)

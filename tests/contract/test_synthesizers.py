@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from tests.conftest import trajectories
 
 import privtrace as pt
 from privtrace import trajectories as containers
 from privtrace.models import from_bytes, to_bytes
-from privtrace.synthesizers import base
+from privtrace.synthesizers import privtrace as recipe
 from privtrace.synthesizers.base import sample_parts
 
 # Little data and much noise leave second-order loops that no walk gets out of; one test is about them.
@@ -89,7 +90,7 @@ def test_output_depends_on_the_seed_alone(
 ) -> None:
     model = synthesizer.fit(wanderers)
     whole = model.sample(1000, seed=2, backend=pt.Threads(1))
-    monkeypatch.setattr(base, "BLOCK_TRAJECTORIES", 17)
+    monkeypatch.setattr(recipe, "BLOCK_TRAJECTORIES", 17)
     for n_threads in (1, 2, 5):
         again = model.sample(1000, seed=2, backend=pt.Threads(n_threads))
         assert np.array_equal(whole.points, again.points) and np.array_equal(whole.offsets, again.offsets)
@@ -103,7 +104,20 @@ def test_seeded_noise_repeats_and_says_so(synthesizer: Any, wanderers: pt.Trajec
     assert to_bytes(one) == to_bytes(two) != to_bytes(other)
     assert not one.release.private and "NOT PRIVATE" in one.release.verdict
     assert not from_bytes(to_bytes(one)).release.private
-    assert "NOT PRIVATE" in one.release.metadata()["privtrace.guarantee"]
+    assert "NOT PRIVATE" in one.release.about["privtrace.guarantee"]
+
+
+def test_the_stamp_goes_along_into_files(synthesizer: Any, wanderers: pt.Trajectories, tmp_path: Path) -> None:
+    for name, noise in (("private", None), ("seeded", pt.SeededNoise(1))):
+        synthesizer.fit(wanderers, noise=noise).sample(20, seed=1).write(tmp_path / f"{name}.parquet")
+        about = pq.read_schema(tmp_path / f"{name}.parquet").metadata
+        assert (about.get(b"privtrace.private") == b"true") == (noise is None)
+        assert (b"NOT PRIVATE" in about[b"privtrace.guarantee"]) == (noise is not None)
+
+
+def test_endless_walks_are_made_in_small_blocks(wanderers: pt.Trajectories, region: pt.Region) -> None:
+    model = pt.PrivTrace(epsilon=1, region=region, max_steps=1_000_000).fit(wanderers)
+    assert model.block_trajectories == 4
 
 
 def test_secret_noise_never_repeats(synthesizer: Any, wanderers: pt.Trajectories) -> None:

@@ -1,5 +1,6 @@
 import os
 import stat
+from dataclasses import replace
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -63,7 +64,7 @@ def test_tables_look_as_documented(tmp_path):
     lines = (tmp_path / "a.csv").read_text().splitlines()
     assert lines[:3] == ["traj_id,lon,lat,t,user_id", "0,1.5,2,0,5", "0,3,4,1,5"]
     assert [line[0] for line in lines[1:]] == ["0", "0", "1", "2"]
-    io.write(whole, tmp_path / "a.parquet", metadata={"private": "true"})
+    io.write(replace(whole, about={"private": "true"}), tmp_path / "a.parquet")
     schema = pq.read_schema(tmp_path / "a.parquet")
     assert schema.names == ["traj_id", "lon", "lat", "t", "user_id"]
     assert str(schema.field("traj_id").type) == "int64"

@@ -108,6 +108,11 @@ def test_only_system_noise_is_private() -> None:
     assert Ledger(Fraction(1), Unit(), SystemNoise()).private
     assert not Ledger(Fraction(1), Unit(), SeededNoise(1)).private
 
+    class Pretender(SystemNoise):
+        private = True
+
+    assert not Ledger(Fraction(1), Unit(), Pretender()).private
+
 
 @pytest.mark.parametrize(
     ("given", "expected"),
@@ -117,7 +122,10 @@ def test_epsilon_is_read_as_its_decimal_text(given: object, expected: Fraction) 
     assert exact(given) == expected  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("given", ["", "x", 0, -1, float("nan"), float("inf"), "1/0", None])
+@pytest.mark.parametrize(
+    "given",
+    ["", "x", 0, -1, float("nan"), float("inf"), "1/0", None, "1e999999999", "1e-10", "1e300", "9" * 90, "0.0"],
+)
 def test_bad_epsilons_are_refused(given: object) -> None:
     with pytest.raises(SettingsError, match="epsilon must be"):
         exact(given)  # type: ignore[arg-type]

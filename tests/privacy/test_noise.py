@@ -6,6 +6,8 @@ import copy
 import math
 import os
 import pickle
+import subprocess
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -137,7 +139,6 @@ def test_system_noise_is_new_each_time_and_seeded_noise_is_not() -> None:
     noise = SeededNoise(1)
     assert not np.array_equal(noise.laplace(8, scale), noise.laplace(8, scale))
     assert not NoNoise().laplace(8, scale).any()
-    assert (SystemNoise.private, SeededNoise.private, NoNoise.private) == (True, False, False)
 
 
 def test_a_stream_cannot_be_copied_or_forked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,9 +147,33 @@ def test_a_stream_cannot_be_copied_or_forked(monkeypatch: pytest.MonkeyPatch) ->
         for stream in (words, _LaplaceSampler(words)):
             with pytest.raises(TypeError, match="cannot be copied"):
                 copying(stream)
+    sampler = _LaplaceSampler(words)
+    sampler.draw(8, Fraction(10))
     monkeypatch.setattr(os, "getpid", lambda: -1)
-    with pytest.raises(RuntimeError, match="forked"):
-        words.take(1)
+    for draw in (lambda: words.take(1), lambda: sampler.draw(1, Fraction(10))):
+        with pytest.raises(RuntimeError, match="forked"):
+            draw()
+
+
+def test_a_fork_cannot_draw_what_its_parent_draws() -> None:
+    """Words that were taken before the fork wait in both processes; neither may be used twice."""
+    code = """
+import os
+from fractions import Fraction
+from privtrace.privacy.noise import SystemNoise
+noise = SystemNoise()
+noise.laplace(8, Fraction(1000))
+child = os.fork()
+if child == 0:
+    try:
+        noise.laplace(8, Fraction(1000))
+    except RuntimeError:
+        os._exit(7)
+    os._exit(0)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "7"
 
 
 @pytest.mark.parametrize("scale", [Fraction(0), MAX_SCALE + 1])

@@ -127,7 +127,7 @@ def test_a_private_model_is_not_called_otherwise(real):
 def test_a_model_that_is_not_private_raises_alarm(real):
     page = comparison(real, real, a_model(private=False))
     assert '<p class="alarm">The model is NOT PRIVATE' in page
-    assert page.count('class="red">NOT PRIVATE') == 4  # both pictures, the guarantee and the randomness
+    assert page.count('class="red">NOT PRIVATE') == 5  # both pictures, guarantee, unit, randomness
     assert "Publish neither" in page
 
 

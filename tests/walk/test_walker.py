@@ -95,6 +95,11 @@ def test_endless_walks_are_ended_and_counted() -> None:
     assert np.diff(paths.offsets).tolist() == [10] * 5 and capped == 5
 
 
+def test_a_walk_that_ends_by_itself_is_not_cut_short() -> None:
+    paths, capped = walker([[0, 1], [0, 1]], [1, 0], max_steps=2).walk(range(5), 0)
+    assert np.diff(paths.offsets).tolist() == [2] * 5 and capped == 0
+
+
 def test_an_empty_second_order_row_falls_back_to_first_order() -> None:
     first = Transitions.of([np.array([[0, 1, 0], [0, 0, 1], [0, 0, 1], [1, 0, 0]])])
     second = Transitions.of([np.zeros((3, 3), np.int64)])

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
+    rich_markup_mode=None,  # the boxes of rich cut long option names
     help="Publish movement data safely: synthetic trajectories under pure epsilon-differential privacy.",
 )
 
@@ -47,6 +47,7 @@ def fit(trips: InputPath, output: OutputPath, options: FitOptions) -> None:
     model = _fitted(trips, options, screen)
     model.save(output, force=options.force)
     _report(model, screen, {"model": str(output)})
+    _show_model(model, screen)
     screen.say(f"Model written to {output}. Next: privtrace generate {output} --output synthetic.parquet")
 
 
@@ -100,6 +101,7 @@ def synth(
         fitted.save(model, force=options.force)
     _write_synthetic(fitted, output, count, seed, options, screen)
     _report(fitted, screen, {"model": str(model) if model else None, "synthetic": str(output)})
+    _show_model(fitted, screen)
 
 
 @app.command()
@@ -113,15 +115,17 @@ def inspect(
     loaded = load(model)
     screen = Screen(as_json=as_json)
     screen.data(_described(loaded))
-    screen.say(loaded.release.verdict, style="bold" if loaded.release.private else "bold red")
     for question, answer in loaded.release.statement():
-        screen.say(f"\n{question}", style="bold")
-        screen.say(answer)
-    screen.say("\nLedger", style="bold")
+        screen.say(question, style="bold")
+        screen.say(f"{answer}\n", style="red" if "NOT PRIVATE" in answer else None)
+    screen.say("Ledger", style="bold")
     _show_ledger(loaded, screen)
     screen.say("\nSizes", style="bold")
-    for name, value in loaded.summary().items():
-        screen.say(f"  {name:24}{value:>12,}")
+    for name, size in loaded.summary().items():
+        screen.say(f"  {name:24}{size:>12,}")
+    screen.say("\nSettings", style="bold")
+    for name, setting in loaded.release.settings.items():
+        screen.say(f"  {name:24}{'by rule' if setting is None else str(setting):>12}")
 
 
 @app.command()
@@ -196,7 +200,7 @@ def _write_synthetic(
                 yield block
                 advance(len(block))
 
-        write(blocks(), output, force=options.force, metadata=model.release.metadata())
+        write(blocks(), output, force=options.force)
     if n_capped:
         screen.warn(capped_walks(n_capped, model.release))
     screen.say(f"{count:,} synthetic trajectories written to {output}. Times are not synthesized.")
@@ -208,8 +212,11 @@ def _report(model: Model, screen: Screen, files: dict[str, str | None]) -> None:
     screen.say(model.release.verdict, style="bold" if model.release.private else "bold red")
     if not model.release.private:
         screen.warn(model.release.verdict)
+
+
+def _show_model(model: Model, screen: Screen) -> None:
     _show_ledger(model, screen)
-    screen.say("Sizes: " + ", ".join(f"{name} {value:,}" for name, value in model.summary().items()))
+    screen.say("The model: " + ", ".join(f"{name} {size:,}" for name, size in model.summary().items()))
 
 
 def _show_ledger(model: Model, screen: Screen) -> None:

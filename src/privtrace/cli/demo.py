@@ -39,7 +39,7 @@ def run_demo(output: Path, force: bool, screen: Screen) -> None:
     model = load(files["model"])
     with screen.stage("Generating synthetic trajectories"):
         synthetic = model.sample(seed=7)
-        write(synthetic, files["synthetic"], force=force, metadata=model.release.metadata())
+        write(synthetic, files["synthetic"], force=force)
     with screen.stage("Drawing real beside synthetic"):
         write_comparison(
             made.trajectories,

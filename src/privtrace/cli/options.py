@@ -15,8 +15,6 @@ import typer
 if TYPE_CHECKING:
     from privtrace.synthesizers.privtrace import PrivTrace
 
-METHOD = "Method settings"
-
 
 class CrsName(StrEnum):
     """Name the coordinate systems."""
@@ -57,10 +55,10 @@ class FitOptions(OutputOptions):
 
     region: Annotated[
         str | None,
-        typer.Option(metavar="W,S,E,N", help="The public area, chosen without the data: --region=W,S,E,N."),
+        typer.Option(metavar="W,S,E,N", help="The public area, chosen without the data. Required."),
     ] = None
     epsilon: Annotated[
-        str | None, typer.Option(metavar="NUMBER", help="The whole privacy budget, such as 1 or 0.5.")
+        str | None, typer.Option(metavar="NUMBER", help="The whole privacy budget, such as 1 or 0.5. Required.")
     ] = None
     method: Annotated[MethodName, typer.Option(help="How to synthesize.")] = MethodName.privtrace
     crs: Annotated[
@@ -76,51 +74,36 @@ class FitOptions(OutputOptions):
     ] = None
     order: Annotated[
         OrderName,
-        typer.Option(help="Order of the Markov model, chosen by state or fixed.", rich_help_panel=METHOD),
+        typer.Option(help="Order of the Markov model, chosen by state or fixed."),
     ] = OrderName.adaptive
-    second_layer: Annotated[bool, typer.Option(help="Divide dense coarse cells.", rich_help_panel=METHOD)] = (
-        True
-    )
-    trip_estimation: Annotated[
-        bool, typer.Option(help="Correct starts for trip length.", rich_help_panel=METHOD)
-    ] = True
-    K: Annotated[int | None, typer.Option("--K", help="Coarse cells per side.", rich_help_panel=METHOD)] = None
-    c: Annotated[
-        float | None, typer.Option("--c", help="The paper's K = sqrt(count / c).", rich_help_panel=METHOD)
-    ] = None
-    max_states: Annotated[int, typer.Option(help="States at most.", rich_help_panel=METHOD)] = 3000
+    second_layer: Annotated[bool, typer.Option(help="Divide dense coarse cells.")] = True
+    trip_estimation: Annotated[bool, typer.Option(help="Correct starts for trip length.")] = True
+    K: Annotated[int | None, typer.Option("--K", help="Coarse cells per side.")] = None
+    c: Annotated[float | None, typer.Option("--c", help="The paper's K = sqrt(count / c).")] = None
+    max_states: Annotated[int, typer.Option(help="States at most.")] = 3000
     states_factor: Annotated[
         float,
-        typer.Option(help="Aim at this times sqrt(count epsilon2 / sqrt 2) states.", rich_help_panel=METHOD),
+        typer.Option(help="Scale the number of states; 1 balances noise and data."),
     ] = 1.5
-    states_per_coarse_cell: Annotated[
-        float, typer.Option(help="States per coarse cell, on average.", rich_help_panel=METHOD)
-    ] = 6.0
-    density_per_cell: Annotated[
-        float | None, typer.Option(help="Visits that a fine cell should hold.", rich_help_panel=METHOD)
-    ] = None
-    population: Annotated[
-        float | None, typer.Option(help="The paper's rule for the second layer.", rich_help_panel=METHOD)
-    ] = None
+    states_per_coarse_cell: Annotated[float, typer.Option(help="States per coarse cell, on average.")] = 6.0
+    density_per_cell: Annotated[float | None, typer.Option(help="Visits that a fine cell should hold.")] = None
+    population: Annotated[float | None, typer.Option(help="The paper's rule for the second layer.")] = None
     theta1: Annotated[
-        float | None, typer.Option(help="First order below this many moves.", rich_help_panel=METHOD)
+        float | None,
+        typer.Option(help="First order for states with fewer moves than this."),
     ] = None
     theta2: Annotated[
-        float, typer.Option(help="First order from this dominance on.", rich_help_panel=METHOD)
+        float,
+        typer.Option(help="First order if the top successor is so many times the next."),
     ] = 5.0
-    count_share: Annotated[str, typer.Option(help="Epsilon's share for the count.", rich_help_panel=METHOD)] = (
-        "0.02"
-    )
-    grid_share: Annotated[
-        str, typer.Option(help="Epsilon's share for count and grid.", rich_help_panel=METHOD)
-    ] = "0.2"
-    first_order_share: Annotated[
-        str, typer.Option(help="Epsilon's share for first order.", rich_help_panel=METHOD)
-    ] = "0.4"
+    count_share: Annotated[str, typer.Option(help="Epsilon's share for the count.")] = "0.02"
+    grid_share: Annotated[str, typer.Option(help="Epsilon's share for count and grid.")] = "0.2"
+    first_order_share: Annotated[str, typer.Option(help="Epsilon's share for first order.")] = "0.4"
     second_order_share: Annotated[
-        str, typer.Option(help="Epsilon's share for second order.", rich_help_panel=METHOD)
+        str,
+        typer.Option(help="Epsilon's share for second order; with --order 1 first order gets it."),
     ] = "0.4"
-    max_steps: Annotated[int, typer.Option(help="States of a walk at most.", rich_help_panel=METHOD)] = 1000
+    max_steps: Annotated[int, typer.Option(help="States of a walk at most.")] = 1000
 
     def synthesizer(self) -> PrivTrace:
         """Make the synthesizer that the options describe."""

@@ -85,7 +85,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             Screen().fail(str(error))
             raise typer.Exit(2) from None
         except KeyboardInterrupt:
-            Screen().fail("interrupted; the output was not written")
+            Screen().fail("interrupted; no half-written file is left")
             raise typer.Exit(130) from None
 
     return run

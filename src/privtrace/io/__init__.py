@@ -7,7 +7,7 @@ format, header, columns and their types. No value in a row can.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,7 +30,7 @@ _TABLE_ROWS = 1 << 20
 @dataclass(frozen=True)
 class _Format:
     reader: Callable[[Stamp, Crs | None], Reader]
-    write: Callable[[Iterable[pa.Table], pa.Schema, Path, Mapping[str, str]], None]
+    write: Callable[[Iterable[pa.Table], pa.Schema, Path], None]
 
 
 _PARQUET = _Format(parquet.ParquetReader, parquet.write)
@@ -61,29 +61,19 @@ def open_source(path: Path, crs: Crs | None, sizes: Sizes) -> FileSource:
 
 
 def write(
-    trajectories: Source | Iterable[Trajectories],
-    path: str | os.PathLike[str],
-    *,
-    force: bool = False,
-    metadata: Mapping[str, str] | None = None,
+    trajectories: Source | Iterable[Trajectories], path: str | os.PathLike[str], *, force: bool = False
 ) -> None:
     """Write a source, or parts as they come, as one long table; ids count from 0.
 
-    The file appears complete or not at all. A trajectory without points has no row, so it is not there when
-    the table is read again.
-
-    Parameters
-    ----------
-    force
-        Overwrite an existing file.
-    metadata
-        Words about the whole, kept in the footer of Parquet; CSV has no place for them.
+    The file appears complete or not at all; `force` overwrites an existing one. A trajectory without points has
+    no row, so it is not there when the table is read again. What the first part says about itself is kept in
+    the footer of Parquet; CSV has no place for it.
     """
     chosen = check_output(path, force)
     with replacing(path, force) as temporary:
         parts = trajectories if isinstance(trajectories, Iterable) else trajectories.parts()
         schema, long = long_tables(parts, _TABLE_ROWS)
-        chosen.write(long, schema, temporary, metadata or {})
+        chosen.write(long, schema, temporary)
 
 
 def check_output(path: str | os.PathLike[str], force: bool = False) -> _Format:

@@ -17,12 +17,13 @@ from privtrace.trajectories import Array, Trajectories
 def long_tables(parts: Iterable[Trajectories], n_rows: int) -> tuple[pa.Schema, Iterator[pa.Table]]:
     """Lay parts out as tables of so many rows each, however they are cut; ids count from 0.
 
-    The first part decides which columns there are and of which types.
+    The first part decides which columns there are and of which types, and what is said about the whole.
     """
     parts = iter(parts)
     first = next(parts, Trajectories.concatenate([]))
     schema = _table(first, 0).schema
-    return schema, _recut(_tables(chain([first], parts), schema), n_rows)
+    tables = _recut(_tables(chain([first], parts), schema), n_rows)
+    return schema.with_metadata(dict(first.about)), tables
 
 
 def _tables(parts: Iterable[Trajectories], schema: pa.Schema) -> Iterator[pa.Table]:

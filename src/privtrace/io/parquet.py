@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -61,8 +61,10 @@ class ParquetReader:
         return rows.rows(**converted)
 
 
-def write(tables: Iterable[pa.Table], schema: pa.Schema, path: Path, metadata: Mapping[str, str]) -> None:
-    """Write tables one row group each, with words about the whole beside them."""
-    with pq.ParquetWriter(path, schema.with_metadata(dict(metadata)), compression="zstd") as writer:
+def write(tables: Iterable[pa.Table], schema: pa.Schema, path: Path) -> None:
+    """Write tables one row group each, with the schema's words about the whole beside them."""
+    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
         for table in tables:
-            writer.write_table(table, row_group_size=max(table.num_rows, 1))
+            writer.write_table(
+                table.replace_schema_metadata(schema.metadata), row_group_size=max(table.num_rows, 1)
+            )

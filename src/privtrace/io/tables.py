@@ -7,7 +7,7 @@ otherwise one stray quote could swallow any number of rows that belong to others
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -131,7 +131,7 @@ def _blocks(file: BinaryIO, block_bytes: int) -> Iterator[tuple[bytes, int]]:
     limit = max(block_bytes, _LINE_BYTES)
     while block := file.read(block_bytes):
         end = block.rfind(b"\n") + 1
-        line = block[end:] + file.readline(limit)
+        line = block[end:] + file.readline(limit + 1)  # one more, to tell a full line from a longer one
         if len(line) <= limit:
             yield block[:end] + line, 0
             continue
@@ -166,8 +166,8 @@ def _from_latin_1(column: pa.Array) -> pa.Array:
     return pa.array([value.decode().encode("latin-1") for value in column.to_pylist()], pa.binary())
 
 
-def write(tables: Iterable[pa.Table], schema: pa.Schema, path: Path, metadata: Mapping[str, str]) -> None:
-    """Write tables one after the other; CSV has no place for metadata."""
+def write(tables: Iterable[pa.Table], schema: pa.Schema, path: Path) -> None:
+    """Write tables one after the other; CSV has no place for words about them."""
     with pa.OSFile(str(path), "wb") as file:
         file.write((",".join(schema.names) + "\n").encode())  # arrow would put the names into quotes
         with pa.csv.CSVWriter(file, schema, write_options=pa.csv.WriteOptions(include_header=False)) as writer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
@@ -11,11 +12,15 @@ from typing import TypeAlias
 import numpy as np
 
 from privtrace.errors import BudgetExceeded, SettingsError
-from privtrace.privacy.noise import MAX_SCALE, Noise
+from privtrace.privacy.noise import MAX_SCALE, Noise, SystemNoise
 from privtrace.privacy.unit import Unit
 from privtrace.trajectories import Integers
 
 Epsilon: TypeAlias = str | int | float | Decimal | Fraction
+
+#: How an exact number may be written, and how small and large it may be.
+_NUMBER = re.compile(r"\d{1,80}(\.\d{0,80})?([eE][+-]?\d{1,2})?|\d{1,80}/0*[1-9]\d{0,80}")
+_LEAST, _MOST = Fraction(1, 10**9), Fraction(10**6)
 
 #: A noisy sum stays within this, so that sums of noisy numbers stay within 63 bits.
 CLAMP = 1 << 60
@@ -75,8 +80,8 @@ class Ledger:
 
     @property
     def private(self) -> bool:
-        """Tell whether all noise is secret and exact."""
-        return self._noise.private
+        """Tell whether all noise is secret and exact: no noise is believed to be but that of `SystemNoise`."""
+        return type(self._noise) is SystemNoise
 
     def laplace(
         self, counts: Integers, *, stage: str, statistic: str, sensitivity: int, epsilon: Fraction
@@ -111,11 +116,7 @@ class Ledger:
                 f"{charge.stage} asks for epsilon {decimal(charge.epsilon)}, "
                 f"only {decimal(left)} of {decimal(self.epsilon)} is left"
             )
-        if charge.epsilon <= 0 or charge.scale > MAX_SCALE:
-            raise SettingsError(
-                f"{charge.stage} gets epsilon {decimal(charge.epsilon)}, which is too small to work with; "
-                "give a larger epsilon or share"
-            )
+        check_scale(charge.stage, charge.sensitivity, charge.epsilon)
         if self._journal is not None:
             self._journal(charge)
         self._charges.append(charge)
@@ -126,14 +127,23 @@ class Ledger:
         return noisy
 
 
+def check_scale(stage: str, sensitivity: int, epsilon: Fraction) -> None:
+    """Refuse a share of epsilon that is too small for noise to be drawn."""
+    if epsilon <= 0 or Fraction(sensitivity) / epsilon > MAX_SCALE:
+        raise SettingsError(
+            f"the stage {stage!r} gets epsilon {decimal(epsilon)}, which is too small to work with; "
+            "give a larger epsilon or share"
+        )
+
+
 def exact(value: Epsilon, name: str = "epsilon") -> Fraction:
-    """Read a positive number exactly as its decimal text: exact(0.1) -> 1/10."""
-    try:
-        number = value if isinstance(value, Fraction) else Fraction(str(value))
-    except (ValueError, ZeroDivisionError):
-        raise SettingsError(f"{name} must be a positive decimal number such as 0.5, not {value!r}") from None
-    if number <= 0:
-        raise SettingsError(f"{name} must be positive, not {value}")
+    """Read a positive number exactly as its decimal text: exact(0.1) -> 1/10; or as a ratio: "1/3"."""
+    text = str(value)
+    # Checked before it is computed: the exact value of 1e999999999 would fill the memory.
+    if not _NUMBER.fullmatch(text) or (number := Fraction(text)) == 0:
+        raise SettingsError(f"{name} must be a positive decimal number such as 0.5, not {text[:40]!r}")
+    if not _LEAST <= number <= _MOST:
+        raise SettingsError(f"{name} must be from {float(_LEAST):g} to {float(_MOST):g}, not {text[:40]}")
     return number
 
 

@@ -52,48 +52,40 @@ _ONE = np.uint64(1)
 
 
 class Noise(Protocol):
-    """Give noise; say whether it protects anyone."""
-
-    @property
-    def private(self) -> bool:
-        """Tell whether the noise is secret and exact, so that a release may call itself private."""
-        ...
+    """Give noise. Only that of `SystemNoise` protects anyone; the ledger looks at its type."""
 
     def laplace(self, n_draws: int, scale: Fraction) -> Integers:
         """Draw discrete Laplace noise of the given scale."""
         ...
 
 
-class SystemNoise:
+class _KeyedNoise:
+    """Draw noise from the stream of one key."""
+
+    def __init__(self, key: bytes) -> None:
+        self._sampler = _LaplaceSampler(RandomWords(key))
+
+    def laplace(self, n_draws: int, scale: Fraction) -> Integers:
+        """Draw discrete Laplace noise of the given scale."""
+        return self._sampler.draw(n_draws, scale)
+
+
+class SystemNoise(_KeyedNoise):
     """Draw noise from a key that the operating system gives, new for each instance and never stored."""
 
-    private = True
-
     def __init__(self) -> None:
-        self._sampler = _LaplaceSampler(RandomWords(os.urandom(32)))
-
-    def laplace(self, n_draws: int, scale: Fraction) -> Integers:
-        """Draw discrete Laplace noise of the given scale."""
-        return self._sampler.draw(n_draws, scale)
+        super().__init__(os.urandom(32))
 
 
-class SeededNoise:
+class SeededNoise(_KeyedNoise):
     """Draw repeatable noise, for tests and benchmarks: whoever knows the seed can subtract it."""
 
-    private = False
-
     def __init__(self, seed: int) -> None:
-        self._sampler = _LaplaceSampler(RandomWords(hashlib.sha256(f"seeded noise {seed}".encode()).digest()))
-
-    def laplace(self, n_draws: int, scale: Fraction) -> Integers:
-        """Draw discrete Laplace noise of the given scale."""
-        return self._sampler.draw(n_draws, scale)
+        super().__init__(hashlib.sha256(f"seeded noise {seed}".encode()).digest())
 
 
 class NoNoise:
     """Add nothing, for tests and for explaining where error comes from."""
-
-    private = False
 
     def laplace(self, n_draws: int, scale: Fraction) -> Integers:
         """Return zeros."""
@@ -101,23 +93,29 @@ class NoNoise:
 
 
 class _Stream:
-    """Be used by one owner only: a copy would give the same noise twice."""
+    """Be used by one owner in one process: a copy or a fork would give the same noise twice."""
+
+    def __init__(self) -> None:
+        self._process = os.getpid()
+
+    def _check_process(self) -> None:
+        if os.getpid() != self._process:
+            raise RuntimeError("a stream of noise must not be used in a forked process: both would repeat it")
 
     def __reduce__(self) -> str:
         raise TypeError("a stream of noise cannot be copied: the copy would repeat it")
 
 
 class RandomWords(_Stream):
-    """Stream 64-bit words of the AES-256-CTR key stream of one key; bound to the process that made it."""
+    """Stream 64-bit words of the AES-256-CTR key stream of one key."""
 
     def __init__(self, key: bytes) -> None:
+        super().__init__()
         self._encryptor = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
-        self._process = os.getpid()
 
     def take(self, n_words: int) -> npt.NDArray[np.uint64]:
         """Take the next words of the stream."""
-        if os.getpid() != self._process:
-            raise RuntimeError("a stream of noise must not be used in a forked process: both would repeat it")
+        self._check_process()
         words = bytearray(8 * n_words)
         self._encryptor.update_into(bytes(8 * n_words), words)
         return np.frombuffer(words, dtype="<u8")
@@ -127,6 +125,7 @@ class _LaplaceSampler(_Stream):
     """Turn random words into discrete Laplace draws, 64 at a time."""
 
     def __init__(self, words: RandomWords, depth: int = 64) -> None:
+        super().__init__()
         self._source = words
         self._depth = depth
         self._words = words.take(0)  # taken from the stream, not yet used
@@ -134,6 +133,7 @@ class _LaplaceSampler(_Stream):
 
     def draw(self, n_draws: int, scale: Fraction) -> Integers:
         """Draw discrete Laplace noise."""
+        self._check_process()  # here as well: words that were taken before a fork wait in both processes
         with self._lock:
             return self._draw(n_draws, scale)
 

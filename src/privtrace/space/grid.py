@@ -14,6 +14,9 @@ from privtrace.paths import Paths
 from privtrace.space.region import Region, is_bad, longest_run
 from privtrace.trajectories import Floats, Integers, Trajectories
 
+#: Pairs of cells compared at once, to bound memory.
+_PAIRS = 1 << 22
+
 
 @dataclass(frozen=True, eq=False)
 class Grid:
@@ -101,16 +104,28 @@ class Grid:
 
     def touching(self) -> csr_array:
         """Link cells whose closed boxes share a point, by the distance of their centers in meters."""
-        column, row, division = self._places.T
-        ends = [np.outer(low + 1, division) for low in (column, row)]  # of cell i, in j's lattice times i's
-        starts = [np.outer(low, division) for low in (column, row)]
-        near = np.ones((self.n_cells, self.n_cells), np.bool_)
-        for start, end in zip(starts, ends, strict=True):
-            near &= (start <= end.T) & (start.T <= end)
-        np.fill_diagonal(near, False)
-        i, j = np.nonzero(near)
+        places = self._places
+        rows_at_once = max(1, _PAIRS // self.n_cells)
+        pairs = [
+            _touching(places[first : first + rows_at_once], places) + np.array([[first], [0]])
+            for first in range(0, self.n_cells, rows_at_once)
+        ]
+        i, j = np.concatenate(pairs, axis=1)
+        i, j = i[i != j], j[i != j]
         distances = np.hypot(*(self.centers_m[i] - self.centers_m[j]).T)
-        return csr_array((distances, (i, j)), shape=near.shape)
+        return csr_array((distances, (i, j)), shape=(self.n_cells, self.n_cells))
+
+
+def _touching(some: Integers, others: Integers) -> Integers:
+    """Find the pairs of places whose closed boxes share a point: (2, n_pairs)."""
+    near = np.ones((len(some), len(others)), np.bool_)
+    for axis in range(2):
+        # Each starts before the other ends: a / d <= (b + 1) / e, multiplied out.
+        low, division = some[:, axis, None], some[:, 2, None]
+        other_low, other_division = others[:, axis], others[:, 2]
+        near &= low * other_division <= (other_low + 1) * division
+        near &= other_low * division <= (low + 1) * other_division
+    return np.stack(np.nonzero(near))
 
 
 @njit(cache=True, nogil=True)

@@ -19,7 +19,7 @@ from privtrace.trajectories import Floats, Integers
 
 def measure_count(scan: Scan, region: Region, ledger: Ledger, epsilon: Fraction) -> float:
     """Count the trajectories with a point in the region; the noisy count is at least zero."""
-    tally = tally_source(scan, region)
+    tally = _tally(scan, region)
     counts = tally[1:2] * WEIGHT  # a unit adds one weight for each of its trajectories
     noisy = ledger.laplace(
         counts,
@@ -46,14 +46,19 @@ def measure_density(scan: Scan, grid: Grid, ledger: Ledger, epsilon: Fraction) -
     )
 
 
-def tally_source(scan: Scan, region: Region) -> Integers:
+def tell_curator(scan: Scan, region: Region) -> None:
+    """Look at a source for the curator's sake alone: nothing is measured and nothing returned."""
+    _tally(scan, region)
+
+
+def _tally(scan: Scan, region: Region) -> Integers:
     """Count exactly over a source what `Region.tally` counts, and tell the curator, who alone may know."""
     tally = sum(scan.map(region.tally, "Counting trajectories in the region"), start=np.zeros(5, np.int64))
-    note_tally(tally, scan.observer)
+    _note(tally, scan.observer)
     return tally
 
 
-def note_tally(tally: Integers, observer: Observer) -> None:
+def _note(tally: Integers, observer: Observer) -> None:
     """Put a tally in words for the curator, loudly where nothing is usable."""
     n_trajectories, n_inside, inside, outside, bad = (int(number) for number in tally)
     n_points = inside + outside + bad

@@ -48,6 +48,8 @@ class Region:
                 object.__setattr__(self, name, float(value))
             except (TypeError, ValueError):
                 raise SettingsError(f"the region's {name} must be a number, not {value!r}") from None
+        if self.crs not in (None, "lonlat", "planar"):
+            raise SettingsError(f"the region's crs must be 'lonlat' or 'planar', not {self.crs!r}")
         if not all(math.isfinite(getattr(self, name)) for name in sides):
             raise SettingsError(f"the region {self} must have finite sides")
         if not (self.west < self.east and self.south < self.north):

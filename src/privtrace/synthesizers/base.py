@@ -17,8 +17,9 @@ from privtrace.privacy.noise import Noise
 from privtrace.release import Release
 from privtrace.trajectories import Source, Trajectories
 
-#: Trajectories that one task walks: enough to keep a core busy, little enough to stream.
-BLOCK_TRAJECTORIES = 4096
+#: Trajectories that one task makes: enough to keep a core busy, little enough to stream; and points at most.
+BLOCK_TRAJECTORIES = 1 << 12
+BLOCK_POINTS = 1 << 22
 
 
 class Model(Protocol):
@@ -32,6 +33,11 @@ class Model(Protocol):
     @property
     def n_trajectories(self) -> int:
         """Give the number of trajectories that the model takes the data to have, noisy or declared."""
+        ...
+
+    @property
+    def block_trajectories(self) -> int:
+        """Say how many trajectories one task should make; no result depends on it."""
         ...
 
     def sample_block(self, trajectories: range, seed: int) -> tuple[Trajectories, int]:
@@ -89,8 +95,9 @@ def sample_parts(
         seed = secrets.randbits(64)
     if not 0 <= seed < 1 << 64:
         raise SettingsError(f"a seed is a whole number from 0 to 2**64 - 1, not {seed}")
-    firsts = range(0, max(count, 1), BLOCK_TRAJECTORIES)  # no trajectories are one empty block, of known type
-    blocks = (range(first, min(first + BLOCK_TRAJECTORIES, count)) for first in firsts)
+    size = model.block_trajectories
+    firsts = range(0, max(count, 1), size)  # no trajectories are one empty block, of known type
+    blocks = (range(first, min(first + size, count)) for first in firsts)
     return (backend or Threads()).map(lambda block: model.sample_block(block, seed), blocks)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
 from importlib.metadata import version
@@ -26,22 +26,32 @@ from privtrace.markov.measure import measure_first_order, measure_second_order
 from privtrace.markov.second_order import states_worth_second_order
 from privtrace.markov.transitions import Transitions, normcut
 from privtrace.observer import Observer, Silent
-from privtrace.privacy.ledger import Epsilon, Ledger, decimal, exact
+from privtrace.privacy.ledger import Epsilon, Ledger, check_scale, decimal, exact
 from privtrace.privacy.noise import Noise, SystemNoise
 from privtrace.privacy.unit import WEIGHT, Unit
 from privtrace.release import Release, Setting
 from privtrace.space.adaptive import refine, refine_to
 from privtrace.space.grid import Grid
-from privtrace.space.measure import in_trajectories, measure_count, measure_density, tally_source
+from privtrace.space.measure import in_trajectories, measure_count, measure_density, tell_curator
 from privtrace.space.region import MISSING, Region
-from privtrace.synthesizers.base import capped_walks, sample_parts
+from privtrace.synthesizers.base import BLOCK_POINTS, BLOCK_TRAJECTORIES, capped_walks, sample_parts
+from privtrace.synthesizers.settings import flag, positive, whole
 from privtrace.trajectories import Integers, Source, Trajectories
 from privtrace.trips.estimate import estimate_trips
 from privtrace.trips.shortest import shortest_transitions
 from privtrace.walk.decode import decode
 from privtrace.walk.walker import Walker
 
-_POSITIVE = ("c", "states_factor", "states_per_coarse_cell", "density_per_cell", "population", "theta2")
+# Settings that are positive numbers, where they are given at all.
+_POSITIVE = (
+    "c",
+    "states_factor",
+    "states_per_coarse_cell",
+    "density_per_cell",
+    "population",
+    "theta1",
+    "theta2",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,39 +86,40 @@ class PrivTrace:
     def __post_init__(self) -> None:
         if not isinstance(self.region, Region):
             raise SettingsError(MISSING)
-        for name in ("epsilon", "count_share", "grid_share", "first_order_share", "second_order_share"):
-            object.__setattr__(self, name, decimal(exact(getattr(self, name), name)))
         if self.unit != "trajectory":
             raise SettingsError(f"the protected unit must be 'trajectory', not {self.unit!r}")
-        if self.order not in ("adaptive", 1, 2):
-            raise SettingsError(f"the order must be 'adaptive', 1 or 2, not {self.order!r}")
-        if sum(self._share(name) for name in ("grid", "first_order", "second_order")) != 1:
-            raise SettingsError("the shares of grid, first order and second order must add up to exactly 1")
-        if self._share("count") >= self._share("grid"):
-            raise SettingsError("the count's share is taken out of the grid's and must be smaller")
-        self._check_sizes()
-
-    def _check_sizes(self) -> None:
-        if not 4 <= self.max_states <= 10_000:  # a table of 10,000 by 10,000 takes 800 MB
-            raise SettingsError(f"max_states must be from 4 to 10000, not {self.max_states}")
-        if self.K is not None and not 1 <= self.K <= math.isqrt(self.max_states):
-            raise SettingsError(
-                f"K must be from 1 to {math.isqrt(self.max_states)} (the root of max_states), not {self.K}"
-            )
-        if self.public_count is not None and not 0 <= self.public_count < 1 << 39:
-            raise SettingsError(f"the public count must be a number of trajectories, not {self.public_count}")
-        if not 1 <= self.max_steps <= 1_000_000:
-            raise SettingsError(f"max_steps must be from 1 to 1000000, not {self.max_steps}")
-        for name in _POSITIVE:
-            value = getattr(self, name)
-            if value is not None and not 0 < value < math.inf:
-                raise SettingsError(f"{name} must be a positive number, not {value}")
-        if self.theta1 is not None and not 0 <= self.theta1 < math.inf:
-            raise SettingsError(f"theta1 must be zero or a positive number, not {self.theta1}")
+        self._normalize()
         if self.K is not None and self.c is not None:
             raise SettingsError("K and c both set the number of coarse cells; give one of them")
         if self.density_per_cell is not None and self.population is not None:
             raise SettingsError("density_per_cell and population both set the second layer; give one of them")
+        if sum(self._share(name) for name in ("grid", "first_order", "second_order")) != 1:
+            raise SettingsError("the shares of grid, first order and second order must add up to exactly 1")
+        if self._share("count") >= self._share("grid"):
+            raise SettingsError("the count's share is taken out of the grid's and must be smaller")
+        for stage, epsilon in self.budget.items():
+            check_scale(stage, Unit().sensitivity, epsilon)
+
+    def _normalize(self) -> None:
+        """Bring every setting to its plain form, within its limits."""
+        for name in ("epsilon", "count_share", "grid_share", "first_order_share", "second_order_share"):
+            self._set(name, decimal(exact(getattr(self, name), name)))
+        for name in ("second_layer", "trip_estimation"):
+            self._set(name, flag(getattr(self, name), name))
+        if self.order != "adaptive":
+            self._set("order", whole(self.order, "order, if not 'adaptive',", 1, 2))
+        # Tables of 5,000 by 5,000 numbers, several at a time, take over 1 GB.
+        self._set("max_states", whole(self.max_states, "max_states", 4, 5000))
+        self._set("max_steps", whole(self.max_steps, "max_steps", 1, 1_000_000))
+        for name, least, most in (("K", 1, math.isqrt(self.max_states)), ("public_count", 0, 1 << 39)):
+            if getattr(self, name) is not None:
+                self._set(name, whole(getattr(self, name), name, least, most))
+        for name in _POSITIVE:
+            if getattr(self, name) is not None:
+                self._set(name, positive(getattr(self, name), name))
+
+    def _set(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
 
     @classmethod
     def paper(cls, *, c: float, population: float, **settings: Any) -> PrivTrace:
@@ -135,7 +146,7 @@ class PrivTrace:
         # Discretization: a coarse grid, its noisy density, and finer cells where that is high.
         n_trajectories = self._count(scan, region, ledger, spend)
         coarse = Grid.uniform(region, self._coarse_size(n_trajectories))
-        density = measure_density(scan, coarse, ledger, spend["grid"])
+        density = measure_density(scan, coarse, ledger, spend["density"])
         grid = self._refine(coarse, density, n_trajectories)
 
         # Markov models: first order for all states, second order for those that deserve it.
@@ -167,7 +178,7 @@ class PrivTrace:
             first, second = first + second, Fraction(0)
         shares = {
             "count": count,
-            "grid": self._share("grid") - count,
+            "density": self._share("grid") - count,
             "first order": first,
             "second order": second,
         }
@@ -178,7 +189,7 @@ class PrivTrace:
 
     def _count(self, scan: Scan, region: Region, ledger: Ledger, spend: dict[str, Fraction]) -> float:
         if self.public_count is not None:
-            tally_source(scan, region)  # for the curator's eyes only
+            tell_curator(scan, region)
             return float(self.public_count)
         return measure_count(scan, region, ledger, spend["count"])
 
@@ -246,8 +257,12 @@ class PrivTrace:
             trips = estimate_trips(starts, ends, shortest_transitions(grid.touching()), n_trajectories)
             return np.round(trips * WEIGHT).astype(np.int64)
 
+    def own_settings(self) -> dict[str, Setting]:
+        """List the settings that are PrivTrace's alone, not every release's."""
+        common = {"epsilon", "region", "unit", "public_count"}
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name not in common}
+
     def _release(self, region: Region, ledger: Ledger) -> Release:
-        settings: dict[str, Setting] = {name: getattr(self, name) for name in sorted(own_settings())}
         return Release(
             method="privtrace",
             software=version("privtrace"),
@@ -255,7 +270,7 @@ class PrivTrace:
             unit=ledger.unit,
             region=region,
             public_count=self.public_count,
-            settings=settings,
+            settings=self.own_settings(),
             charges=ledger.charges,
             private=ledger.private,
         )
@@ -265,12 +280,6 @@ def _counted(blocks: Iterator[Integers], advance: Callable[[int], None]) -> Iter
     for block in blocks:
         yield block
         advance(1)
-
-
-def own_settings() -> list[str]:
-    """Name the settings that are PrivTrace's alone, not every release's."""
-    common = {"epsilon", "region", "unit", "public_count"}
-    return [field.name for field in fields(PrivTrace) if field.name not in common]
 
 
 #: The arrays of a model file: name, type, number of axes.
@@ -313,7 +322,7 @@ class PrivTraceModel:
             "second_offsets": second.n_rows == len(self.second_states) * m
             and second.offsets[0] == 0
             and second.offsets[-1] == len(second.successors) == len(second.weights)
-            and bool(np.all(np.diff(second.offsets) >= 0)),
+            and bool(np.all(second.offsets[1:] >= second.offsets[:-1])),
             "second_successors": bool(np.all((second.successors >= 0) & (second.successors < m))),
             "second_weights": bool(np.all((second.weights > 0) & (second.weights <= limit))),
             "trips": self.trips.shape in ((m, m), (0, 0))
@@ -347,14 +356,24 @@ class PrivTraceModel:
             starts = normcut(self.moves[-1:])[0]
         if not starts.any():
             starts = np.ones(self.grid.n_cells, np.int64)
+        return Walker(starts, self.first, self.second, self.second_states, self.max_steps)
+
+    @property
+    def max_steps(self) -> int:
+        """Limit the states of a walk."""
         max_steps = self.release.settings["max_steps"]
         assert isinstance(max_steps, int)
-        return Walker(starts, self.first, self.second, self.second_states, max_steps)
+        return max_steps
+
+    @property
+    def block_trajectories(self) -> int:
+        """Limit what one task walks, so that even the longest walks fit in memory."""
+        return max(1, min(BLOCK_TRAJECTORIES, BLOCK_POINTS // self.max_steps))
 
     def sample_block(self, trajectories: range, seed: int) -> tuple[Trajectories, int]:
         """Make the trajectories of these numbers; also count the walks that max_steps ended."""
         paths, n_capped = self.walker.walk(trajectories, seed)
-        return decode(paths, self.grid, trajectories.start, seed), n_capped
+        return replace(decode(paths, self.grid, trajectories.start, seed), about=self.release.about), n_capped
 
     def sample(
         self, count: int | None = None, *, seed: int | None = None, backend: Backend | None = None
@@ -397,18 +416,18 @@ class PrivTraceModel:
     @classmethod
     def from_arrays(cls, release: Release, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
         """Make the model again from its file's parts, checking settings and arrays."""
-        if sorted(release.settings) != sorted(own_settings()):
-            raise ModelFormatError("the settings are not those of the method")
-        PrivTrace(
+        synthesizer = PrivTrace(
             epsilon=release.epsilon,
             region=release.region,
             public_count=release.public_count,
             **release.settings,  # type: ignore[arg-type]
         )
+        if [(charge.stage, charge.epsilon) for charge in release.charges] != [*synthesizer.budget.items()]:
+            raise ModelFormatError("the ledger is not the one that the settings lead to")
         if len(arrays["count"]) != 1:
             raise ModelFormatError("the model's count must be one number; the file is not sound")
         return cls(
-            release=release,
+            release=replace(release, settings=synthesizer.own_settings()),  # as the method writes them
             count=int(arrays["count"][0]),
             density=arrays["density"],
             divisions=arrays["divisions"],

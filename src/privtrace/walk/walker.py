@@ -78,9 +78,6 @@ def _walk(  # type: ignore[no-untyped-def]
             cells[n_cells] = now
             n_cells += 1
             length += 1
-            if length == max_steps:
-                n_capped += 1
-                break
             offsets_table, successors, cumulative, row = first[0], first[1], first[2], now
             # The second state comes from first order: before it there is only the start.
             if rank[now] >= 0 and length > 1:
@@ -95,6 +92,9 @@ def _walk(  # type: ignore[no-untyped-def]
             entry = low + np.searchsorted(cumulative[low:high], draw, side="right")
             before, now = now, np.int64(successors[entry])
             if now == before:
+                break
+            if length == max_steps:
+                n_capped += 1
                 break
         offsets[path + 1] = n_cells
     return cells[:n_cells].copy(), offsets, n_capped
