@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 from privtrace.cli.screen import Screen
@@ -37,7 +38,7 @@ def run_demo(output: Path, force: bool, screen: Screen) -> None:
     synthesizer = PrivTrace(epsilon=1, region=Region.box(*made.region))
     synthesizer.fit(trips, observer=screen).save(files["model"], force=force)
     model = load(files["model"])
-    with screen.stage("Generating synthetic trajectories"):
+    with screen.stage("Generating synthetic trajectories"), warnings.catch_warnings(record=True) as caught:
         synthetic = model.sample(seed=7)
         write(synthetic, files["synthetic"], force=force)
     with screen.stage("Drawing real beside synthetic"):
@@ -50,6 +51,8 @@ def run_demo(output: Path, force: bool, screen: Screen) -> None:
             force=force,
         )
 
+    for warning in caught:
+        screen.warn(str(warning.message))
     screen.say(model.release.verdict, style="bold")
     for name, path in files.items():
         screen.say(f"  {name:10} {path}")
