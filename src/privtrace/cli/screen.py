@@ -29,8 +29,10 @@ class Screen:
 
     quiet: bool = False
     as_json: bool = False
-    results: Console = field(default_factory=lambda: Console(highlight=False, soft_wrap=True))
-    errors: Console = field(default_factory=lambda: Console(stderr=True, highlight=False, soft_wrap=True))
+    results: Console = field(default_factory=lambda: Console(highlight=False, emoji=False, soft_wrap=True))
+    errors: Console = field(
+        default_factory=lambda: Console(stderr=True, highlight=False, emoji=False, soft_wrap=True)
+    )
 
     @contextmanager
     def stage(self, text: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
