@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
 import pytest
+from experiments import data
 
 import privtrace as pt
 from privtrace.datasets import town_trips
@@ -49,7 +49,6 @@ def town() -> tuple[pt.Trajectories, pt.Region]:
 @pytest.fixture(scope="session")
 def real_data() -> Path:
     """Find the real data sets, or skip."""
-    folder = Path(os.environ.get("PRIVTRACE_DATA", Path(__file__).parents[2] / "shared" / "data"))
-    if not (folder / "porto_taxi.parquet").exists():
+    if not all(data.path(name).exists() for name in data.REGIONS):
         pytest.skip("the real data sets are not here; set PRIVTRACE_DATA to their folder")
-    return folder
+    return data.folder()

@@ -141,12 +141,6 @@ def public_facts(release: Release) -> dict[str, Any]:
 
 
 def _release(header: dict[str, Any]) -> Release:
-    known = {
-        "method", "software", "epsilon", "unit", "region", "public_count", "settings", "ledger", "arrays",
-        "private",
-    }  # fmt: skip
-    if not header.keys() <= known:
-        raise ModelFormatError(f"the header has unknown entries: {sorted(header.keys() - known)}")
     if header["method"] not in _METHODS:
         raise ModelFormatError(
             f"the model's method is {header['method']!r}; this version knows {', '.join(_METHODS)}"

@@ -122,10 +122,9 @@ class Release:
 
 
 def _describe(charge: Charge) -> str:
-    noise = float(charge.scale / WEIGHT)
     mechanism = charge.mechanism[:1].upper() + charge.mechanism[1:]
     return (
         f"{mechanism} on {charge.statistic} (stage {charge.stage!r}, L1 sensitivity "
         f"{decimal(Fraction(charge.sensitivity, WEIGHT))} trajectory, epsilon {decimal(charge.epsilon)}, scale "
-        f"{noise:.4g} trajectories)"
+        f"{charge.scale_in_trajectories:.4g} trajectories)"
     )

@@ -223,3 +223,5 @@ def test_the_demo(tmp_path: Path) -> None:
     assert "NOT PRIVATE" in page.read_text() and page.name in done.stdout
     assert pt.load(tmp_path / "made" / "town.model").release.private
     run("demo", "--output", "made", cwd=tmp_path, code=2)
+    (tmp_path / "file").write_text("no folder")
+    assert "file" in run("demo", "--output", "file/made", cwd=tmp_path, code=2).stderr

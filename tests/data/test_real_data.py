@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from experiments.data import REGIONS
 
 import privtrace as pt
 from privtrace.models import to_bytes
@@ -16,18 +17,13 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*walks reached"),
 ]
 
-BOXES = {
-    "porto_taxi": (-8.70, 41.10, -8.54, 41.22),
-    "geolife": (116.15, 39.80, 116.55, 40.10),
-    "brinkhoff_oldenburg": (0, 3500, 24000, 31000),
-}
 
-
-@pytest.mark.parametrize("name", BOXES)
+@pytest.mark.parametrize("name", REGIONS)
 @pytest.mark.parametrize("epsilon", ["0.2", "2"])
 def test_fits_and_generates(name: str, epsilon: str, real_data: Path) -> None:
-    source = pt.read(real_data / f"{name}.parquet")
-    region = pt.Region.box(*BOXES[name])
+    file, box = REGIONS[name]
+    source = pt.read(real_data / file)
+    region = pt.Region.box(*box)
     model = pt.PrivTrace(epsilon=epsilon, region=region).fit(source)
     made = model.sample(2000, seed=1)
     low, high = made.points.min(axis=0), made.points.max(axis=0)
@@ -36,8 +32,9 @@ def test_fits_and_generates(name: str, epsilon: str, real_data: Path) -> None:
 
 
 def test_streaming_and_memory_give_the_same_model(real_data: Path) -> None:
-    source = pt.read(real_data / "porto_taxi.parquet")
-    synthesizer = pt.PrivTrace(epsilon=1, region=pt.Region.box(*BOXES["porto_taxi"]))
+    file, box = REGIONS["porto"]
+    source = pt.read(real_data / file)
+    synthesizer = pt.PrivTrace(epsilon=1, region=pt.Region.box(*box))
     streamed = synthesizer.fit(source, noise=pt.SeededNoise(1))
     in_memory = synthesizer.fit(source.collect(), noise=pt.SeededNoise(1), backend=pt.Threads(1))
     assert to_bytes(streamed) == to_bytes(in_memory)

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from privtrace.cli.options import CrsName, FitOptions, InputPath, ModelPath, OutputOptions, takes
+from privtrace.cli.options import FitOptions, InputPath, ModelPath, OutputOptions, takes
 from privtrace.cli.screen import Screen, guarded
 
 if TYPE_CHECKING:
-    from privtrace.io import FileSource
     from privtrace.synthesizers.base import Model
 
 # The library loads a compiler; commands import it when they run, so that --help answers at once.
@@ -155,20 +154,15 @@ def version(
         raise typer.Exit
 
 
-def _opened(trips: Path, crs: CrsName | None) -> FileSource:
-    from privtrace.io import read
-
-    return read(trips, crs=None if crs is None else crs.value)
-
-
 def _fitted(trips: Path, options: FitOptions, screen: Screen) -> Model:
     """Fit as the options say, with progress."""
     from privtrace.backends.local import Threads
+    from privtrace.io import read
     from privtrace.privacy.noise import SeededNoise
 
     synthesizer = options.synthesizer()
     noise = None if options.noise_seed is None else SeededNoise(options.noise_seed)
-    with _opened(trips, options.crs) as source:
+    with read(trips, crs=options.crs.value if options.crs else None) as source:
         if source.has_times:
             screen.say("The input's times set the order of points; they are not synthesized.")
         with screen.stage("Opening and grouping the input"):
@@ -221,11 +215,10 @@ def _show_model(model: Model, screen: Screen) -> None:
 
 def _show_ledger(model: Model, screen: Screen) -> None:
     from privtrace.privacy.ledger import decimal
-    from privtrace.privacy.unit import WEIGHT
 
     for charge in model.release.charges:
-        scale = float(charge.scale / WEIGHT)
-        screen.say(f"  {charge.stage:14} epsilon {decimal(charge.epsilon):8} noise scale {scale:9.3f}")
+        noise = f"noise scale {charge.scale_in_trajectories:9.3f}"
+        screen.say(f"  {charge.stage:14} epsilon {decimal(charge.epsilon):8} {noise}")
     screen.say(f"  {'spent':14} epsilon {decimal(model.release.spent)} of {decimal(model.release.epsilon)}")
 
 

@@ -6,7 +6,6 @@ import warnings
 from pathlib import Path
 
 from privtrace.cli.screen import Screen
-from privtrace.errors import OutputError
 
 N_TRIPS = 20_000
 
@@ -15,6 +14,7 @@ def run_demo(output: Path, force: bool, screen: Screen) -> None:
     """Make trips, fit at epsilon 1, generate, and draw both; say where everything is."""
     from privtrace.datasets import town_trips
     from privtrace.io import read, write
+    from privtrace.io.atomic import check_target
     from privtrace.models import load
     from privtrace.report.page import write_comparison
     from privtrace.space.region import Region
@@ -26,10 +26,9 @@ def run_demo(output: Path, force: bool, screen: Screen) -> None:
         "synthetic": output / "synthetic.parquet",
         "page": output / "real-beside-synthetic-NOT-PRIVATE.html",
     }
-    existing = [str(path) for path in files.values() if path.exists()]
-    if existing and not force:
-        raise OutputError(f"{existing[0]}: exists; pass --force to overwrite an earlier demo")
     output.mkdir(parents=True, exist_ok=True)
+    for path in files.values():
+        check_target(path, force)
 
     with screen.stage(f"Making a town and {N_TRIPS:,} trips in it"):
         made = town_trips(N_TRIPS, seed=1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from functools import wraps
 from pathlib import Path
@@ -135,7 +135,7 @@ def takes(options: type[OutputOptions]) -> Callable[[Callable[..., None]], Calla
             inspect.Parameter(
                 field.name,
                 inspect.Parameter.KEYWORD_ONLY,
-                default=inspect.Parameter.empty if field.default is MISSING else field.default,
+                default=field.default,
                 annotation=hints[field.name],
             )
             for field in fields(options)

@@ -86,6 +86,9 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
         except PrivTraceError as error:
             Screen().fail(str(error))
             raise typer.Exit(2) from None
+        except OSError as error:  # what no door checks: a folder that cannot be made, a closed terminal
+            Screen().fail(f"{error.filename or command.__name__}: {error.strerror or error}")
+            raise typer.Exit(2) from None
         except KeyboardInterrupt:
             Screen().fail("interrupted; no half-written file is left")
             raise typer.Exit(130) from None

@@ -47,12 +47,6 @@ class Transitions:
         """Sum weights up within each row, for drawing."""
         return _cumulative(self.offsets, self.weights)  # type: ignore[no-any-return]
 
-    def dense(self, n_columns: int) -> Integers:
-        """Write the rows out, zeros included: (n_rows, n_columns)."""
-        table = np.zeros((self.n_rows, n_columns), np.int64)
-        table[np.repeat(np.arange(self.n_rows), np.diff(self.offsets)), self.successors] = self.weights
-        return table
-
 
 def normcut(rows: Integers) -> Integers:
     """Put negatives to zero and take their total from the smallest positives upwards, row by row.

@@ -13,7 +13,7 @@ import numpy as np
 
 from privtrace.errors import BudgetExceeded, SettingsError
 from privtrace.privacy.noise import MAX_SCALE, Noise, SystemNoise
-from privtrace.privacy.unit import Unit
+from privtrace.privacy.unit import WEIGHT, Unit
 from privtrace.trajectories import Integers
 
 Epsilon: TypeAlias = str | int | float | Decimal | Fraction
@@ -41,6 +41,11 @@ class Charge:
     def scale(self) -> Fraction:
         """Give the noise's scale in weights of 2**-20 trajectories."""
         return Fraction(self.sensitivity) / self.epsilon
+
+    @property
+    def scale_in_trajectories(self) -> float:
+        """Give the noise's scale for a reader."""
+        return float(self.scale / WEIGHT)
 
 
 class Ledger:

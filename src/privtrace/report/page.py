@@ -13,7 +13,6 @@ import numpy as np
 
 from privtrace.io.atomic import replacing
 from privtrace.privacy.ledger import decimal
-from privtrace.privacy.unit import WEIGHT
 from privtrace.release import Release
 from privtrace.report.picture import FAINT, Pixels, flow, paint, png, shade
 from privtrace.space.region import Region
@@ -207,7 +206,7 @@ def _ledger(release: Release) -> str:
             charge.stage,
             charge.statistic,
             decimal(charge.epsilon),
-            f"{float(charge.scale / WEIGHT):,.4g}",
+            f"{charge.scale_in_trajectories:,.4g}",
         )
         for charge in release.charges
     ]

@@ -86,8 +86,7 @@ class PrivTrace:
     def __post_init__(self) -> None:
         if not isinstance(self.region, Region):
             raise SettingsError(MISSING)
-        if self.unit != "trajectory":
-            raise SettingsError(f"the protected unit must be 'trajectory', not {self.unit!r}")
+        unit = Unit(self.unit)
         self._normalize()
         if self.K is not None and self.c is not None:
             raise SettingsError("K and c both set the number of coarse cells; give one of them")
@@ -98,7 +97,7 @@ class PrivTrace:
         if self._share("count") >= self._share("grid"):
             raise SettingsError("the count's share is taken out of the grid's and must be smaller")
         for stage, epsilon in self.budget.items():
-            check_scale(stage, Unit().sensitivity, epsilon)
+            check_scale(stage, unit.sensitivity, epsilon)
 
     def _normalize(self) -> None:
         """Bring every setting to its plain form, within its limits."""
@@ -140,7 +139,7 @@ class PrivTrace:
         """
         scan = Scan(source, backend or Threads(), observer or Silent())
         region = self.region.for_data(source.crs)
-        ledger = Ledger(Fraction(str(self.epsilon)), Unit(), noise or SystemNoise())
+        ledger = Ledger(self._exact("epsilon"), Unit(self.unit), noise or SystemNoise())
         spend = self.budget
 
         # Discretization: a coarse grid, its noisy density, and finer cells where that is high.
@@ -171,7 +170,7 @@ class PrivTrace:
     @property
     def budget(self) -> dict[str, Fraction]:
         """Divide epsilon among the stages, exactly."""
-        epsilon = Fraction(str(self.epsilon))
+        epsilon = self._exact("epsilon")
         count = Fraction(0) if self.public_count is not None else self._share("count")
         first, second = self._share("first_order"), self._share("second_order")
         if self.order == 1:
@@ -185,7 +184,10 @@ class PrivTrace:
         return {stage: share * epsilon for stage, share in shares.items() if share}
 
     def _share(self, name: str) -> Fraction:
-        return Fraction(str(getattr(self, f"{name}_share")))
+        return self._exact(f"{name}_share")
+
+    def _exact(self, name: str) -> Fraction:
+        return Fraction(str(getattr(self, name)))
 
     def _count(self, scan: Scan, region: Region, ledger: Ledger, spend: dict[str, Fraction]) -> float:
         if self.public_count is not None:
@@ -196,7 +198,7 @@ class PrivTrace:
     def _target_states(self, n_trajectories: float) -> int:
         """Aim at the states at which noise is no larger than what an average state has to say."""
         # The share as set, also where order 1 spends more: an ablation should change one thing only.
-        epsilon2 = float(self._share("first_order") * Fraction(str(self.epsilon)))
+        epsilon2 = float(self._share("first_order") * self._exact("epsilon"))
         target = self.states_factor * math.sqrt(n_trajectories * epsilon2 / math.sqrt(2))
         return min(self.max_states, round(target))
 
