@@ -6,7 +6,7 @@ Everything in this file is private data.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
@@ -29,7 +29,7 @@ class Source(Protocol):
     """Anything that can be iterated again and again as parts of moderate size.
 
     A trajectory lies whole in one part, with its points in order of travel. Every iteration yields the same
-    trajectories; how they are cut into parts does not matter to any result.
+    trajectories in the same order; how they are cut into parts does not matter to any result.
     """
 
     @property
@@ -40,6 +40,11 @@ class Source(Protocol):
     @property
     def n_points(self) -> int:
         """Tell how many rows a pass goes over, for progress only."""
+        ...
+
+    @property
+    def gap_minutes(self) -> float | None:
+        """Say by which public rule logs were cut into trajectories: at gaps longer than this, or not at all."""
         ...
 
     def parts(self) -> Iterator[Trajectories]:
@@ -59,7 +64,9 @@ class Trajectories:
     offsets: Integers  # (n_trajectories + 1,): trajectory t is points[offsets[t]:offsets[t + 1]]
     times: Array | None = None  # (n_points,): numbers or datetime64
     users: Array | None = None  # (n_trajectories,): who made each
+    ids: Array | None = None  # (n_trajectories,): what each is called in its source; by its place if None
     crs: Crs = "lonlat"
+    gap_minutes: float | None = None  # logs were cut into these at gaps longer than this, a public rule
     about: Mapping[str, str] = field(default_factory=dict)  # words that go along into files: who made this, how
 
     def __post_init__(self) -> None:
@@ -76,6 +83,8 @@ class Trajectories:
             raise DataError("times must have one entry a point")
         if self.users is not None and len(self.users) != len(offsets) - 1:
             raise DataError("users must have one entry a trajectory")
+        if self.ids is not None and len(self.ids) != len(offsets) - 1:
+            raise DataError("ids must have one entry a trajectory")
         if self.crs not in ("lonlat", "planar"):
             raise SettingsError(f"crs must be 'lonlat' or 'planar', not {self.crs!r}")
         object.__setattr__(self, "points", points)
@@ -100,13 +109,25 @@ class Trajectories:
             raise IndexError("trajectories are sliced in steps of 1")
         stop = max(start, stop)
         first, last = self.offsets[start], self.offsets[stop]
-        return Trajectories(
-            self.points[first:last],
-            self.offsets[start : stop + 1] - first,
-            None if self.times is None else self.times[first:last],
-            None if self.users is None else self.users[start:stop],
-            self.crs,
-            self.about,
+        return self._selected(slice(first, last), self.offsets[start : stop + 1] - first, slice(start, stop))
+
+    def take(self, trajectories: Integers) -> Trajectories:
+        """Copy the trajectories of these numbers: take([2, 0]) gives the third, then the first."""
+        lengths = np.diff(self.offsets)[trajectories]
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        points = np.arange(offsets[-1]) + np.repeat(self.offsets[trajectories] - offsets[:-1], lengths)
+        return self._selected(points, offsets, trajectories)
+
+    def _selected(
+        self, points: slice | Integers, offsets: Integers, trajectories: slice | Integers
+    ) -> Trajectories:
+        return replace(
+            self,
+            points=self.points[points],
+            offsets=offsets,
+            times=None if self.times is None else self.times[points],
+            users=None if self.users is None else self.users[trajectories],
+            ids=None if self.ids is None else self.ids[trajectories],
         )
 
     def parts(self) -> Iterator[Trajectories]:
@@ -125,13 +146,13 @@ class Trajectories:
         if not parts:
             return cls(np.empty((0, 2)), np.zeros(1, np.int64), crs=crs)
         lengths = np.concatenate([np.diff(part.offsets) for part in parts])
-        return cls(
-            np.concatenate([part.points for part in parts]),
-            np.concatenate([[0], np.cumsum(lengths)]),
-            _joined([part.times for part in parts]),
-            _joined([part.users for part in parts]),
-            parts[0].crs,
-            parts[0].about,
+        return replace(
+            parts[0],
+            points=np.concatenate([part.points for part in parts]),
+            offsets=np.concatenate([[0], np.cumsum(lengths)]),
+            times=_joined([part.times for part in parts]),
+            users=_joined([part.users for part in parts]),
+            ids=_joined([part.ids for part in parts]),
         )
 
     def write(self, path: str | Path, *, force: bool = False) -> None:

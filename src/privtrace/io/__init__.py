@@ -53,6 +53,8 @@ def read(path: str | os.PathLike[str], *, crs: Crs | None = None) -> FileSource:
 
 def open_source(path: Path, crs: Crs | None, sizes: Sizes) -> FileSource:
     """Open a file as `read` does, with other sizes of what is in memory at once."""
+    if path.is_dir():
+        raise DataError(f"{path}: is a folder; give the path of one file inside it")
     stamp = Stamp.of(path)
     chosen = _FORMATS.get(path.suffix.lower())
     if chosen is None:

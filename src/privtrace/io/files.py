@@ -2,48 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 
 from privtrace.errors import DataError
 
 
-@dataclass(frozen=True)
-class Stamp:
-    """Remember what a file looked like when it was opened."""
+class Look(NamedTuple):
+    """Remember what one file looked like."""
 
     path: Path
     n_bytes: int
     modified_ns: int
 
     @classmethod
-    def of(cls, path: Path) -> Stamp:
-        """Look at a file; one that is not there or cannot hold a table is refused."""
+    def at(cls, path: Path) -> Look:
+        """Look at a file; one that is not there or cannot hold data is refused."""
         try:
             status = path.stat()
         except FileNotFoundError:
             raise DataError(f"{path}: no such file; check the path") from None
         except OSError as error:
             raise DataError(f"{path}: cannot be opened ({error.strerror}); check the path") from None
-        if path.is_dir():
-            raise DataError(f"{path}: is a folder; give the path of one file inside it")
         if not path.is_file():
             # A pipe could be read only once, and every fit makes several passes.
             raise DataError(f"{path}: is not a regular file; save the data to a file first")
         return cls(path, status.st_size, status.st_mtime_ns)
 
+
+@dataclass(frozen=True)
+class Stamp:
+    """Remember what a source looked like when it was opened."""
+
+    path: Path  # of the file, or of the folder that holds the files
+    files: tuple[Look, ...]
+
+    @classmethod
+    def of(cls, path: Path) -> Stamp:
+        """Look at one file."""
+        return cls(path, (Look.at(path),))
+
+    @classmethod
+    def of_folder(cls, path: Path, files: Iterable[Path]) -> Stamp:
+        """Look at files of a folder, in the order in which they are read."""
+        return cls(path, tuple(Look.at(file) for file in files))
+
     def check(self) -> None:
-        """Refuse a file that is no longer the one that was opened: passes must see the same data."""
-        try:
-            same = Stamp.of(self.path) == self
-        except DataError:
-            same = False
-        if not same:
-            raise DataError(f"{self.path}: changed while it was read; start again when it is complete")
+        """Refuse a source that is no longer the one that was opened: passes must see the same data."""
+        for look in self.files:
+            try:
+                same = Look.at(look.path) == look
+            except DataError:
+                same = False
+            if not same:
+                raise DataError(f"{look.path}: changed while it was read; start again when it is complete")
 
 
 @contextmanager

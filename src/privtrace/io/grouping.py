@@ -194,7 +194,7 @@ def assemble(rows: pa.RecordBatch, crs: Crs) -> Trajectories:
     times = floats_of(rows["t"]) if "t" in names else None
     if times is not None:
         points, times = _in_time(points, times, starts)
-    return Trajectories(points, np.append(starts, rows.num_rows), times, users, crs)
+    return Trajectories(points, np.append(starts, rows.num_rows), times, users, crs=crs)
 
 
 def _in_time(points: Floats, times: Array, starts: Integers) -> tuple[Floats, Array]:

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from privtrace.errors import DataError
 from privtrace.io import rows
 from privtrace.io.columns import check_types, resolve
+from privtrace.io.faults import Faults, Place
 from privtrace.io.files import Stamp, reading
 from privtrace.io.source import Sizes
 from privtrace.trajectories import Crs
@@ -26,7 +27,7 @@ class ParquetReader:
     def __init__(self, stamp: Stamp, crs: Crs | None) -> None:
         self.stamp = stamp
         path = stamp.path
-        if self.stamp.n_bytes == 0:
+        if stamp.files[0].n_bytes == 0:
             raise DataError(f"{path}: is empty, not even a header; {_CURE}")
         with reading(path, _CURE), pq.ParquetFile(path) as file:
             self._schema = file.schema_arrow
@@ -34,7 +35,24 @@ class ParquetReader:
         self.layout = resolve(path, self._schema.names, crs)
         check_types(path, self.layout, self._schema)
 
-    def batches(self, sizes: Sizes, *, keys_only: bool = False) -> Iterator[pa.RecordBatch]:
+    @property
+    def crs(self) -> Crs:
+        """Say whether points are longitude and latitude or planar."""
+        return self.layout.crs
+
+    @property
+    def has_users(self) -> bool:
+        """Say whether there is a column of users."""
+        return self.layout.user is not None
+
+    @property
+    def has_times(self) -> bool:
+        """Say whether there is a column of times."""
+        return self.layout.time is not None
+
+    def batches(
+        self, sizes: Sizes, *, keys_only: bool = False, faults: Faults | None = None
+    ) -> Iterator[pa.RecordBatch]:
         """Yield the rows, or their keys only."""
         layout = self.layout
         keys = [name for name in (layout.trajectory, layout.user) if name is not None]
@@ -42,10 +60,13 @@ class ParquetReader:
         nothing = [pa.array([], self._schema.field(name).type) for name in names]
         yield self._rows(pa.RecordBatch.from_arrays(nothing, names=names))
         path = self.stamp.path
+        n_before = 0
         # By default arrow would hold all that it has read of the file until the end.
         with reading(path, _CURE), pq.ParquetFile(path, pre_buffer=False) as file:
             for batch in file.iter_batches(sizes.batch_rows, columns=names):
-                yield self._rows(batch)
+                place = Place.following(path, n_before)
+                n_before += batch.num_rows
+                yield rows.usable(self._rows(batch), self.crs, faults, place)
 
     def _rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         layout = self.layout

@@ -12,14 +12,16 @@ Text is held as bytes: whether they are valid UTF-8 is a fact about a row, and n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from privtrace.io.columns import is_text
-from privtrace.trajectories import Array
+from privtrace.io.faults import Faults, Place
+from privtrace.trajectories import Array, Crs
 
 KEYS = ("traj_id", "user_id")
 
@@ -31,10 +33,39 @@ def rows(
     y: pa.Array | None = None,
     time: pa.Array | None = None,
 ) -> pa.RecordBatch:
-    """Make a batch of columns that are ready, without the rows that have no trajectory."""
+    """Make a batch of columns that are ready; rows without a trajectory are still there, for `usable`."""
     columns = {"traj_id": trajectory, "user_id": user, "x": x, "y": y, "t": time}
-    batch = pa.RecordBatch.from_pydict({name: column for name, column in columns.items() if column is not None})
-    return batch.filter(trajectory.is_valid()) if trajectory.null_count else batch
+    return pa.RecordBatch.from_pydict({name: column for name, column in columns.items() if column is not None})
+
+
+def usable(batch: pa.RecordBatch, crs: Crs, faults: Faults | None, place: Place) -> pa.RecordBatch:
+    """Leave out rows that belong to no trajectory; note all faults, also of points and times that stay."""
+    if faults is not None:
+        for reason, wrong in _wrong(batch, crs):
+            faults.add(reason, np.flatnonzero(wrong), place)
+    return batch.filter(batch["traj_id"].is_valid()) if batch["traj_id"].null_count else batch
+
+
+def _wrong(batch: pa.RecordBatch, crs: Crs) -> Iterator[tuple[str, npt.NDArray[np.bool_]]]:
+    """Tell for each reason which rows have that fault."""
+    names = batch.schema.names
+    yield "no trajectory id", _nulls(batch["traj_id"])
+    if "x" in names:
+        words = ("longitude", "latitude") if crs == "lonlat" else ("x", "y")
+        x, y = floats_of(batch["x"]), floats_of(batch["y"])
+        for word, values in zip(words, (x, y), strict=True):
+            yield f"{word} is missing or not a number", ~np.isfinite(values)
+        if crs == "lonlat":
+            yield "longitude is beyond 180 degrees", np.isfinite(x) & (np.abs(x) > 180)
+            yield "latitude is beyond 90 degrees", np.isfinite(y) & (np.abs(y) > 90)
+            yield "the point is (0, 0), which receivers report without a fix", (x == 0) & (y == 0)
+    if "t" in names:
+        yield "time is missing or cannot be read", _nulls(batch["t"])
+
+
+def _nulls(column: pa.Array) -> npt.NDArray[np.bool_]:
+    nulls: npt.NDArray[np.bool_] = column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
+    return nulls
 
 
 def ids(column: pa.Array) -> pa.Array:

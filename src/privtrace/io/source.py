@@ -12,7 +12,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from privtrace.errors import DataError
-from privtrace.io.columns import Layout
+from privtrace.io.faults import Fault, Faults
 from privtrace.io.files import Stamp
 from privtrace.io.grouping import assemble, cut, is_contiguous
 from privtrace.io.spool import Spool, gathered, kept
@@ -30,19 +30,38 @@ class Sizes:
 
 
 class Reader(Protocol):
-    """Read one format."""
+    """Read one format. Opening looks at public facts only: path, format, header, columns and their types."""
 
     stamp: Stamp
-    layout: Layout
-    n_rows: int | None  # in the file, good or bad; of text known after a pass
+    n_rows: int | None  # in the source, good or bad; of text known after a pass
+
+    @property
+    def crs(self) -> Crs:
+        """Say whether points are longitude and latitude or planar."""
+        ...
+
+    @property
+    def has_users(self) -> bool:
+        """Say whether rows have a user."""
+        ...
+
+    @property
+    def has_times(self) -> bool:
+        """Say whether rows have a time."""
+        ...
 
     @property
     def parse_once(self) -> bool:
         """Say whether a pass is dear enough to keep its result."""
         ...
 
-    def batches(self, sizes: Sizes, *, keys_only: bool = False) -> Iterator[pa.RecordBatch]:
-        """Yield rows as `privtrace.io.rows` describes them; the first batch is empty and shows the types."""
+    def batches(
+        self, sizes: Sizes, *, keys_only: bool = False, faults: Faults | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield rows as `privtrace.io.rows` describes them; the first batch is empty and shows the types.
+
+        Faults of the rows of a batch are noted, where wanted, before the batch is yielded.
+        """
         ...
 
 
@@ -77,7 +96,8 @@ class FileSource:
     uint64, NaN or ''.
     """
 
-    def __init__(self, reader: Reader, sizes: Sizes | None = None) -> None:
+    def __init__(self, reader: Reader, sizes: Sizes | None = None, *, gap_minutes: float | None = None) -> None:
+        self.gap_minutes = gap_minutes
         self._reader = reader
         self._sizes = sizes or Sizes()
         self._lock = threading.Lock()
@@ -103,12 +123,17 @@ class FileSource:
     @property
     def crs(self) -> Crs:
         """Say whether points are longitude and latitude or planar."""
-        return self._reader.layout.crs
+        return self._reader.crs
+
+    @property
+    def has_users(self) -> bool:
+        """Say whether rows have a user."""
+        return self._reader.has_users
 
     @property
     def has_times(self) -> bool:
-        """Say whether the file has a column of times."""
-        return self._reader.layout.time is not None
+        """Say whether rows have a time."""
+        return self._reader.has_times
 
     @property
     def n_points(self) -> int:
@@ -121,6 +146,13 @@ class FileSource:
         """Count rows that belong to no trajectory or are no rows at all. For the curator: NOT PRIVATE."""
         n_kept = self._prepare().n_kept
         return (self._reader.n_rows or 0) - n_kept
+
+    def faults(self) -> Iterator[Fault]:
+        """Look at all rows and yield what is wrong with them, in order. For the curator: NOT PRIVATE."""
+        faults = Faults(locating=True)
+        for _ in self._read(faults=faults):
+            yield from faults.take()
+        yield from faults.take()
 
     def parts(self) -> Iterator[Trajectories]:
         """Start a pass over all trajectories."""
@@ -169,11 +201,11 @@ class FileSource:
             self._spool = Spool()
         return self._spool
 
-    def _read(self, *, keys_only: bool = False) -> Iterator[pa.RecordBatch]:
+    def _read(self, *, keys_only: bool = False, faults: Faults | None = None) -> Iterator[pa.RecordBatch]:
         """Pass over the file itself, which has to stay the same meanwhile."""
         self._reader.stamp.check()
         try:
-            yield from self._reader.batches(self._sizes, keys_only=keys_only)
+            yield from self._reader.batches(self._sizes, keys_only=keys_only, faults=faults)
         except DataError:
             self._reader.stamp.check()  # "changed" explains more than "damaged"
             raise

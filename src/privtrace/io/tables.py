@@ -19,6 +19,7 @@ import pyarrow.csv
 from privtrace.errors import DataError
 from privtrace.io import rows, text
 from privtrace.io.columns import resolve
+from privtrace.io.faults import Faults, Place
 from privtrace.io.files import Stamp, reading
 from privtrace.io.source import Sizes
 from privtrace.trajectories import Crs
@@ -47,11 +48,29 @@ class TableReader:
         self.layout = resolve(path, self._names, crs)
         self.n_rows: int | None = None
 
-    def batches(self, sizes: Sizes, *, keys_only: bool = False) -> Iterator[pa.RecordBatch]:
+    @property
+    def crs(self) -> Crs:
+        """Say whether points are longitude and latitude or planar."""
+        return self.layout.crs
+
+    @property
+    def has_users(self) -> bool:
+        """Say whether there is a column of users."""
+        return self.layout.user is not None
+
+    @property
+    def has_times(self) -> bool:
+        """Say whether there is a column of times."""
+        return self.layout.time is not None
+
+    def batches(
+        self, sizes: Sizes, *, keys_only: bool = False, faults: Faults | None = None
+    ) -> Iterator[pa.RecordBatch]:
         """Yield the rows, or their keys only, and count the lines on the way."""
         n_rows = 0
         for lines, n_wrong in self._lines(sizes.block_bytes):
             batch, n_lines = self._parsed(lines)
+            batch = rows.usable(batch, self.crs, faults, Place.following(self.stamp.path, n_rows))
             n_rows += n_lines + n_wrong
             yield rows.keys_of(batch) if keys_only else batch
         self.n_rows = n_rows

@@ -1,0 +1,61 @@
+"""Tell what is wrong with rows: in which file, in which line and why, never the value itself.
+
+A row with a fault does not stop a reader: what is wrong is dropped. Faults are for the curator, who may want
+the number of them, the first, or all: NOT PRIVATE.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from privtrace.trajectories import Integers
+
+
+class Fault(NamedTuple):
+    """Point at one row, or one point of a row, that cannot be used."""
+
+    path: Path
+    line: int  # of a text, counted from 1; of a table without lines, the row
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Say where the rows of a batch stand in their file."""
+
+    path: Path
+    line_of: Callable[[Integers], Integers]  # from row numbers in the batch to lines; asked only when needed
+
+    @classmethod
+    def following(cls, path: Path, n_before: int) -> Place:
+        """Place rows one a line, after so many lines."""
+        return cls(path, lambda rows: rows + (n_before + 1))
+
+
+class Faults:
+    """Collect faults while a reader passes over rows: how many there are of each kind and, if wanted, where."""
+
+    def __init__(self, *, locating: bool = False) -> None:
+        self.counts: Counter[str] = Counter()
+        self._locating = locating
+        self._found: list[Fault] = []
+
+    def add(self, reason: str, rows: Integers, place: Place) -> None:
+        """Note that these rows of a batch have a fault."""
+        if len(rows) == 0:
+            return
+        self.counts[reason] += len(rows)
+        if self._locating:
+            self._found += [Fault(place.path, line, reason) for line in place.line_of(rows).tolist()]
+
+    def take(self) -> list[Fault]:
+        """Hand over what was found since the last time, in order of lines."""
+        found, self._found = self._found, []
+        return sorted(found)
