@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from privtrace import io
-from privtrace.io import open_source, tables, text
+from privtrace.io import open_source, streams, text
 from privtrace.io.source import Sizes
 
 
@@ -131,7 +131,7 @@ def test_lines_of_noise_are_read_as_if_alone(tmp_path, seed):
 @pytest.mark.parametrize("padding", range(-4, 1))
 def test_a_line_that_is_too_long_is_dropped_wherever_it_stands(padding, tmp_path, monkeypatch):
     """Were it cut in two, what is before it in the file would decide whether its end becomes a row."""
-    monkeypatch.setattr(tables, "_LINE_BYTES", 64)
+    monkeypatch.setattr(streams, "LINE_BYTES", 64)
     start = "traj_id,x,y\n"
     first = "a,1," + "1" * (64 - 5 + padding) + "\n"
     long = "b,2," + "2" * 64 + "\nvictim,5,5\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -77,5 +78,5 @@ def reading(path: Path, cure: str) -> Iterator[None]:
         raise DataError(
             f"{path}: cannot be read ({error.strerror or 'damaged or truncated'}); {cure}"
         ) from None
-    except pa.ArrowException:
+    except (pa.ArrowException, EOFError, zlib.error):
         raise DataError(f"{path}: cannot be read (damaged or truncated); {cure}") from None

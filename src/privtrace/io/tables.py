@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -22,12 +21,10 @@ from privtrace.io.columns import resolve
 from privtrace.io.faults import Faults, Place
 from privtrace.io.files import Stamp, reading
 from privtrace.io.source import Sizes
+from privtrace.io.streams import LINE_BYTES, blocks, opened
 from privtrace.trajectories import Crs
 
 _CURE = "check that it is a CSV file that you may read"
-
-#: A line longer than a block and than this is dropped, so that memory stays small.
-_LINE_BYTES = 1 << 20
 
 _FIELD = r'(?:"(?:[^"]|"")*"|[^",\r][^,\r]*|)'
 _QUOTES_MATCH = rf'^(?:[^"]*|{_FIELD}(?:,{_FIELD})*[\r\n]*)$'
@@ -41,8 +38,8 @@ class TableReader:
     def __init__(self, stamp: Stamp, crs: Crs | None) -> None:
         self.stamp = stamp
         path = stamp.path
-        with reading(path, _CURE), path.open("rb") as file:
-            header = file.readline(_LINE_BYTES)
+        with opened(path, _CURE) as file:
+            header = file.readline(LINE_BYTES)
         self._names = _header(path, header)
         self._data_start = len(header)
         self.layout = resolve(path, self._names, crs)
@@ -79,11 +76,11 @@ class TableReader:
         """Yield whole lines fit for parsing, and how many were not; the first are none."""
         yield b"", 0
         path = self.stamp.path
-        with reading(path, _CURE), path.open("rb") as file:
+        with opened(path, _CURE) as file:
             file.seek(self._data_start)
-            for block, n_long in _blocks(file, block_bytes):
-                lines, n_broken = _sound(block)
-                yield lines, n_long + n_broken
+            for block in blocks(file, block_bytes, first_line=2):
+                lines, n_broken = _sound(block.lines)
+                yield lines, block.last_too_long + n_broken
 
     def _parsed(self, lines: bytes) -> tuple[pa.RecordBatch, int]:
         """Turn lines into rows; also count the lines, those with a wrong number of fields included."""
@@ -143,20 +140,6 @@ def _header(path: Path, line: bytes) -> list[str]:
     except (csv.Error, ValueError):
         raise DataError(f"{path}: the first line is not a CSV header; {_CURE}") from None
     return [name.strip() for name in names]
-
-
-def _blocks(file: BinaryIO, block_bytes: int) -> Iterator[tuple[bytes, int]]:
-    """Yield whole lines of about so many bytes, and how many lines were left out as too long."""
-    limit = max(block_bytes, _LINE_BYTES)
-    while block := file.read(block_bytes):
-        end = block.rfind(b"\n") + 1
-        line = block[end:] + file.readline(limit + 1)  # one more, to tell a full line from a longer one
-        if len(line) <= limit:
-            yield block[:end] + line, 0
-            continue
-        while not line.endswith(b"\n") and (line := file.readline(limit)):
-            pass
-        yield block[:end], 1
 
 
 def _sound(block: bytes) -> tuple[bytes, int]:

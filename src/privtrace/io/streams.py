@@ -1,0 +1,51 @@
+"""Read text in blocks of whole lines, packed with gzip or not, in little memory."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from privtrace.io.files import reading
+
+#: A line longer than a block and than this is left out, so that memory stays small.
+LINE_BYTES = 1 << 20
+
+_GZIP = b"\x1f\x8b"
+
+
+@dataclass(frozen=True)
+class Block:
+    """Hold whole lines of a text."""
+
+    first_line: int  # counted from 1
+    lines: bytes
+    n_lines: int  # those in `lines`, and one more where the last was left out
+    last_too_long: bool
+
+
+@contextmanager
+def opened(path: Path, cure: str) -> Iterator[BinaryIO]:
+    """Open a file, unpacking it if it is packed; failures become a `DataError` with a cure."""
+    with reading(path, cure), path.open("rb") as file:
+        packed = file.read(len(_GZIP)) == _GZIP
+        file.seek(0)
+        yield cast(BinaryIO, gzip.GzipFile(fileobj=file)) if packed else file
+
+
+def blocks(file: BinaryIO, block_bytes: int, first_line: int = 1) -> Iterator[Block]:
+    """Yield whole lines of about so many bytes, from where the file stands, which is at the start of a line."""
+    limit = max(block_bytes, LINE_BYTES)
+    while block := file.read(block_bytes):
+        end = block.rfind(b"\n") + 1
+        line = block[end:] + file.readline(limit + 1)  # one more, to tell a full line from a longer one
+        too_long = len(line) > limit
+        while too_long and not line.endswith(b"\n") and (line := file.readline(limit)):
+            pass
+        lines = block[:end] if too_long else block[:end] + line
+        n_lines = lines.count(b"\n") + (not lines.endswith(b"\n") and lines != b"") + too_long
+        yield Block(first_line, lines, n_lines, too_long)
+        first_line += n_lines
