@@ -4,7 +4,7 @@
 
 A unit is the best of five single-threaded `numpy.sort(x, kind="stable")` of all x coordinates in file order, in
 the same process: it makes figures of different machines comparable. The data is Porto where it is at hand (see
-experiments/data.py), else trips in the invented town.
+experiments/data.py), else trips in the invented city.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from experiments import data
 
 import privtrace as pt
 from privtrace.backends.local import available_cores
-from privtrace.datasets import town_trips
+from privtrace.datasets import city_trips
 from privtrace.privacy.noise import SystemNoise
 
 
@@ -48,8 +48,8 @@ def bench_synthesis() -> None:
     if data.path("porto").exists():
         name, (trips, region) = "porto", data.load("porto")
     else:
-        made = town_trips(25_000, seed=1)
-        name, trips, region = "town", made.trajectories, pt.Region.box(*made.region)
+        made = city_trips(25_000, seed=1)
+        name, trips, region = "city", made.trajectories, pt.Region.box(*made.region)
     x = trips.points[:, 0].copy()
     unit = best_of(5, lambda: np.sort(x, kind="stable"))
     synthesizer = pt.PrivTrace(epsilon=1, region=region)

@@ -1,6 +1,6 @@
-"""Draw the README's picture: trips in the invented town, real beside synthetic.
+"""Draw the README's picture: trips in the invented city, real beside synthetic.
 
-python -m experiments.picture docs/images/town.png
+python -m experiments.picture docs/images/city.png
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from pathlib import Path
 import numpy as np
 
 import privtrace as pt
-from privtrace.datasets import town_trips
+from privtrace.datasets import city_trips
 from privtrace.report.picture import flow, paint, png, shade
 
 SIZE, GAP = 460, 12
 
 
 def main(path: Path) -> None:
-    """Fit the town's trips at epsilon 1 and draw both sides on one color scale."""
-    made = town_trips(20_000, seed=1)
+    """Fit the city's trips at epsilon 1 and draw both sides on one color scale."""
+    made = city_trips(20_000, seed=1)
     region = pt.Region.box(*made.region)
     synthetic = pt.PrivTrace(epsilon=1, region=region).fit(made.trajectories).sample(seed=7)
     shares = [flow(trips, region, SIZE) / len(trips) for trips in (made.trajectories, synthetic)]

@@ -9,7 +9,7 @@ import pytest
 from experiments import data
 
 import privtrace as pt
-from privtrace.datasets import town_trips
+from privtrace.datasets import city_trips
 
 BOX = (0.0, 0.0, 10.0, 10.0)
 
@@ -40,9 +40,9 @@ def wanderers() -> pt.Trajectories:
 
 
 @pytest.fixture(scope="session")
-def town() -> tuple[pt.Trajectories, pt.Region]:
-    """Give 3,000 trips in the invented town, and its region."""
-    made = town_trips(3000, seed=3)
+def city() -> tuple[pt.Trajectories, pt.Region]:
+    """Give 3,000 trips in the invented city, and its region."""
+    made = city_trips(3000, seed=3)
     return made.trajectories, pt.Region.box(*made.region)
 
 

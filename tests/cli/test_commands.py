@@ -106,10 +106,10 @@ def test_a_noise_seed_repeats_and_stamps(folder: Path) -> None:
     assert b"privtrace.private" not in metadata and b"NOT PRIVATE" in metadata[b"privtrace.guarantee"]
 
 
-def test_longitude_and_latitude_stay_so(tmp_path: Path, town: tuple[pt.Trajectories, pt.Region]) -> None:
-    trips, region = town
-    trips[:500].write(tmp_path / "town.csv")
-    done = run("synth", "town.csv", f"--region={region}", "--epsilon=1", "--output=s.parquet", cwd=tmp_path)
+def test_longitude_and_latitude_stay_so(tmp_path: Path, city: tuple[pt.Trajectories, pt.Region]) -> None:
+    trips, region = city
+    trips[:500].write(tmp_path / "city.csv")
+    done = run("synth", "city.csv", f"--region={region}", "--epsilon=1", "--output=s.parquet", cwd=tmp_path)
     assert "times" in done.stdout.lower() and "not synthesized" in done.stdout
     assert pq.read_schema(tmp_path / "s.parquet").names == ["traj_id", "lon", "lat"]
 
@@ -221,7 +221,7 @@ def test_the_demo(tmp_path: Path) -> None:
     done = run("demo", "--output", "made", cwd=tmp_path)
     page = tmp_path / "made" / "real-beside-synthetic-NOT-PRIVATE.html"
     assert "NOT PRIVATE" in page.read_text() and page.name in done.stdout
-    assert pt.load(tmp_path / "made" / "town.model").release.private
+    assert pt.load(tmp_path / "made" / "city.model").release.private
     run("demo", "--output", "made", cwd=tmp_path, code=2)
     (tmp_path / "file").write_text("no folder")
     assert "file" in run("demo", "--output", "file/made", cwd=tmp_path, code=2).stderr

@@ -165,9 +165,9 @@ def test_walks_cut_short_are_told(wanderers: pt.Trajectories, region: pt.Region)
     assert np.diff(made.offsets).max() == 2
 
 
-def test_noise_that_vanishes_gives_the_empirical_model(town: tuple[pt.Trajectories, pt.Region]) -> None:
+def test_noise_that_vanishes_gives_the_empirical_model(city: tuple[pt.Trajectories, pt.Region]) -> None:
     """A large epsilon changes counts by less than a trajectory; K is given so that sizes stay apart."""
-    trips, region = town
+    trips, region = city
     setup = {"region": region, "K": 3, "density_per_cell": 200, "theta1": 100}
     exact = pt.PrivTrace(epsilon=1000, **setup).fit(trips, noise=pt.NoNoise())
     noisy = pt.PrivTrace(epsilon=1000, **setup).fit(trips)

@@ -16,8 +16,8 @@ from privtrace.walk.walker import Walker
 
 
 @pytest.fixture(scope="module")
-def noiseless(town: tuple[pt.Trajectories, pt.Region]) -> PrivTraceModel:
-    trips, region = town
+def noiseless(city: tuple[pt.Trajectories, pt.Region]) -> PrivTraceModel:
+    trips, region = city
     synthesizer = pt.PrivTrace(epsilon=1, region=region, K=3, density_per_cell=150, theta1=100)
     return synthesizer.fit(trips, noise=pt.NoNoise())
 

@@ -136,7 +136,7 @@ def demo(
     force: Annotated[bool, typer.Option("--force", help="Overwrite an earlier demo.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
 ) -> None:
-    """Make a town and 20,000 trips in it, fit at epsilon 1, generate, and draw real beside synthetic."""
+    """Make a city and 20,000 trips in it, fit at epsilon 1, generate, and draw real beside synthetic."""
     from privtrace.cli.demo import run_demo
 
     run_demo(output, force, Screen(quiet))

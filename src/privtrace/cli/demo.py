@@ -12,7 +12,7 @@ N_TRIPS = 20_000
 
 def run_demo(output: Path, force: bool, screen: Screen) -> None:
     """Make trips, fit at epsilon 1, generate, and draw both; say where everything is."""
-    from privtrace.datasets import town_trips
+    from privtrace.datasets import city_trips
     from privtrace.io import read, write
     from privtrace.io.atomic import check_target
     from privtrace.models import load
@@ -22,7 +22,7 @@ def run_demo(output: Path, force: bool, screen: Screen) -> None:
 
     files = {
         "trips": output / "trips.parquet",
-        "model": output / "town.model",
+        "model": output / "city.model",
         "synthetic": output / "synthetic.parquet",
         "page": output / "real-beside-synthetic-NOT-PRIVATE.html",
     }
@@ -30,8 +30,8 @@ def run_demo(output: Path, force: bool, screen: Screen) -> None:
     for path in files.values():
         check_target(path, force)
 
-    with screen.stage(f"Making a town and {N_TRIPS:,} trips in it"):
-        made = town_trips(N_TRIPS, seed=1)
+    with screen.stage(f"Making a city and {N_TRIPS:,} trips in it"):
+        made = city_trips(N_TRIPS, seed=1)
         write(made.trajectories, files["trips"], force=force)
     trips = read(files["trips"])
     synthesizer = PrivTrace(epsilon=1, region=Region.box(*made.region))
@@ -46,7 +46,7 @@ def run_demo(output: Path, force: bool, screen: Screen) -> None:
             synthetic,
             model,
             files["page"],
-            note="The real data of this demo was invented: trips in a town that does not exist.",
+            note="The real data of this demo was invented: trips in a city that does not exist.",
             force=force,
         )
 

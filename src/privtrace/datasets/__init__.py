@@ -1,18 +1,22 @@
-"""Make movement data: street networks, and trips on them, for demos, tests and benchmarks.
+"""Make movement data: street networks, and objects that move on them, for demos, tests and benchmarks.
 
 Nothing here is private: places and people are invented, and a seed brings the same ones back.
 
-    network   Network: nodes and the edges between them
-    plans     town: the plan of a whole town
+    network   Network: nodes, and edges of several road classes between them
+    river     River: where no street may be
+    roads     join_roads: main roads that meet where they cross
+    plans     city: the plan of a whole city
+    files     read_network: a network from two text files
     routes    fastest_routes: how to get from node to node
-    travel    trips: many objects on their way, their positions reported at fixed time steps
+    people    draw_journeys: users with home, work and vehicle, and where they go when
+    travel    moving_objects: many users on their way, their positions reported at fixed time steps
 """
 
 from __future__ import annotations
 
-from privtrace.datasets.network import Network
-from privtrace.datasets.plans import town
-from privtrace.datasets.routes import Routes, fastest_routes
-from privtrace.datasets.travel import PlacedTrips, town_trips, trips
+from privtrace.datasets.files import read_network
+from privtrace.datasets.network import Network, RoadClass
+from privtrace.datasets.plans import city
+from privtrace.datasets.travel import PlacedTrips, city_trips, moving_objects
 
-__all__ = ["Network", "town", "Routes", "fastest_routes", "trips", "PlacedTrips", "town_trips"]
+__all__ = ["Network", "RoadClass", "city", "read_network", "moving_objects", "PlacedTrips", "city_trips"]

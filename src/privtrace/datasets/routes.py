@@ -3,94 +3,157 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
-from scipy.sparse.csgraph import dijkstra
 
 from privtrace.datasets.network import Network
 from privtrace.trajectories import Floats, Integers
 
-#: Entries of one batch of Dijkstra tables, at most: some tens of megabytes.
-BATCH_ENTRIES = 1 << 21
-
-Nodes: TypeAlias = npt.NDArray[np.int32]
-
 
 @dataclass(frozen=True, eq=False)
 class Routes:
-    """Hold many routes, each a run of nodes that edges join, and when each node is reached."""
+    """Hold many routes, each a run of edges that follow each other."""
 
-    nodes: Nodes  # (n_stops,)
-    elapsed_s: Floats  # (n_stops,): seconds since the start of the route
-    offsets: Integers  # (n_routes + 1,): route r is nodes[offsets[r]:offsets[r + 1]]
+    edges: Integers  # (n_steps,)
+    offsets: Integers  # (n_routes + 1,): route r is edges[offsets[r]:offsets[r + 1]]
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    @property
-    def durations_s(self) -> Floats:
-        """Give the seconds that each route takes."""
-        durations: Floats = self.elapsed_s[self.offsets[1:] - 1]
-        return durations
+    def take(self, which: Integers) -> Routes:
+        """Pick routes by their places, in any order."""
+        lengths = np.diff(self.offsets)[which]
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        steps = np.arange(offsets[-1]) + np.repeat(self.offsets[which] - offsets[:-1], lengths)
+        return Routes(self.edges[steps], offsets)
+
+    @classmethod
+    def gathered(cls, parts: list[tuple[Integers, Routes]]) -> Routes:
+        """Join parts, of each of which the places of its routes among all are known."""
+        places = np.concatenate([places for places, _ in parts])
+        lengths = np.concatenate([np.diff(routes.offsets) for _, routes in parts])
+        edges = np.concatenate([routes.edges for _, routes in parts])
+        return cls(edges, np.concatenate([[0], np.cumsum(lengths)])).take(np.argsort(places))
 
 
-def fastest_routes(network: Network, origins: Integers, destinations: Integers) -> Routes:
+def fastest_routes(network: Network, seconds: Floats, origins: Integers, destinations: Integers) -> Routes:
     """Find a fastest route from each origin to its destination, both given as nodes.
 
-    One search serves all routes to a node, so few distinct destinations make it quick.
+    `seconds` says how long each edge takes. One search serves all routes that it was started for: each route
+    is searched for from whichever of its ends it shares with more of the others.
     """
-    order = np.argsort(destinations, kind="stable")
-    batches = np.split(order, _batch_starts(destinations[order], network.n_nodes))
-    # Searches run backward from destinations; a predecessor is then the node to go to next.
-    backward = network.travel_times().T.tocsr()
-    runs = []
-    for batch in batches:
-        places, rows = np.unique(destinations[batch], return_inverse=True)
-        remaining_s, next_nodes = dijkstra(backward, indices=places, return_predecessors=True)
-        runs.append(_follow(next_nodes, remaining_s, rows, origins[batch]))
-    nodes, elapsed_s, lengths = (np.concatenate(arrays) for arrays in zip(*runs, strict=True))
-    return _restored(order, nodes, elapsed_s, lengths)
-
-
-def _batch_starts(destinations: Integers, n_nodes: int) -> Integers:
-    """Cut sorted destinations into runs whose tables of all nodes are of moderate size."""
-    n_places = max(1, BATCH_ENTRIES // n_nodes)
-    first = np.flatnonzero(np.diff(destinations, prepend=-1))  # where each distinct destination starts
-    return first[n_places::n_places]
+    leaving = np.bincount(origins, minlength=network.n_nodes)
+    arriving = np.bincount(destinations, minlength=network.n_nodes)
+    backward = arriving[destinations] >= leaving[origins]
+    parts = []
+    for turned, tails, heads, roots, targets in (
+        (False, network.starts, network.ends, origins, destinations),
+        (True, network.ends, network.starts, destinations, origins),
+    ):
+        mine = np.flatnonzero(backward == turned)
+        mine = mine[np.argsort(roots[mine], kind="stable")]
+        order = np.argsort(tails, kind="stable")
+        firsts = np.searchsorted(tails[order], np.arange(network.n_nodes + 1))
+        edges, offsets = _search(firsts, order, heads, tails, seconds, roots[mine], targets[mine], not turned)
+        parts.append((mine, Routes(edges, offsets)))
+    return Routes.gathered(parts)
 
 
 @njit(cache=True, nogil=True)
-def _follow(
-    next_nodes: Nodes, remaining_s: Floats, rows: Integers, origins: Integers
-) -> tuple[Nodes, Floats, Integers]:
-    """Follow `next_nodes` from each origin to the destination of its row."""
-    lengths = np.ones(len(origins), np.int64)
-    for route in range(len(origins)):
-        node = next_nodes[rows[route], origins[route]]
-        while node >= 0:  # a destination has no next node
-            lengths[route] += 1
-            node = next_nodes[rows[route], node]
-    nodes = np.empty(lengths.sum(), np.int32)
-    elapsed_s = np.empty(len(nodes), np.float64)
-    stop = 0
-    for route in range(len(origins)):
-        row, node = rows[route], origins[route]
-        duration = remaining_s[row, node]
-        for _ in range(lengths[route]):
-            nodes[stop] = node
-            elapsed_s[stop] = duration - remaining_s[row, node]
-            node = next_nodes[row, node]
-            stop += 1
-    return nodes, elapsed_s, lengths
+def _search(
+    firsts: Integers,
+    order: Integers,
+    heads: Integers,
+    tails: Integers,
+    seconds: Floats,
+    roots: Integers,
+    targets: Integers,
+    turn: bool,
+) -> tuple[Integers, Integers]:
+    """Search from each of the sorted roots until its targets are reached; write down the way to each.
+
+    The edges at a node n are order[firsts[n]:firsts[n + 1]]. A way is found from its target back to the root;
+    `turn` says to write it the other way around.
+    """
+    n_nodes = len(firsts) - 1
+    reached_s = np.empty(n_nodes)
+    via = np.empty(n_nodes, np.int64)  # the edge by which a node was reached
+    wanted = np.full(n_nodes, -1, np.int64)  # the root that a node is a target of
+    keys, waiting = np.empty(len(heads) + 1), np.empty(len(heads) + 1, np.int64)
+    steps = np.empty(1024, np.int64)
+    offsets = np.zeros(len(roots) + 1, np.int64)
+    first = 0
+    while first < len(roots):
+        root, last, n_wanted = roots[first], first, 0
+        while last < len(roots) and roots[last] == root:
+            if wanted[targets[last]] != root:
+                wanted[targets[last]] = root
+                n_wanted += 1
+            last += 1
+        _spread(root, n_wanted, firsts, order, heads, seconds, reached_s, via, wanted, keys, waiting)
+        for route in range(first, last):
+            n_steps, node = 0, targets[route]
+            while node != root:
+                node = tails[via[node]]
+                n_steps += 1
+            start = offsets[route]
+            end = offsets[route + 1] = start + n_steps
+            if end > len(steps):
+                longer = np.empty(2 * end, np.int64)
+                longer[:start] = steps[:start]
+                steps = longer
+            node = targets[route]
+            for step in range(n_steps):
+                steps[end - 1 - step if turn else start + step] = via[node]
+                node = tails[via[node]]
+        first = last
+    return steps[: offsets[-1]].copy(), offsets
 
 
-def _restored(order: Integers, nodes: Nodes, elapsed_s: Floats, lengths: Integers) -> Routes:
-    """Bring routes back from the order in which they were found."""
-    found = np.cumsum(lengths) - lengths  # where each begins now
-    back = np.argsort(order)
-    offsets = np.concatenate([[0], np.cumsum(lengths[back])])
-    stops = np.arange(len(nodes)) + np.repeat(found[back] - offsets[:-1], lengths[back])
-    return Routes(nodes[stops], elapsed_s[stops], offsets)
+@njit(cache=True, nogil=True)
+def _spread(root, n_wanted, firsts, order, heads, seconds, reached_s, via, wanted, keys, waiting):  # type: ignore[no-untyped-def]
+    """Search from a root (Dijkstra) until all wanted nodes are reached."""
+    reached_s[:] = np.inf
+    reached_s[root] = 0.0
+    keys[0], waiting[0], n_waiting = 0.0, root, 1
+    while n_waiting and n_wanted:
+        key, node = keys[0], waiting[0]
+        n_waiting -= 1
+        _sink(keys, waiting, n_waiting)
+        if key > reached_s[node]:
+            continue  # reached sooner by another way
+        if wanted[node] == root:
+            n_wanted -= 1
+        for place in range(firsts[node], firsts[node + 1]):
+            edge = order[place]
+            then_s = key + seconds[edge]
+            if then_s < reached_s[heads[edge]]:
+                reached_s[heads[edge]] = then_s
+                via[heads[edge]] = edge
+                _rise(keys, waiting, n_waiting, then_s, heads[edge])
+                n_waiting += 1
+
+
+@njit(cache=True, nogil=True)
+def _rise(keys, waiting, place, key, node):  # type: ignore[no-untyped-def]
+    """Put a node into the heap: from the given last place up."""
+    while place > 0 and keys[(place - 1) // 2] > key:
+        keys[place], waiting[place] = keys[(place - 1) // 2], waiting[(place - 1) // 2]
+        place = (place - 1) // 2
+    keys[place], waiting[place] = key, node
+
+
+@njit(cache=True, nogil=True)
+def _sink(keys, waiting, n_waiting):  # type: ignore[no-untyped-def]
+    """Take the first node out of the heap: the last one moves to the top and sinks."""
+    key, node, place = keys[n_waiting], waiting[n_waiting], 0
+    while 2 * place + 1 < n_waiting:
+        child = 2 * place + 1
+        if child + 1 < n_waiting and keys[child + 1] < keys[child]:
+            child += 1
+        if keys[child] >= key:
+            break
+        keys[place], waiting[place] = keys[child], waiting[child]
+        place = child
+    keys[place], waiting[place] = key, node

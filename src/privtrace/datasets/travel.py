@@ -1,152 +1,210 @@
-"""Send objects through a network: where from, where to, when, and the positions they report."""
+"""Move objects through a network: their routes, the traffic they make, and the positions they report."""
 
 from __future__ import annotations
 
-from math import ceil, cos, floor, inf, radians
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
-from privtrace.datasets.network import Network, generator
-from privtrace.datasets.plans import town
-from privtrace.datasets.routes import Nodes, fastest_routes
+from privtrace.datasets.network import Network, RoadClass, generator
+from privtrace.datasets.people import VEHICLES, Journeys, draw_journeys
+from privtrace.datasets.plans import city
+from privtrace.datasets.routes import Routes, fastest_routes
 from privtrace.errors import SettingsError
 from privtrace.trajectories import Array, Floats, Integers, Trajectories
 
-N_CENTERS = 6  # around which popular places gather
-N_PLACES = 400  # that trips lead to, at most; each costs one search of the network
-BACKGROUND = 0.1  # popularity of a node far from every center, before luck
-DECAY_M = 2_000.0  # a destination this far away draws half as many as one next door
-SLOWEST_PACE = 0.7  # of the speed allowed
+LIMITS = np.array([vehicle.limits for vehicle in VEHICLES.values()])  # (n_vehicles, n_classes)
+IN_TRAFFIC = np.array([vehicle.in_traffic for vehicle in VEHICLES.values()])
+
+DAY = np.datetime64("2025-03-03T00:00", "ms")  # a Monday
+REST_S = 180.0  # between two trips of a user, at least
 JITTER_M = 4.0  # standard deviation of a reported position, in x and in y
 WORST_JITTER = 3.0  # times JITTER_M: larger errors are cut off
-DAY = np.datetime64("2025-03-03T00:00", "ms")
-#: Rush hours and the rest of the day: share of trips, middle and spread in hours.
-HOURS = ((0.3, 8.0, 0.9), (0.35, 17.2, 1.4), (0.35, 13.0, 3.2))
 
-MIDDLE = (8.2, 53.1)  # longitude and latitude at which the town is placed
-MARGIN_M = 50.0  # around the town, before the region is rounded outward
-METERS_PER_DEGREE = 6_371_008.8 * radians(1)  # of latitude, on a sphere of the Earth's mean radius
+#: Traffic is counted by the half hours of a day, all days taken together.
+SLICE_S = 1_800.0
+N_SLICES = 48
+CAPACITIES = {RoadClass.MOTORWAY: 8.0, RoadClass.ARTERIAL: 3.0, RoadClass.AVENUE: 2.0, RoadClass.STREET: 1.0}
+DEMAND = 0.04  # the share of what a network can carry in a day that its traffic asks for
+WORST_LOAD = 1.8  # times the capacity: queues then grow elsewhere
+ALONE = 0.1  # of the capacity of a street, at most, is taken by one object, so that few do not block themselves
 
 
 class PlacedTrips(NamedTuple):
-    """Hold trips in longitude and latitude, and the public region of the town they were made in."""
+    """Hold trips in longitude and latitude, and the public region of the city they were made in."""
 
     trajectories: Trajectories
     region: tuple[float, float, float, float]  # west, south, east, north, in degrees
 
 
-def trips(network: Network, n: int, seed: int, *, step_s: float = 15.0) -> Trajectories:
-    """Make n trips between popular places by fastest routes, in order of departure.
+def city_trips(n: int = 20_000, seed: int = 1) -> PlacedTrips:
+    """Make n trips in the city of `city()`, with the region that the city covers.
 
-    Positions are reported every `step_s` seconds, the last one at the destination, so a trip has two points
-    or more. Which places are popular belongs to the network: trips of two seeds on one network are like two
-    days in one town.
+    The region comes from the plan of the city, which is public, and not from the trips.
+    """
+    network = city()
+    return PlacedTrips(moving_objects(network, n, seed), network.region)
+
+
+def moving_objects(network: Network, n: int, seed: int, *, step_s: float = 15.0) -> Trajectories:
+    """Make n trips of users by car, taxi, truck and bicycle, in order of departure, after Brinkhoff's idea.
+
+    Users live, work and go out (see `draw_journeys`). Each moves at the speed that road and vehicle allow,
+    slowed by the traffic that the trips themselves make: n trips stand for all traffic of the network, be they
+    few or many. In busy hours routes lead around the worst. Positions are reported every `step_s` seconds, the
+    last one at the destination, so a trip has two points or more; they are in the network's own coordinates.
     """
     if n < 1:
         raise SettingsError(f"n must be 1 or more, not {n}")
     if not 0 < step_s < inf:
         raise SettingsError(f"step_s must be positive and finite, not {step_s}")
     rng = generator(seed)
-    origins, destinations = _draw_journeys(network, n, rng)
-    routes = fastest_routes(network, origins, destinations)
-    # Paces differ, so two objects on one route do not report at the same places.
-    strides_s = step_s * rng.uniform(SLOWEST_PACE, 1.0, n)  # the part of the route done in one step
-    lengths = np.maximum(1, np.ceil(routes.durations_s / strides_s)).astype(np.int64) + 1
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    points = _positions(network.nodes, routes.nodes, routes.elapsed_s, routes.offsets, strides_s, offsets)
+    journeys = draw_journeys(network, n, rng)
+    routes, delays = _through_traffic(network, journeys)
+    departures_s, elapsed_s = _travel(network, journeys, routes, delays)
+    order = np.argsort(departures_s, kind="stable")
+    points, offsets = _report(network, routes, elapsed_s, order, step_s)
     points += JITTER_M * rng.standard_normal(points.shape).clip(-WORST_JITTER, WORST_JITTER)
-    return Trajectories(points, offsets, _times(_draw_departures(n, rng), offsets, step_s), crs="planar")
+    times = _times(departures_s[order], offsets, step_s)
+    return Trajectories(network.own_coordinates(points), offsets, times, journeys.users[order], network.crs)
 
 
-def town_trips(n: int = 20_000, seed: int = 1) -> PlacedTrips:
-    """Make n trips in the town of `town()`, placed on the globe, with the region that the town covers.
+def _through_traffic(network: Network, journeys: Journeys) -> tuple[Routes, Floats]:
+    """Find all routes, and how many times longer than alone each edge takes: (n_edges, N_SLICES).
 
-    The region comes from the plan of the town, which is public, and not from the trips.
+    All choose a route as if alone; those who leave in the busier half hours then choose again, by what edges
+    take at that time.
     """
-    network = town()
-    planar = trips(network, n, seed)
-    placed = Trajectories(_lonlat(planar.points), planar.offsets, planar.times)
-    return PlacedTrips(placed, _region(network))
+    slices = (journeys.departures_s / SLICE_S).astype(np.int64) % N_SLICES
+    crowds = np.bincount(slices, minlength=N_SLICES)
+    busy = crowds > crowds.mean()
+    again = busy[slices] & IN_TRAFFIC[journeys.vehicles]
+    calm, rushed = np.flatnonzero(~again), np.flatnonzero(again)
+
+    alone = Routes.gathered(_choose_routes(network, journeys, np.arange(len(again)), np.ones(network.n_edges)))
+    delays = _delays(network, journeys, alone)[:, busy].mean(axis=1)
+    routes = Routes.gathered([(calm, alone.take(calm)), *_choose_routes(network, journeys, rushed, delays)])
+    return routes, _delays(network, journeys, routes)
 
 
-def _draw_journeys(network: Network, n: int, rng: np.random.Generator) -> tuple[Integers, Integers]:
-    """Draw origins by popularity, and destinations by popularity and distance."""
-    popularity, places = _popular_places(network)
-    # Sorted, so that all journeys from one node share a table of destinations; afterward mixed again.
-    origins = np.sort(rng.choice(network.n_nodes, n, p=popularity))
-    destinations = _choose(network.nodes, origins, places, popularity[places], rng.random(n))
-    mixed = rng.permutation(n)
-    return origins[mixed], destinations[mixed]
+def _choose_routes(
+    network: Network, journeys: Journeys, which: Integers, delays: Floats
+) -> list[tuple[Integers, Routes]]:
+    """Find the fastest routes of some journeys, by vehicle, if edges take `delays` times longer than alone."""
+    parts = []
+    for vehicle, seconds in enumerate(_seconds(network)):
+        mine = which[journeys.vehicles[which] == vehicle]
+        origins, destinations = journeys.origins[mine], journeys.destinations[mine]
+        parts.append((mine, fastest_routes(network, seconds * delays, origins, destinations)))
+    return parts
 
 
-def _popular_places(network: Network) -> tuple[Floats, Integers]:
-    """Give the popularity of each node, summing to one, and the nodes that trips lead to."""
-    rng = generator(0)  # the same for all trips on a network
-    nodes = network.nodes
-    centers = nodes[rng.choice(len(nodes), min(N_CENTERS, len(nodes)), replace=False)]
-    centers[0] = nodes[np.argmin(np.hypot(*(nodes - nodes.mean(axis=0)).T))]  # downtown
-    popularity = np.full(len(nodes), BACKGROUND)
-    for rank, center in enumerate(centers, start=1):
-        spread_m = rng.uniform(300, 600)
-        squares = np.sum((nodes - center) ** 2, axis=1)
-        popularity += np.exp(-squares / (2 * spread_m**2)) / rank
-    popularity *= 1 + rng.pareto(2.5, len(nodes))  # some places are much more popular than their neighbors
-    popularity /= popularity.sum()
-    places = rng.choice(len(nodes), min(N_PLACES, len(nodes)), replace=False, p=popularity)
-    return popularity, places
+def _seconds(network: Network) -> Floats:
+    """Give how long each vehicle takes for each edge, alone and at full pace: (n_vehicles, n_edges)."""
+    seconds: Floats = network.lengths_m / np.minimum(network.speeds, LIMITS[:, network.classes])
+    return seconds
 
 
-@njit(cache=True, nogil=True)
-def _choose(nodes: Floats, origins: Integers, places: Integers, weights: Floats, draws: Floats) -> Integers:
-    """Choose a destination for each of the sorted origins: a popular one, a near one, another node."""
-    chosen = np.empty(len(origins), np.int64)
-    summed = np.zeros(len(places))
-    for journey in range(len(origins)):
-        origin = origins[journey]
-        if journey == 0 or origin != origins[journey - 1]:
-            total = 0.0
-            for choice in range(len(places)):
-                place = places[choice]
-                x, y = nodes[place, 0] - nodes[origin, 0], nodes[place, 1] - nodes[origin, 1]
-                if place != origin:
-                    total += weights[choice] / (1 + (x * x + y * y) / DECAY_M**2)
-                summed[choice] = total
-        choice = np.searchsorted(summed, draws[journey] * summed[-1], side="right")
-        chosen[journey] = places[min(choice, len(places) - 1)]
-    return chosen
-
-
-def _draw_departures(n: int, rng: np.random.Generator) -> Floats:
-    """Draw when trips start, in seconds since midnight, early ones first."""
-    shares, middles, spreads = np.array(HOURS).T
-    kind = rng.choice(len(HOURS), n, p=shares)
-    hours = rng.normal(middles[kind], spreads[kind]) % 24
-    return np.sort(3_600 * hours)
+def _delays(network: Network, journeys: Journeys, routes: Routes) -> Floats:
+    """Give how many times longer than alone each edge takes in this traffic: (n_edges, N_SLICES)."""
+    counts = np.zeros((network.n_edges, N_SLICES))
+    traveled_m = _count(
+        counts,
+        network.lengths_m,
+        _seconds(network),
+        journeys.vehicles,
+        journeys.paces,
+        journeys.departures_s,
+        IN_TRAFFIC,
+        routes.edges,
+        routes.offsets,
+    )
+    capacities = np.array([CAPACITIES[kind] for kind in RoadClass])[network.classes]
+    carried_m = N_SLICES * (capacities @ network.lengths_m)
+    loads = counts / capacities[:, None] * min(DEMAND * carried_m / max(traveled_m, 1.0), ALONE)
+    delays: Floats = 1 + loads.clip(max=WORST_LOAD) ** 2
+    return delays
 
 
 @njit(cache=True, nogil=True)
-def _positions(
-    xy: Floats,
-    nodes: Nodes,
-    elapsed_s: Floats,
-    route_offsets: Integers,
-    strides_s: Floats,
-    offsets: Integers,
-) -> Floats:
-    """Find where each object is after each of its steps; past the end of its route, it stays there."""
+def _count(counts, lengths_m, seconds, vehicles, paces, departures_s, in_traffic, edges, offsets):  # type: ignore[no-untyped-def]
+    """Count the objects on each edge in each time slice, as if all moved freely; return the meters traveled."""
+    traveled_m = 0.0
+    for journey in range(len(vehicles)):
+        if not in_traffic[vehicles[journey]]:
+            continue
+        clock = departures_s[journey]
+        for step in range(offsets[journey], offsets[journey + 1]):
+            edge = edges[step]
+            counts[edge, int(clock / SLICE_S) % N_SLICES] += 1
+            clock += seconds[vehicles[journey], edge] / paces[journey]
+            traveled_m += lengths_m[edge]
+    return traveled_m
+
+
+def _travel(network: Network, journeys: Journeys, routes: Routes, delays: Floats) -> tuple[Floats, Floats]:
+    """Give when each journey starts, and how many seconds later each edge of its route is done."""
+    left_s, elapsed_s = _move(
+        _seconds(network),
+        delays,
+        IN_TRAFFIC,
+        journeys.users,
+        journeys.vehicles,
+        journeys.paces,
+        journeys.departures_s,
+        routes.edges,
+        routes.offsets,
+    )
+    return left_s, elapsed_s
+
+
+@njit(cache=True, nogil=True)
+def _move(seconds, delays, in_traffic, users, vehicles, paces, departures_s, edges, offsets):  # type: ignore[no-untyped-def]
+    """Move users along their routes; who arrives late leaves late again."""
+    left_s, elapsed_s = np.empty(len(users)), np.empty(len(edges))
+    clock = 0.0
+    for journey in range(len(users)):
+        left = departures_s[journey]
+        if journey > 0 and users[journey] == users[journey - 1]:
+            left = max(left, clock + REST_S)
+        left_s[journey] = clock = left
+        vehicle = vehicles[journey]
+        for step in range(offsets[journey], offsets[journey + 1]):
+            edge = edges[step]
+            delay = delays[edge, int(clock / SLICE_S) % N_SLICES] if in_traffic[vehicle] else 1.0
+            clock += delay * seconds[vehicle, edge] / paces[journey]
+            elapsed_s[step] = clock - left
+    return left_s, elapsed_s
+
+
+def _report(
+    network: Network, routes: Routes, elapsed_s: Floats, order: Integers, step_s: float
+) -> tuple[Floats, Integers]:
+    """Give the positions of journeys in the given order at fixed steps, and where each journey's begin."""
+    durations_s = elapsed_s[routes.offsets[1:] - 1][order]
+    n_steps = np.maximum(1, np.ceil(durations_s / step_s)).astype(np.int64)
+    offsets = np.concatenate([[0], np.cumsum(n_steps + 1)])
+    nodes, starts, ends = network.nodes, network.starts[routes.edges], network.ends[routes.edges]
+    return _positions(nodes, starts, ends, routes.offsets, elapsed_s, order, offsets, step_s), offsets
+
+
+@njit(cache=True, nogil=True)
+def _positions(nodes, starts, ends, route_offsets, elapsed_s, order, offsets, step_s):  # type: ignore[no-untyped-def]
+    """Find where objects are after each of their steps; past the end of its route, an object stays there."""
     points = np.empty((offsets[-1], 2))
-    for trip in range(len(strides_s)):
-        stop, last = route_offsets[trip], route_offsets[trip + 1] - 1
+    for trip in range(len(order)):
+        edge, last = route_offsets[order[trip]], route_offsets[order[trip] + 1] - 1
+        begun = 0.0
         for point in range(offsets[trip], offsets[trip + 1]):
-            clock = (point - offsets[trip]) * strides_s[trip]
-            while stop < last and elapsed_s[stop + 1] <= clock:
-                stop += 1
-            points[point] = xy[nodes[stop]]
-            if stop < last:
-                share = (clock - elapsed_s[stop]) / (elapsed_s[stop + 1] - elapsed_s[stop])
-                points[point] += share * (xy[nodes[stop + 1]] - xy[nodes[stop]])
+            clock = (point - offsets[trip]) * step_s
+            while edge < last and elapsed_s[edge] <= clock:
+                begun = elapsed_s[edge]
+                edge += 1
+            share = min(1.0, (clock - begun) / (elapsed_s[edge] - begun))
+            start, end = nodes[starts[edge]], nodes[ends[edge]]
+            points[point] = start + share * (end - start)
     return points
 
 
@@ -156,22 +214,3 @@ def _times(departures_s: Floats, offsets: Integers, step_s: float) -> Array:
     steps = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
     seconds = np.repeat(departures_s, lengths) + step_s * steps
     return DAY + np.round(1_000 * seconds).astype("timedelta64[ms]")
-
-
-def _lonlat(points: Floats) -> Floats:
-    """Place planar meters on the globe, around MIDDLE; exact enough for a town (equirectangular)."""
-    longitude, latitude = MIDDLE
-    return np.column_stack(
-        [
-            longitude + points[:, 0] / (METERS_PER_DEGREE * cos(radians(latitude))),
-            latitude + points[:, 1] / METERS_PER_DEGREE,
-        ]
-    )
-
-
-def _region(network: Network) -> tuple[float, float, float, float]:
-    """Give the box of the network with a margin, rounded outward to thousandths of a degree."""
-    west, south, east, north = network.box
-    corners = np.array([[west - MARGIN_M, south - MARGIN_M], [east + MARGIN_M, north + MARGIN_M]])
-    (west, south), (east, north) = (1_000 * _lonlat(corners)).tolist()
-    return floor(west) / 1_000, floor(south) / 1_000, ceil(east) / 1_000, ceil(north) / 1_000
