@@ -9,7 +9,7 @@ from privtrace.datasets.plans import N_SUBURBS, RADIUS_M, SPEEDS
 from privtrace.datasets.river import WATER_M, River
 from privtrace.datasets.roads import crossings
 
-SEEDS = range(12)
+SEEDS = range(8)
 
 
 @pytest.fixture(scope="module", params=SEEDS)

@@ -30,6 +30,7 @@ VEHICLES = {
     "bicycle": Vehicle(0.15, (4 * KMH, 18 * KMH, 18 * KMH, 18 * KMH), (0.7, 1.0), 0.5, False),
 }
 CAR, TAXI, TRUCK, BICYCLE = range(4)  # places in VEHICLES
+HOME, WORK, ELSEWHERE = range(3)  # where a journey may lead
 
 DAYS = (0.74, 0.12, 0.06, 0.04, 0.04)  # how many users are seen on one day, on two, ...
 OUTINGS = (0.15, 0.55, 0.23, 0.07)  # how many days have one journey, two, ... but for taxis and trucks
@@ -61,9 +62,6 @@ class _Outings(NamedTuple):
     users: Integers
     aims: Integers  # HOME, WORK or ELSEWHERE
     departures_s: Floats
-
-
-HOME, WORK, ELSEWHERE = range(3)
 
 
 def draw_journeys(network: Network, n: int, rng: np.random.Generator) -> Journeys:

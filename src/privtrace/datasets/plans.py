@@ -111,14 +111,29 @@ def _main_roads(rng: np.random.Generator, river: River, ground: _Ground) -> Road
     # Without its points between the quays, a road leaps over the river.
     crossing = [Road(points[np.abs(river.gaps_m(points)) > QUAY_M], kind) for points, kind in courses]
     roads = join_roads([*crossing, *(Road(points, RoadClass.AVENUE) for points in (*quays, bridge))])
+    roads = _bridged_once(river, roads)
     starts, ends = roads.nodes[roads.edges].transpose(1, 0, 2)
     dry = ~river.crosses(starts, ends)
-    # Where two roads cross each other above the water, neither gets its bridge.
     on_banks = np.all(np.abs(river.gaps_m(roads.nodes))[roads.edges] > WATER_M, axis=1)
     bridges = on_banks & (np.hypot(*(ends - starts).T) < LONGEST_BRIDGE_M)
     # Out of town the banks are green: the quays were there only to give bridges their heads.
     rural = (roads.classes == RoadClass.AVENUE) & ~ground.in_city((starts + ends) / 2)
     return roads.keep((dry | bridges) & ~rural)
+
+
+def _bridged_once(river: River, roads: Roads) -> Roads:
+    """Give roads that cross each other above the water one bridge for both, between the nearest heads."""
+    gaps = river.gaps_m(roads.nodes)
+    edges, classes = [roads.edges], [roads.classes]
+    for junction in np.flatnonzero(np.abs(gaps) < WATER_M):
+        meeting = np.any(roads.edges == junction, axis=1)
+        heads = np.setdiff1d(roads.edges[meeting], junction)
+        left, right = heads[gaps[heads] > WATER_M], heads[gaps[heads] < -WATER_M]
+        pairs = np.stack(np.meshgrid(left, right), axis=-1).reshape(-1, 2)
+        spans = np.hypot(*(roads.nodes[pairs[:, 0]] - roads.nodes[pairs[:, 1]]).T)
+        edges.append(pairs[np.argsort(spans)[:1]])
+        classes.append(roads.classes[meeting].min(keepdims=True)[: len(pairs)])
+    return Roads(roads.nodes, np.concatenate(edges), np.concatenate(classes))
 
 
 def _rings_and_radials(rng: np.random.Generator, ground: _Ground) -> list[Road]:

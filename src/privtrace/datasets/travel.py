@@ -212,5 +212,6 @@ def _times(departures_s: Floats, offsets: Integers, step_s: float) -> Array:
     """Stamp each point: its trip's departure and then one step after another."""
     lengths = np.diff(offsets)
     steps = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
-    seconds = np.repeat(departures_s, lengths) + step_s * steps
-    return DAY + np.round(1_000 * seconds).astype("timedelta64[ms]")
+    # Rounded apart, so that all steps are alike to the millisecond.
+    departures_ms, steps_ms = np.round(1_000 * departures_s), np.round(1_000 * step_s * steps)
+    return DAY + (np.repeat(departures_ms, lengths) + steps_ms).astype("timedelta64[ms]")
