@@ -220,10 +220,10 @@ def _streets(rng: np.random.Generator, river: River, nodes: Floats, roads: Roads
     """Join neighboring nodes by streets, leaving some out but never cutting the city apart."""
     n_nodes = len(nodes)
     pairs = _neighbors(nodes)
+    # What only a longer street could join to the city, like a bank of the river out of town, stays unbuilt.
+    pairs = pairs[_lengths_m(nodes, pairs) < 2 * LONGEST_STREET_M]
     pairs = pairs[_open_to_streets(river, nodes, roads, pairs)]
-    lengths = np.hypot(*(nodes[pairs[:, 1]] - nodes[pairs[:, 0]]).T)
-    # What only a longer one could join to the city, like a bank of the river out of town, stays unbuilt.
-    pairs, lengths = pairs[lengths < 2 * LONGEST_STREET_M], lengths[lengths < 2 * LONGEST_STREET_M]
+    lengths = _lengths_m(nodes, pairs)
     wanted = (lengths < LONGEST_STREET_M) & _unobstructed(nodes, pairs, lengths)
     built = wanted & (rng.random(len(pairs)) >= MISSING_STREETS)
     # A spanning tree that starts with the main roads: what it needs is built in any case.
@@ -240,6 +240,11 @@ def _neighbors(nodes: Floats) -> Integers:
     triangles = Delaunay(nodes).simplices.astype(np.int64)
     sides = np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [2, 0]]])
     return np.unique(np.sort(sides, axis=1), axis=0)
+
+
+def _lengths_m(nodes: Floats, pairs: Integers) -> Floats:
+    lengths: Floats = np.hypot(*(nodes[pairs[:, 1]] - nodes[pairs[:, 0]]).T)
+    return lengths
 
 
 def _open_to_streets(river: River, nodes: Floats, roads: Roads, pairs: Integers) -> Flags:
