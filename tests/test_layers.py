@@ -99,6 +99,13 @@ def test_only_crossings_spend(module: str) -> None:
     assert not calls & {"laplace", "laplace_blocks"}
 
 
+@pytest.mark.parametrize("module", [m for m in MODULES if layer(m) not in ("privacy", "__init__")])
+def test_only_the_scan_chooses_and_only_recipes_take_budget_files(module: str) -> None:
+    names = {name.rpartition(".")[0] for name in imports(module)}
+    assert "privacy.selection" not in names or module == "backends/scan.py"
+    assert "privacy.budget_file" not in names or layer(module) in ("synthesizers", "cli")
+
+
 @pytest.mark.parametrize("module", MODULES)
 def test_exact_counts_are_seen_by_crossings_alone(module: str) -> None:
     """The report's page shows real data and is NOT PRIVATE on its face."""

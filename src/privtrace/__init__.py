@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from privtrace.backends.local import Threads
     from privtrace.errors import (
         BudgetExceeded,
+        BudgetFileError,
         CappedWalks,
         DataError,
         ModelFormatError,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     )
     from privtrace.io import read, write
     from privtrace.models import load
+    from privtrace.privacy.budget_file import BudgetFile
     from privtrace.privacy.noise import NoNoise, SeededNoise
     from privtrace.space.region import Region
     from privtrace.synthesizers.privtrace import PrivTrace, PrivTraceModel
@@ -38,6 +40,7 @@ _HOMES = {
     "DataError": "errors",
     "OutputError": "errors",
     "BudgetExceeded": "errors",
+    "BudgetFileError": "errors",
     "ModelFormatError": "errors",
     "CappedWalks": "errors",
     "Trajectories": "trajectories",
@@ -46,6 +49,7 @@ _HOMES = {
     "write": "io",
     "SeededNoise": "privacy.noise",
     "NoNoise": "privacy.noise",
+    "BudgetFile": "privacy.budget_file",
     "Threads": "backends.local",
     "Region": "space.region",
     "PrivTrace": "synthesizers.privtrace",
@@ -59,6 +63,7 @@ __all__ = [
     "DataError",
     "OutputError",
     "BudgetExceeded",
+    "BudgetFileError",
     "ModelFormatError",
     "CappedWalks",
     "Trajectories",
@@ -67,6 +72,7 @@ __all__ = [
     "write",
     "SeededNoise",
     "NoNoise",
+    "BudgetFile",
     "Threads",
     "Region",
     "PrivTrace",

@@ -4,7 +4,8 @@
     ├── SettingsError           a setting out of range, a region that cannot be; also a ValueError
     ├── DataError               a source that cannot be read: path, format, header, columns, types
     ├── OutputError             a place that cannot be written, or would be overwritten
-    ├── BudgetExceeded          a stage asks for more epsilon than is left
+    ├── BudgetExceeded          a stage, or a fit on a data set, asks for more epsilon than is left
+    ├── BudgetFileError         a budget file that is damaged, foreign, or cannot be written
     └── ModelFormatError        a model file that is damaged, truncated, foreign or too new
 
     CappedWalks                 a warning: walks that reached the limit of steps and were ended there
@@ -33,7 +34,11 @@ class OutputError(PrivTraceError):
 
 
 class BudgetExceeded(PrivTraceError):
-    """A stage asks for more epsilon than the ledger has left."""
+    """A stage asks for more epsilon than the ledger has left, or a fit for more than the budget file."""
+
+
+class BudgetFileError(PrivTraceError):
+    """A budget file cannot be read, trusted or written."""
 
 
 class ModelFormatError(PrivTraceError):

@@ -119,7 +119,7 @@ def public_facts(release: Release) -> dict[str, Any]:
         "method": release.method,
         "software": release.software,
         "epsilon": decimal(release.epsilon),
-        "unit": {"kind": release.unit.kind, "contributions": release.unit.contributions},
+        "unit": _unit_facts(release.unit),
         "region": {"box": region.sides.tolist(), "crs": region.crs},
         "public_count": release.public_count,
         "settings": dict(release.settings),
@@ -138,6 +138,12 @@ def public_facts(release: Release) -> dict[str, Any]:
         # Written only where it is true: what is missing reads as NOT PRIVATE.
         **({"private": True} if release.private else {}),
     }
+
+
+def _unit_facts(unit: Unit) -> dict[str, Any]:
+    # The gap is written only where logs were cut at one.
+    gap = {} if unit.gap_minutes is None else {"gap_minutes": unit.gap_minutes}
+    return {"kind": unit.kind, "contributions": unit.contributions, **gap}
 
 
 def _release(header: dict[str, Any]) -> Release:

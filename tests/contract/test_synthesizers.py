@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ SYNTHESIZERS = {
     "first layer": lambda **setup: pt.PrivTrace(second_layer=False, **setup),
     "no trips": lambda **setup: pt.PrivTrace(trip_estimation=False, **setup),
     "paper": lambda **setup: pt.PrivTrace.paper(c=100, population=1_000_000, **setup),
+    "users": lambda **setup: pt.PrivTrace(unit="user", max_per_user=2, **setup),
     "public count": lambda **setup: pt.PrivTrace(public_count=500, **setup),
 }
 
@@ -36,12 +38,18 @@ def synthesizer(request: pytest.FixtureRequest, region: pt.Region) -> Any:
     return SYNTHESIZERS[request.param](epsilon="1.5", region=region)
 
 
+@pytest.fixture(scope="module")
+def wanderers(wanderers: pt.Trajectories) -> pt.Trajectories:
+    """Give 200 users three walks each, those of a user far apart."""
+    return replace(wanderers, users=np.arange(len(wanderers)) % 200)
+
+
 class Cut:
     """Offer the same trajectories in other parts."""
 
     def __init__(self, whole: pt.Trajectories, sizes: list[int]) -> None:
         self.whole, self.sizes = whole, sizes
-        self.crs, self.n_points = whole.crs, whole.n_points
+        self.crs, self.n_points, self.gap_minutes = whole.crs, whole.n_points, whole.gap_minutes
 
     def parts(self) -> Iterator[pt.Trajectories]:
         first = 0
@@ -135,6 +143,7 @@ def test_secret_noise_never_repeats(synthesizer: Any, wanderers: pt.Trajectories
     ids=["nothing", "no points", "all outside", "one point"],
 )
 def test_no_value_refuses(synthesizer: Any, source: pt.Trajectories) -> None:
+    source = replace(source, users=np.full(len(source), np.nan))  # unknown ones
     for seed in range(5):
         model = synthesizer.fit(source, noise=pt.SeededNoise(seed))
         made = model.sample(50, seed=1)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 
 from privtrace.errors import BudgetExceeded, SettingsError
-from privtrace.privacy.ledger import CLAMP, Charge, Ledger, decimal, exact
-from privtrace.privacy.noise import NoNoise, SeededNoise, SystemNoise
+from privtrace.privacy.ledger import CLAMP, Ledger, decimal, exact
+from privtrace.privacy.noise import Noise, NoNoise, SeededNoise, SystemNoise
 from privtrace.privacy.unit import WEIGHT, Unit
 from privtrace.trajectories import Integers
 
@@ -87,21 +88,59 @@ def test_the_sum_is_clamped() -> None:
     assert np.abs(noisy).max() == CLAMP and np.abs(noisy).min() < CLAMP
 
 
-def test_the_journal_is_written_before_any_draw_and_can_refuse() -> None:
-    written: list[Charge] = []
-    noise = CountingNoise()
+class Account:
+    """Stand in for a budget file: grant so many fits."""
 
-    def journal(charge: Charge) -> None:
-        assert noise.n_draws == 3 * len(written)
-        if len(written) == 1:
+    def __init__(self, n_fits: int) -> None:
+        self.n_fits = n_fits
+        self.granted: list[Fraction] = []
+
+    def check(self, epsilon: Fraction, unit: Unit) -> None:
+        assert unit == Unit()
+
+    def charge(self, epsilon: Fraction, unit: Unit, method: str) -> None:
+        assert method == "some method"
+        if len(self.granted) == self.n_fits:
             raise BudgetExceeded("the data set's budget is spent")
-        written.append(charge)
+        self.granted.append(epsilon)
 
-    ledger = Ledger(Fraction(1), Unit(), noise, journal)
-    spend(ledger, "0.1")
-    with pytest.raises(BudgetExceeded, match="data set"):
-        spend(ledger, "0.1")
-    assert noise.n_draws == 3 and ledger.spent == Fraction(1, 10)
+
+def test_a_budget_file_is_charged_once_with_all_before_the_first_draw(monkeypatch: pytest.MonkeyPatch) -> None:
+    account: Any = Account(1)
+    drawn: list[int] = []
+
+    def laplace(self: SystemNoise, n_draws: int, scale: Fraction) -> Integers:
+        assert account.granted == [1]
+        drawn.append(n_draws)
+        return np.zeros(n_draws, np.int64)
+
+    monkeypatch.setattr(SystemNoise, "laplace", laplace)
+    first, second = (
+        Ledger(Fraction(1), Unit(), SystemNoise(), budget_file=account, method="some method") for _ in range(2)
+    )
+    assert account.granted == []  # nothing is charged before something is measured
+    spend(first, "0.1")
+    spend(first, "0.2")
+    for _ in range(2):
+        with pytest.raises(BudgetExceeded, match="data set"):
+            spend(second, "0.1")
+    assert drawn == [3, 3] and account.granted == [1] and second.spent == 0
+
+
+def test_what_the_ledger_refuses_is_not_charged_to_the_budget_file() -> None:
+    account: Any = Account(1)
+    ledger = Ledger(Fraction(1), Unit(), SystemNoise(), budget_file=account, method="some method")
+    for epsilon in ("2", "1e-9"):
+        with pytest.raises((BudgetExceeded, SettingsError)):
+            spend(ledger, epsilon)
+    assert account.granted == []
+
+
+@pytest.mark.parametrize("noise", [SeededNoise(1), NoNoise()])
+def test_a_budget_file_takes_private_fits_only(noise: Noise) -> None:
+    account: Any = Account(1)
+    with pytest.raises(SettingsError, match="NOT PRIVATE"):
+        Ledger(Fraction(1), Unit(), noise, budget_file=account)
 
 
 def test_only_system_noise_is_private() -> None:

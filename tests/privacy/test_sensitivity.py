@@ -45,9 +45,7 @@ class Tape:
         return Taped
 
 
-def measured(
-    monkeypatch: pytest.MonkeyPatch, source: pt.Trajectories, replay: Tape | None, **setup: Any
-) -> Tape:
+def measured(monkeypatch: pytest.MonkeyPatch, source: pt.Source, replay: Tape | None, **setup: Any) -> Tape:
     tape = Tape()
     monkeypatch.setattr(recipe, "Ledger", tape.ledger(replay))
     pt.PrivTrace(**setup).fit(source, noise=pt.SeededNoise(1), backend=pt.Threads(1))
@@ -58,15 +56,21 @@ def assert_neighbors_are_close(
     monkeypatch: pytest.MonkeyPatch, base: pt.Trajectories, extra: pt.Trajectories, **setup: Any
 ) -> list[int]:
     """Check the bound in every vector; return the L1 differences."""
-    more = pt.Trajectories.concatenate([base, extra])
-    small = measured(monkeypatch, base, None, **setup)
-    large = measured(monkeypatch, more, small, **setup)
-    assert len(small.counts) == len(large.counts) > 2
-    # The blocks of second order are one vector.
-    differences = [int(np.abs(a - b).sum()) for a, b in zip(small.counts, large.counts, strict=True)]
-    vectors = [*differences[:3], sum(differences[3:])]
+    vectors = differences(monkeypatch, base, pt.Trajectories.concatenate([base, extra]), **setup)
     assert max(vectors) <= WEIGHT
     return vectors
+
+
+def differences(
+    monkeypatch: pytest.MonkeyPatch, first: pt.Source, second: pt.Source, **setup: Any
+) -> list[int]:
+    """Fit two sources to the same noisy outputs; return the L1 differences of all vectors."""
+    one = measured(monkeypatch, first, None, **setup)
+    other = measured(monkeypatch, second, one, **setup)
+    assert len(one.counts) == len(other.counts) > 2
+    # The blocks of second order are one vector.
+    changes = [int(np.abs(a - b).sum()) for a, b in zip(one.counts, other.counts, strict=True)]
+    return [*changes[:3], sum(changes[3:])]
 
 
 def zigzag() -> pt.Trajectories:

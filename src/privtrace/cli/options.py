@@ -114,7 +114,7 @@ class FitOptions(OutputOptions):
         region = Region.parse(self.region)
         if self.epsilon is None:
             raise SettingsError("an epsilon is needed: the whole privacy budget, such as --epsilon 1")
-        names = {field.name for field in fields(PrivTrace)} - {"region", "order", "unit"}
+        names = {field.name for field in fields(PrivTrace)} - {"region", "order", "unit", "max_per_user"}
         settings = {name: getattr(self, name) for name in names}
         order: Any = "adaptive" if self.order is OrderName.adaptive else int(self.order.value)
         return PrivTrace(region=region, order=order, **settings)

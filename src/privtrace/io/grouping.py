@@ -191,10 +191,11 @@ def assemble(rows: pa.RecordBatch, crs: Crs) -> Trajectories:
     points[:, 1] = floats_of(rows["y"])
     names = rows.schema.names
     users = users_of(rows["user_id"].take(pa.array(starts))) if "user_id" in names else None
+    ids = users_of(rows["traj_id"].take(pa.array(starts)))
     times = floats_of(rows["t"]) if "t" in names else None
     if times is not None:
         points, times = _in_time(points, times, starts)
-    return Trajectories(points, np.append(starts, rows.num_rows), times, users, crs=crs)
+    return Trajectories(points, np.append(starts, rows.num_rows), times, users, ids, crs=crs)
 
 
 def _in_time(points: Floats, times: Array, starts: Integers) -> tuple[Floats, Array]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from privtrace.errors import BudgetExceeded, SettingsError
 from privtrace.privacy.noise import MAX_SCALE, Noise, SystemNoise
 from privtrace.privacy.unit import WEIGHT, Unit
 from privtrace.trajectories import Integers
+
+if TYPE_CHECKING:
+    from privtrace.privacy.budget_file import BudgetFile
 
 Epsilon: TypeAlias = str | int | float | Decimal | Fraction
 
@@ -56,8 +59,10 @@ class Ledger:
     epsilon: the whole budget.
     unit: what is protected.
     noise: where noise comes from; it decides whether the release may call itself private.
-    journal: called with each charge before its first draw. A curator's budget file goes here: what it
-        refuses by raising is never drawn, and what it wrote stays charged if the fit then fails.
+    budget_file: the curator's ledger of the data set. It is charged with the whole budget just before the
+        first draw, so that fits at the same time cannot starve each other half way; what it refuses is never
+        drawn, and what it granted stays charged if the fit then fails. What it would refuse now is refused now.
+    method: what the budget file calls this fit.
     """
 
     def __init__(
@@ -65,13 +70,23 @@ class Ledger:
         epsilon: Fraction,
         unit: Unit,
         noise: Noise,
-        journal: Callable[[Charge], None] | None = None,
+        *,
+        budget_file: BudgetFile | None = None,
+        method: str = "",
     ) -> None:
         self.epsilon = epsilon
         self.unit = unit
         self._noise = noise
-        self._journal = journal
+        self._budget_file = budget_file
+        self._method = method
         self._charges: list[Charge] = []
+        if budget_file is not None:
+            if not self.private:
+                raise SettingsError(
+                    "a budget file accounts for private fits, and noise that is seeded or off makes this one "
+                    "NOT PRIVATE; leave out the budget file or the seed"
+                )
+            budget_file.check(epsilon, unit)
 
     @property
     def charges(self) -> tuple[Charge, ...]:
@@ -85,7 +100,7 @@ class Ledger:
 
     @property
     def private(self) -> bool:
-        """Tell whether all noise is secret and exact: no noise is believed to be but that of `SystemNoise`."""
+        """Tell whether all that is random is secret and exact: only that of `SystemNoise` is believed to be."""
         return type(self._noise) is SystemNoise
 
     def laplace(
@@ -122,8 +137,8 @@ class Ledger:
                 f"only {decimal(left)} of {decimal(self.epsilon)} is left"
             )
         check_scale(charge.stage, charge.sensitivity, charge.epsilon)
-        if self._journal is not None:
-            self._journal(charge)
+        if self._budget_file is not None and not self._charges:
+            self._budget_file.charge(self.epsilon, self.unit, self._method)
         self._charges.append(charge)
 
     def _noisy(self, counts: Integers, scale: Fraction) -> Integers:

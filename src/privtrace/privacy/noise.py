@@ -52,10 +52,14 @@ _ONE = np.uint64(1)
 
 
 class Noise(Protocol):
-    """Give noise. Only that of `SystemNoise` protects anyone; the ledger looks at its type."""
+    """Give all that is random in a fit. Only `SystemNoise` protects anyone; the ledger looks at its type."""
 
     def laplace(self, n_draws: int, scale: Fraction) -> Integers:
         """Draw discrete Laplace noise of the given scale."""
+        ...
+
+    def selection_key(self) -> bytes:
+        """Give the 16 bytes by which the trajectories of users are chosen, asked for once per fit."""
         ...
 
 
@@ -76,12 +80,21 @@ class SystemNoise(_KeyedNoise):
     def __init__(self) -> None:
         super().__init__(os.urandom(32))
 
+    def selection_key(self) -> bytes:
+        """Take a new key from the operating system; nothing ties it to the noise's."""
+        return os.urandom(16)
+
 
 class SeededNoise(_KeyedNoise):
     """Draw repeatable noise, for tests and benchmarks: whoever knows the seed can subtract it."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(hashlib.sha256(f"seeded noise {seed}".encode()).digest())
+        self._selection_key = hashlib.sha256(f"seeded selection {seed}".encode()).digest()[:16]
+
+    def selection_key(self) -> bytes:
+        """Give the seed's key, always the same."""
+        return self._selection_key
 
 
 class NoNoise:
@@ -90,6 +103,10 @@ class NoNoise:
     def laplace(self, n_draws: int, scale: Fraction) -> Integers:
         """Return zeros."""
         return np.zeros(n_draws, np.int64)
+
+    def selection_key(self) -> bytes:
+        """Return a key that everybody knows."""
+        return bytes(16)
 
 
 class _Stream:

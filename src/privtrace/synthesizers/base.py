@@ -13,6 +13,7 @@ from privtrace.backends.base import Backend
 from privtrace.backends.local import Threads
 from privtrace.errors import SettingsError
 from privtrace.observer import Observer
+from privtrace.privacy.budget_file import BudgetFile
 from privtrace.privacy.noise import Noise
 from privtrace.release import Release
 from privtrace.trajectories import Source, Trajectories
@@ -32,7 +33,10 @@ class Model(Protocol):
 
     @property
     def n_trajectories(self) -> int:
-        """Give the number of trajectories that the model takes the data to have, noisy or declared."""
+        """Give the number of trajectories that the model takes the data to have, noisy or declared.
+
+        Where users are protected, it is the number of those that count.
+        """
         ...
 
     @property
@@ -76,6 +80,7 @@ class Synthesizer(Protocol):
         noise: Noise | None = None,
         backend: Backend | None = None,
         observer: Observer | None = None,
+        budget_file: BudgetFile | None = None,
     ) -> Model:
         """Measure a source under the budget and return the model."""
         ...

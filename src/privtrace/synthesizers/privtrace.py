@@ -26,9 +26,10 @@ from privtrace.markov.measure import measure_first_order, measure_second_order
 from privtrace.markov.second_order import states_worth_second_order
 from privtrace.markov.transitions import Transitions, normcut
 from privtrace.observer import Observer, Silent
+from privtrace.privacy.budget_file import BudgetFile
 from privtrace.privacy.ledger import Epsilon, Ledger, check_scale, decimal, exact
 from privtrace.privacy.noise import Noise, SystemNoise
-from privtrace.privacy.unit import WEIGHT, Unit
+from privtrace.privacy.unit import MOST_PER_USER, WEIGHT, Unit
 from privtrace.release import Release, Setting
 from privtrace.space.adaptive import refine, refine_to
 from privtrace.space.grid import Grid
@@ -63,7 +64,10 @@ class PrivTrace:
 
     epsilon: Epsilon  # the whole budget, read as its decimal text
     region: Region
-    unit: Literal["trajectory"] = "trajectory"
+    unit: Literal["trajectory", "user"] = "trajectory"  # what is protected
+    max_per_user: int | None = (
+        None  # trajectories of a user that count, at most; needed where users are protected
+    )
     public_count: int | None = None  # the number of trajectories, if it is public anyway; else it is measured
     order: Literal["adaptive", 1, 2] = "adaptive"  # of the Markov model: chosen state by state, or one for all
     second_layer: bool = True  # divide dense coarse cells
@@ -86,7 +90,6 @@ class PrivTrace:
     def __post_init__(self) -> None:
         if not isinstance(self.region, Region):
             raise SettingsError(MISSING)
-        unit = Unit(self.unit)
         self._normalize()
         if self.K is not None and self.c is not None:
             raise SettingsError("K and c both set the number of coarse cells; give one of them")
@@ -97,7 +100,7 @@ class PrivTrace:
         if self._share("count") >= self._share("grid"):
             raise SettingsError("the count's share is taken out of the grid's and must be smaller")
         for stage, epsilon in self.budget.items():
-            check_scale(stage, unit.sensitivity, epsilon)
+            check_scale(stage, self.protected.sensitivity, epsilon)
 
     def _normalize(self) -> None:
         """Bring every setting to its plain form, within its limits."""
@@ -110,7 +113,11 @@ class PrivTrace:
         # Tables of 5,000 by 5,000 numbers, several at a time, take over 1 GB.
         self._set("max_states", whole(self.max_states, "max_states", 4, 5000))
         self._set("max_steps", whole(self.max_steps, "max_steps", 1, 1_000_000))
-        for name, least, most in (("K", 1, math.isqrt(self.max_states)), ("public_count", 0, 1 << 39)):
+        for name, least, most in (
+            ("K", 1, math.isqrt(self.max_states)),
+            ("public_count", 0, 1 << 39),
+            ("max_per_user", 1, MOST_PER_USER),
+        ):
             if getattr(self, name) is not None:
                 self._set(name, whole(getattr(self, name), name, least, most))
         for name in _POSITIVE:
@@ -132,15 +139,21 @@ class PrivTrace:
         noise: Noise | None = None,
         backend: Backend | None = None,
         observer: Observer | None = None,
+        budget_file: BudgetFile | None = None,
     ) -> PrivTraceModel:
-        """Fit the model to a source in a few passes, spending epsilon.
+        """Fit the model to a source in a few passes, spending epsilon; a budget file is charged with all of it.
 
         Noise is fresh and secret unless a test passes its own; the model then says NOT PRIVATE.
         """
         scan = Scan(source, backend or Threads(), observer or Silent())
         region = self.region.for_data(source.crs)
-        ledger = Ledger(self._exact("epsilon"), Unit(self.unit), noise or SystemNoise())
+        unit = replace(self.protected, gap_minutes=source.gap_minutes)
+        noise = noise or SystemNoise()
+        ledger = Ledger(self._exact("epsilon"), unit, noise, budget_file=budget_file, method="privtrace")
         spend = self.budget
+
+        # Where users are protected: the trajectories of each that count, at random and once for all passes.
+        scan = scan.counting(unit, noise)
 
         # Discretization: a coarse grid, its noisy density, and finer cells where that is high.
         n_trajectories = self._count(scan, region, ledger, spend)
@@ -166,6 +179,11 @@ class PrivTrace:
             second=second,
             trips=trips,
         )
+
+    @property
+    def protected(self) -> Unit:
+        """Describe the unit, as far as it is known before the source is."""
+        return Unit.of(self.unit, self.max_per_user)
 
     @property
     def budget(self) -> dict[str, Fraction]:
@@ -261,7 +279,7 @@ class PrivTrace:
 
     def own_settings(self) -> dict[str, Setting]:
         """List the settings that are PrivTrace's alone, not every release's."""
-        common = {"epsilon", "region", "unit", "public_count"}
+        common = {"epsilon", "region", "unit", "max_per_user", "public_count"}
         return {field.name: getattr(self, field.name) for field in fields(self) if field.name not in common}
 
     def _release(self, region: Region, ledger: Ledger) -> Release:
@@ -347,7 +365,7 @@ class PrivTraceModel:
 
     @property
     def n_trajectories(self) -> int:
-        """Round the noisy or declared count."""
+        """Round the noisy or declared count; where users are protected, it is of those that count."""
         return round(self.count / WEIGHT)
 
     @cached_property
@@ -382,7 +400,8 @@ class PrivTraceModel:
     ) -> Trajectories:
         """Make synthetic trajectories, as many as the data has (noisily) if no count is given.
 
-        Trajectory i is the same for the same model and seed, whatever the count and the number of threads.
+        Where users are protected, that is as many as count: max_per_user of a user at most. Trajectory i is
+        the same for the same model and seed, whatever the count and the number of threads.
         """
         blocks = list(sample_parts(self, self.n_trajectories if count is None else count, seed, backend))
         n_capped = sum(capped for _, capped in blocks)
@@ -421,6 +440,8 @@ class PrivTraceModel:
         synthesizer = PrivTrace(
             epsilon=release.epsilon,
             region=release.region,
+            unit=release.unit.kind,
+            max_per_user=release.unit.max_per_user,
             public_count=release.public_count,
             **release.settings,  # type: ignore[arg-type]
         )

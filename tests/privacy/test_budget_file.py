@@ -1,0 +1,440 @@
+"""A budget file charges a fit before it draws, exactly and never past its limit, or it refuses in words."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import privtrace as pt
+from privtrace.models import to_bytes
+from privtrace.privacy import budget_file
+from privtrace.privacy.unit import Unit
+
+UNIT = Unit()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "porto.ledger"
+
+
+def charge(path: Path, epsilon: Any, limit: Any = None, unit: Unit = UNIT, note: str = "") -> None:
+    pt.BudgetFile(path, limit, note).charge(Fraction(epsilon), unit, "privtrace")
+
+
+# --- adding up --------------------------------------------------------------------------------------------
+
+
+def test_ten_tenths_are_one(path: Path) -> None:
+    for _ in range(10):
+        charge(path, "0.1", limit=1.0)
+    record = pt.BudgetFile(path).read()
+    assert record.spent == record.limit == 1 and record.left == 0
+    with pytest.raises(
+        pt.BudgetExceeded, match=r"asks for epsilon 1e-06, but 1 of 1 is spent and only 0 is left"
+    ):
+        charge(path, "1/1000000")
+    assert len(pt.BudgetFile(path).read().entries) == 10
+
+
+@given(asked=st.lists(st.fractions(Fraction(1, 60), 2, max_denominator=60), max_size=12))
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_sum_is_exact_and_within_the_limit(asked: list[Fraction], path: Path) -> None:
+    path.unlink(missing_ok=True)
+    granted = []
+    for epsilon in asked:
+        try:
+            charge(path, epsilon, limit=3)
+            granted.append(epsilon)
+        except pt.BudgetExceeded:
+            assert sum(granted) + epsilon > 3
+    if granted:
+        record = pt.BudgetFile(path).read()
+        assert [entry.epsilon for entry in record.entries] == granted
+        assert record.spent == sum(granted) <= 3
+
+
+def test_the_file_is_readable_text(path: Path) -> None:
+    charge(path, "1/3", limit=4, unit=Unit("user", 5), note="porto.model")
+    header, entry = (json.loads(line) for line in path.read_text().splitlines())
+    assert header == {
+        "format": "privtrace budget file 1",
+        "limit": "4",
+        "unit": "user",
+        "check": header["check"],
+    }
+    assert list(entry) == ["when", "epsilon", "method", "unit", "note", "check"]
+    assert (entry["epsilon"], entry["note"], entry["unit"]) == ("1/3", "porto.model", "user, 5 each")
+    assert entry["when"].endswith("Z")
+
+
+def test_lines_are_only_added(path: Path) -> None:
+    charge(path, 1, limit=4)
+    before = path.read_bytes()
+    charge(path, 1)
+    assert path.read_bytes().startswith(before)
+
+
+# --- fits -------------------------------------------------------------------------------------------------
+
+
+def test_fits_are_charged_whole(path: Path, wanderers: pt.Trajectories, region: pt.Region) -> None:
+    setup = pt.PrivTrace(epsilon="0.7", region=region)
+    setup.fit(wanderers, budget_file=pt.BudgetFile(path, limit=2, note="first"))
+    setup.fit(wanderers, budget_file=pt.BudgetFile(path))
+    record = pt.BudgetFile(path).read()
+    assert [(entry.epsilon, entry.method, entry.note) for entry in record.entries] == [
+        (Fraction(7, 10), "privtrace", "first"),
+        (Fraction(7, 10), "privtrace", ""),
+    ]
+    with pytest.raises(pt.BudgetExceeded):
+        setup.fit(wanderers, budget_file=pt.BudgetFile(path))
+    assert pt.BudgetFile(path).read() == record
+
+
+def test_the_release_says_nothing_of_the_file(
+    path: Path, wanderers: pt.Trajectories, region: pt.Region
+) -> None:
+    model = pt.PrivTrace(epsilon=1, region=region).fit(wanderers, budget_file=pt.BudgetFile(path, 1, "secret"))
+    assert b"porto" not in to_bytes(model) and b"secret" not in to_bytes(model)
+
+
+class NoPass:
+    """Fail the test when a pass begins."""
+
+    crs, n_points, gap_minutes, has_users = "planar", 0, None, True
+
+    def parts(self) -> Any:
+        pytest.fail("a pass was made")
+
+
+def test_what_can_be_refused_is_refused_before_any_pass(path: Path, region: pt.Region) -> None:
+    source: Any = NoPass()
+
+    def refused(error: type[Exception], words: str, file: Path = path, limit: Any = None, **fit: Any) -> None:
+        unit = fit.pop("unit", "trajectory")
+        setup = pt.PrivTrace(epsilon=1, region=region, unit=unit, max_per_user=2 if unit == "user" else None)
+        with pytest.raises(error, match=words):
+            setup.fit(source, budget_file=pt.BudgetFile(file, limit), **fit)
+
+    refused(pt.SettingsError, "needs a limit")
+    refused(pt.BudgetExceeded, "0 of 0.5 is spent", limit="0.5")
+    refused(pt.BudgetFileError, "folder", file=path / "nowhere" / "a", limit=1)
+    refused(pt.BudgetFileError, "regular file", file=path.parent, limit=1)
+    refused(pt.SettingsError, "NOT PRIVATE", limit=1, noise=pt.SeededNoise(1))
+    refused(pt.SettingsError, "NOT PRIVATE", limit=1, noise=pt.NoNoise())
+    assert not path.exists()  # only a charge makes it
+
+    charge(path, "1.5", limit=2)
+    refused(pt.BudgetExceeded, r"1\.5 of 2 is spent and only 0\.5 is left")
+    refused(pt.SettingsError, "the limit is 2, as set with the first fit, and not 3", limit=3)
+    refused(pt.SettingsError, "per trajectory, and this fit per user", unit="user")
+    path.write_bytes(path.read_bytes()[:40] + b"9" + path.read_bytes()[41:])
+    refused(pt.BudgetFileError, "line 1 is damaged")
+
+
+def test_a_file_that_cannot_be_written_is_refused_early(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    charge(path, 1, limit=2)
+    monkeypatch.setattr(budget_file.os, "access", lambda place, mode: False)  # for root all can be written
+    with pytest.raises(pt.BudgetFileError, match="permissions"):
+        pt.BudgetFile(path).check(Fraction(1), UNIT)
+
+
+def test_failed_fits_stay_charged(
+    path: Path, wanderers: pt.Trajectories, region: pt.Region, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: object) -> None:
+        raise RuntimeError("the power went")
+
+    monkeypatch.setattr("privtrace.synthesizers.privtrace.measure_first_order", fail)
+    with pytest.raises(RuntimeError, match="power"):
+        pt.PrivTrace(epsilon=1, region=region).fit(wanderers, budget_file=pt.BudgetFile(path, 2))
+    assert pt.BudgetFile(path).read().spent == 1
+
+
+def test_fits_that_draw_nothing_are_not_charged(
+    path: Path, wanderers: pt.Trajectories, region: pt.Region
+) -> None:
+    setup = pt.PrivTrace(epsilon=1, region=region, unit="user", max_per_user=1)
+    with pytest.raises(pt.DataError, match="no users"):
+        setup.fit(wanderers, budget_file=pt.BudgetFile(path, 2))
+    assert not path.exists()
+
+
+def test_units_whose_epsilons_add_up_share_a_file(path: Path) -> None:
+    charge(path, 1, limit=9, unit=Unit("user", 5))
+    charge(path, 1, unit=Unit("user", 50, 30))
+    with pytest.raises(pt.SettingsError, match="do not add up"):
+        charge(path, 1, unit=Unit())
+    charge(path.with_name("trips"), 1, limit=9, unit=Unit(gap_minutes=30))
+    with pytest.raises(
+        pt.SettingsError, match="per trip between gaps over 30 minutes, and this fit per trajectory"
+    ):
+        charge(path.with_name("trips"), 1)
+
+
+# --- damage -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def content(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    path = tmp_path_factory.mktemp("budget") / "a"
+    for note in ("one", "two }", "three"):
+        charge(path, "0.5", limit=4, note=note)
+    return path.read_bytes()
+
+
+@settings(deadline=None, max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_every_changed_byte_is_noticed(content: bytes, data: st.DataObject, path: Path) -> None:
+    place = data.draw(st.integers(0, len(content) - 1))
+    damaged = bytearray(content)
+    damaged[place] ^= data.draw(st.integers(1, 255))
+    check_refused(bytes(damaged), path)
+
+
+def test_the_end_of_each_line_matters(content: bytes, path: Path) -> None:
+    ends = [place for place, byte in enumerate(content) if byte == ord("\n")]
+    for place in [*ends, *(end - 1 for end in ends), *(end + 1 for end in ends[:-1]), 0]:
+        for bit in range(8):
+            damaged = bytearray(content)
+            damaged[place] ^= 1 << bit
+            check_refused(bytes(damaged), path)
+
+
+def test_lines_lost_moved_or_written_by_hand_are_noticed(content: bytes, path: Path) -> None:
+    lines = content.splitlines(keepends=True)
+    for order in ([0, 2, 3], [1, 2, 3], [0, 1, 3], [0, 2, 1, 3], [0, 1, 1, 2, 3]):
+        check_refused(b"".join(lines[number] for number in order), path)
+    check_refused(content.replace(b'"0.5"', b'"0.1"', 1), path, line=2)
+    check_refused(content + b"\n", path, line=5)
+    check_refused(content + b'{"epsilon": "0.5"}\n', path, line=5)
+
+
+def check_refused(damaged: bytes, path: Path, line: int | None = None) -> None:
+    path.write_bytes(damaged)
+    words = "damaged|not a budget file" if line is None else f"line {line} is damaged"
+    for act in (lambda: pt.BudgetFile(path).read(), lambda: charge(path, 1)):
+        with pytest.raises(pt.BudgetFileError, match=words) as caught:
+            act()
+        assert str(path) in str(caught.value)
+    assert path.read_bytes() == damaged
+
+
+def test_a_torn_last_line_was_never_granted(content: bytes, path: Path) -> None:
+    ends = [place + 1 for place, byte in enumerate(content) if byte == ord("\n")]
+    for size in range(len(content)):
+        path.write_bytes(content[:size])
+        n_entries = max(sum(end <= size for end in ends) - 1, 0)
+        if size + 1 in ends[1:]:  # all but the end of the line: to count it is the safe side
+            n_entries += 1
+        if size < ends[0]:
+            with pytest.raises(pt.BudgetFileError, match="no budget file"):
+                pt.BudgetFile(path).read()
+        else:
+            record = pt.BudgetFile(path).read()
+            assert len(record.entries) == n_entries
+            assert record.torn == (size not in ends and size + 1 not in ends[1:])
+        charge(path, 1, limit=4)
+        record = pt.BudgetFile(path).read()
+        assert record.spent == n_entries * Fraction(1, 2) + 1 and not record.torn
+
+
+@pytest.mark.parametrize("foreign", [b"PRIVTRAC\x01", b"x", b"{}\n", b"traj_id,x,y\n1,2,3\n", b"\0" * 100])
+def test_foreign_files_are_left_alone(foreign: bytes, path: Path) -> None:
+    check_refused(foreign, path)
+
+
+def test_newer_files_are_refused(path: Path) -> None:
+    header = {"format": "privtrace budget file 2", "limit": "1", "unit": "user"}
+    path.write_bytes(budget_file._line(header, "")[0])
+    with pytest.raises(pt.BudgetFileError, match="'privtrace budget file 2', and this version reads"):
+        pt.BudgetFile(path).read()
+
+
+@pytest.mark.parametrize("failing", ["write", "short write"])
+def test_a_full_disk_grants_nothing(failing: str, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    charge(path, 1, limit=4)
+    before = path.read_bytes()
+    write = os.write
+
+    def fail(descriptor: int, content: bytes) -> int:
+        if failing == "write":
+            raise OSError(28, "No space left on device")
+        return write(descriptor, content[:20])
+
+    monkeypatch.setattr(budget_file.os, "write", fail)
+    with pytest.raises(pt.BudgetFileError, match=r"nothing was drawn"):
+        charge(path, 1)
+    assert path.read_bytes() == before
+
+
+def test_the_line_is_on_the_disk_before_it_is_granted(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[bool] = []
+
+    def fsync(descriptor: int) -> None:
+        synced.append(os.path.isdir(f"/proc/self/fd/{descriptor}"))
+        assert path.stat().st_size > 0
+
+    monkeypatch.setattr(budget_file.os, "fsync", fsync)
+    charge(path, 1, limit=4)
+    assert synced == [False, True]  # the file, then its folder
+
+    def fail(descriptor: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(budget_file.os, "fsync", fail)
+    with pytest.raises(pt.BudgetFileError, match="nothing was drawn"):
+        charge(path, 1)
+
+
+def test_a_file_replaced_while_waiting_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    charge(path, 1, limit=4)
+    lock = budget_file._lock
+
+    def replaced(descriptor: int, exclusive: bool) -> None:
+        path.rename(path.with_name("away"))
+        path.write_bytes(path.with_name("away").read_bytes())
+        lock(descriptor, exclusive)
+
+    monkeypatch.setattr(budget_file, "_lock", replaced)
+    with pytest.raises(pt.BudgetFileError, match="replaced"):
+        charge(path, 1)
+
+
+@pytest.mark.parametrize("arguments", [{"limit": 0}, {"limit": "x"}, {"note": "a\nb"}, {"note": "x" * 501}])
+def test_odd_settings_are_refused(arguments: Any, path: Path) -> None:
+    with pytest.raises(pt.SettingsError):
+        pt.BudgetFile(path, **arguments)
+
+
+# --- at the same time, and kill -9 ------------------------------------------------------------------------
+
+# One process imports and compiles, then forks workers that start at once. It never starts a thread itself.
+HARNESS = """
+import os, random, signal, sys, time
+from fractions import Fraction
+import numpy as np
+import privtrace as pt
+from privtrace.privacy.noise import SystemNoise
+
+action, path, side, times = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
+
+class Serial:
+    def map(self, task, parts):
+        return map(task, parts)
+
+rng = np.random.default_rng(1)
+source = pt.Trajectories(rng.uniform(0, 10, (300, 2)), np.arange(0, 301, 3), crs="planar")
+setup = pt.PrivTrace(epsilon="0.1", region=pt.Region.box(0, 0, 10, 10), K=2)
+
+def fit():
+    setup.fit(source, backend=Serial(), budget_file=pt.BudgetFile(path, limit=LIMIT))
+
+LIMIT = 10**5
+setup.fit(source, backend=Serial())  # everything is compiled now
+laplace, descriptor = SystemNoise.laplace, os.open(side, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+
+def recorded(self, n_draws, scale):
+    if not hasattr(self, "drew"):  # a noise for each fit
+        self.drew = True
+        os.write(descriptor, b"drew\\n")
+        os.fsync(descriptor)
+    return laplace(self, n_draws, scale)
+
+SystemNoise.laplace = recorded
+
+def worker():
+    try:
+        if action == "kill":
+            while True:
+                fit()
+        time.sleep(max(0, start - time.time()))
+        for _ in range(3):
+            fit()
+    except pt.BudgetExceeded:
+        os._exit(0)
+    except BaseException as error:
+        print(repr(error), file=sys.stderr, flush=True)
+    os._exit(1)
+
+if action == "kill":
+    for _ in range(times):
+        pid = os.fork()
+        if pid == 0:
+            worker()
+        time.sleep(random.uniform(0, 0.06))
+        os.kill(pid, signal.SIGKILL)
+        assert os.waitpid(pid, 0)[1] == signal.SIGKILL
+else:
+    LIMIT, start = 1, time.time() + 0.2
+    pids = []
+    for _ in range(times):
+        pids.append(os.fork())
+        if pids[-1] == 0:
+            worker()
+    for pid in pids:
+        os.waitpid(pid, 0)
+"""
+
+
+def run(action: str, path: Path, times: int) -> tuple[int, Any]:
+    """Run the harness; return how many fits drew, and what the file says."""
+    side = path.with_name("side")
+    command = [sys.executable, "-c", HARNESS, action, str(path), str(side), str(times)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=500, check=False)
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    return side.read_text().count("drew"), pt.BudgetFile(path).read()
+
+
+def test_kill_9_charges_all_that_drew(path: Path) -> None:
+    check_kills(path, 40)
+
+
+@pytest.mark.slow
+def test_kill_9_charges_all_that_drew_many_times(path: Path) -> None:
+    check_kills(path, 2000)
+
+
+def check_kills(path: Path, n_kills: int) -> None:
+    n_drew, record = run("kill", path, n_kills)
+    assert n_drew > n_kills // 4
+    assert record.spent >= n_drew * Fraction(1, 10)
+    assert len(record.entries) <= n_drew + n_kills  # a kill leaves at most one fit charged that did not draw
+
+
+@pytest.mark.parametrize("n_fits", [8, pytest.param(60, marks=pytest.mark.slow)])
+def test_fits_at_once_do_not_overspend(n_fits: int, path: Path) -> None:
+    """The limit allows 10 of 24 fits: just 10 draw, and all of it is used."""
+    n_drew, record = run("race", path, n_fits)
+    assert n_drew == len(record.entries) == 10
+    assert record.spent == record.limit == 1
+
+
+def test_threads_at_once_do_not_overspend(path: Path) -> None:
+    granted, refused = [], []
+
+    def work() -> None:
+        for _ in range(5):
+            try:
+                charge(path, "0.1", limit=1)
+                granted.append(1)
+            except pt.BudgetExceeded:
+                refused.append(1)
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (len(granted), len(refused)) == (10, 20) and pt.BudgetFile(path).read().left == 0

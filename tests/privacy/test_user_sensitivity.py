@@ -1,0 +1,125 @@
+"""One user more or less changes every exact count vector by at most k * 2**20 in L1, with however many trips.
+
+As in `test_sensitivity`, the recipe runs on neighboring sources with the same noisy outputs. It also runs with
+the same key, under which the choice of all other users must be the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.privacy.test_selection import TYPES, Cut
+from tests.privacy.test_sensitivity import differences
+
+import privtrace as pt
+from privtrace import trajectories as containers
+from privtrace.privacy.unit import WEIGHT
+
+K = 5
+SETUP: dict[str, Any] = {"epsilon": 40, "unit": "user", "max_per_user": K, "theta1": 5.0}
+
+
+def crowd(others: pt.Trajectories, n_trips: int) -> pt.Trajectories:
+    """Scatter the trips of user 99, a point each, among those of 40 others."""
+    rng = np.random.default_rng(n_trips)
+    mine = pt.Trajectories(
+        rng.uniform(0, 10, (n_trips, 2)), np.arange(n_trips + 1), ids=np.arange(n_trips), crs="planar"
+    )
+    others = replace(others, ids=np.arange(len(others)))
+    users = np.concatenate([rng.integers(0, 40, len(others)), np.full(n_trips, 99)])
+    both = replace(pt.Trajectories.concatenate([others, mine]), users=users)
+    return both.take(rng.permutation(len(both)))
+
+
+def without_99(source: pt.Trajectories) -> pt.Trajectories:
+    assert source.users is not None
+    return source.take(np.flatnonzero(source.users != 99))
+
+
+@pytest.mark.parametrize("order", ["adaptive", 2])
+@pytest.mark.parametrize("n_trips", [0, 1, K, K + 1, 10_000])
+def test_users_of_any_size(
+    n_trips: int, order: Any, wanderers: pt.Trajectories, region: pt.Region, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(containers, "PART_POINTS", 700)  # some thirty parts
+    more = crowd(wanderers, n_trips)
+    vectors = differences(monkeypatch, without_99(more), more, region=region, order=order, **SETUP)
+    if order == 2:  # a trip of one point weighs one in every vector: the bound is reached, the test can fail
+        assert vectors == [min(n_trips, K) * WEIGHT] * 4
+    assert max(vectors) <= min(n_trips, K) * WEIGHT
+
+
+def test_a_cap_for_every_part_would_be_noticed(
+    wanderers: pt.Trajectories, region: pt.Region, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each part choosing for itself lets a user of many parts in many times."""
+    from privtrace.privacy.selection import Candidates, Choice
+
+    def choose_by_part(parts: Iterator[Candidates], per_user: int) -> Choice:
+        choices = [whole([part], per_user) for part in parts]
+        places = np.concatenate([choice.places for choice in choices])
+        return Choice(places, sum(choice.n_trajectories for choice in choices), 41, 0)
+
+    whole = Choice.of
+    monkeypatch.setattr(Choice, "of", choose_by_part)
+    monkeypatch.setattr(containers, "PART_POINTS", 700)
+    more = crowd(wanderers, 1000)
+    vectors = differences(monkeypatch, without_99(more), more, region=region, **SETUP)
+    assert min(vectors[:3]) > K * WEIGHT
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    owners=st.lists(st.integers(0, 6), min_size=1, max_size=80),
+    kinds=st.tuples(st.sampled_from(sorted(TYPES)), st.sampled_from(sorted(TYPES))),
+    per_user=st.integers(1, 20),
+    sizes=st.lists(st.integers(0, 40), max_size=5),
+    data=st.data(),
+)
+def test_any_user_of_any_type(
+    owners: list[int],
+    kinds: tuple[str, str],
+    per_user: int,
+    sizes: list[int],
+    data: st.DataObject,
+    wanderers: pt.Trajectories,
+    region: pt.Region,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    users, ids = (TYPES[kind](values) for kind, values in zip(kinds, (owners, range(len(owners))), strict=True))
+    source = replace(wanderers[: len(owners)], users=users, ids=ids)
+    gone = data.draw(st.sampled_from(owners))
+    fewer = source.take(np.flatnonzero(np.array(owners) != gone))
+    setup = {**SETUP, "max_per_user": per_user, "epsilon": 400, "region": region}
+    vectors = differences(monkeypatch, Cut(fewer, sizes), source, **setup)
+    assert max(vectors) <= min(per_user, owners.count(gone)) * WEIGHT
+
+
+@pytest.mark.parametrize("gone", ["ann", "", "eve", "nobody"])
+def test_scattered_rows_of_a_file(
+    gone: str, tmp_path: Path, region: pt.Region, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Users number their own trips, rows stand anywhere, and some have no user."""
+    rng = np.random.default_rng(3)
+    names = ["ann", "bob", "eve", "", *(f"user {n}" for n in range(20))]
+    shares = np.array([400, 3, 40, 60, *[20] * 20])
+    rows = [
+        f"{trip},{name},{x:.6f},{y:.6f}"
+        for name, n_trips in zip(names, shares, strict=True)
+        for trip in range(n_trips)
+        for x, y in rng.uniform(-1, 11, (rng.integers(1, 5), 2))
+    ]
+    rng.shuffle(rows)
+    for file, kept in (("more", rows), ("fewer", [row for row in rows if row.split(",")[1] != gone])):
+        (tmp_path / f"{file}.csv").write_text("\n".join(["traj_id,user_id,x,y", *kept]) + "\n")
+    with pt.read(tmp_path / "more.csv") as more, pt.read(tmp_path / "fewer.csv") as fewer:
+        vectors = differences(monkeypatch, fewer, more, region=region, order=2, **SETUP)
+    assert max(vectors) <= K * WEIGHT
+    assert (max(vectors) > 0) == (gone in ("ann", "eve"))  # who has no user does not count at all
