@@ -77,6 +77,16 @@ def test_sizes_follow_the_rule(region: pt.Region) -> None:
     assert settings._target_states(1e12) == 3000 and settings._coarse_size(0) == 2
 
 
+def test_sizes_follow_the_noise_of_the_unit(region: pt.Region) -> None:
+    """Five trajectories of a user make noise five times as large, like a fifth of epsilon."""
+    users = pt.PrivTrace(epsilon=1, region=region, unit="user", max_per_user=5)
+    fifth = pt.PrivTrace(epsilon="0.2", region=region)
+    assert users._target_states(9e5) == fifth._target_states(9e5)
+    moves = np.random.default_rng(0).integers(0, 35 << 20, (11, 10))
+    chosen = users._second_order_states(moves)
+    assert 0 < len(chosen) < 10 and np.array_equal(chosen, fifth._second_order_states(moves))
+
+
 def test_the_papers_formulas(region: pt.Region) -> None:
     """K = 13 for 200,000 trajectories and c = 1200; a division is sqrt(density / 1174)."""
     settings = pt.PrivTrace.paper(c=1200, population=1_310_000, epsilon=1, region=region)

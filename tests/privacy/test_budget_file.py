@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import subprocess
 import sys
 import threading
@@ -283,7 +284,7 @@ def test_the_line_is_on_the_disk_before_it_is_granted(path: Path, monkeypatch: p
     synced: list[bool] = []
 
     def fsync(descriptor: int) -> None:
-        synced.append(os.path.isdir(f"/proc/self/fd/{descriptor}"))
+        synced.append(stat.S_ISDIR(os.fstat(descriptor).st_mode))
         assert path.stat().st_size > 0
 
     monkeypatch.setattr(budget_file.os, "fsync", fsync)

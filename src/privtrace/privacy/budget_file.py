@@ -93,10 +93,9 @@ class BudgetFile:
 
     def check(self, epsilon: Fraction, unit: Unit) -> None:
         """Refuse a fit that would be refused as things are now; change nothing."""
-        content = self._content()
-        self._check(content.record, epsilon, unit)
-        place = Path(self.path) if content.size else Path(self.path).parent
-        if not os.access(place, os.W_OK):
+        self._check(self._content().record, epsilon, unit)
+        path = Path(self.path)
+        if not os.access(path if path.exists() else path.parent, os.W_OK):
             raise BudgetFileError(
                 f"{self.path}: cannot be written; check that its folder exists, and permissions"
             )

@@ -59,7 +59,8 @@ _POSITIVE = (
 class PrivTrace:
     """Hold PrivTrace's settings; all of them are public.
 
-    Sizes left as None follow from the noisy count and epsilon, by the rules in docs/methods/privtrace.md.
+    Sizes left as None follow from the noisy count and epsilon, by the rules in docs/methods/privtrace.md; where
+    users are protected, they read epsilon over max_per_user for epsilon.
     """
 
     epsilon: Epsilon  # the whole budget, read as its decimal text
@@ -216,8 +217,8 @@ class PrivTrace:
     def _target_states(self, n_trajectories: float) -> int:
         """Aim at the states at which noise is no larger than what an average state has to say."""
         # The share as set, also where order 1 spends more: an ablation should change one thing only.
-        epsilon2 = float(self._share("first_order") * self._exact("epsilon"))
-        target = self.states_factor * math.sqrt(n_trajectories * epsilon2 / math.sqrt(2))
+        epsilon2 = self._share("first_order") * self._exact("epsilon") / self.protected.contributions
+        target = self.states_factor * math.sqrt(n_trajectories * float(epsilon2) / math.sqrt(2))
         return min(self.max_states, round(target))
 
     def _coarse_size(self, n_trajectories: float) -> int:
@@ -250,7 +251,7 @@ class PrivTrace:
             return np.arange(n_states if self.order == 2 else 0, dtype=np.int32)
         theta1 = self.theta1
         if theta1 is None:
-            theta1 = math.sqrt(2) * n_states / float(self.budget["first order"])
+            theta1 = math.sqrt(2) * n_states / float(self.budget["first order"] / self.protected.contributions)
         return states_worth_second_order(normcut(moves[:n_states]), theta1 * WEIGHT, self.theta2)
 
     def _second_order(
