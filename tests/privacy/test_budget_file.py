@@ -75,7 +75,7 @@ def test_the_file_is_readable_text(path: Path) -> None:
         "check": header["check"],
     }
     assert list(entry) == ["when", "epsilon", "method", "unit", "note", "check"]
-    assert (entry["epsilon"], entry["note"], entry["unit"]) == ("1/3", "porto.model", "user, 5 each")
+    assert (entry["epsilon"], entry["note"], entry["unit"]) == ("1/3", "porto.model", "user, 5 trips each")
     assert entry["when"].endswith("Z")
 
 

@@ -3,7 +3,7 @@
 A line is a JSON object. The first says what the file is about, and each later one is a fit:
 
     {"format": "privtrace budget file 1", "limit": "4", "unit": "user", "check": "8f0c..."}
-    {"when": "2025-03-01T09:30:00Z", "epsilon": "0.5", "method": "privtrace", "unit": "user, ...", ...}
+    {"when": "2025-03-01T09:30:00Z", "epsilon": "0.5", "method": "privtrace", "unit": "user, 5 trips each", ...}
 
 Epsilons are exact. A check is the start of the SHA-256 of the line and the check before it, so that a line that
 was changed, lost or moved is noticed. It guards against accidents; whoever wants to cheat can compute it too.
@@ -114,7 +114,8 @@ class BudgetFile:
                 "when": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
                 "epsilon": decimal(epsilon),
                 "method": method,
-                "unit": unit.neighbors + (f", {unit.contributions} each" if unit.kind == "user" else ""),
+                "unit": unit.neighbors
+                + ("" if unit.max_per_user is None else f", {unit.max_per_user} trips each"),
                 "note": self.note,
             }
             lines.append(_line(entry, last)[0])

@@ -77,19 +77,16 @@ class Unit:
     @property
     def sentence(self) -> str:
         """Tell a reader who is protected."""
-        gap = (
-            "" if self.gap_minutes is None else f"after splitting at gaps over {self.gap_minutes:.12g} minutes"
-        )
+        gap = None if self.gap_minutes is None else f"splitting at gaps over {self.gap_minutes:.12g} minutes"
         if self.kind == "user":
-            cut = f" A trajectory is one trip {gap}." if gap else ""
+            cut = f" A trajectory is one trip after {gap}." if gap else ""
             return _USER.format(k=f"{self.contributions:,}", cut=cut)
-        one = (
-            f"trip {gap}: all points between two such gaps, recorded"
-            if gap
-            else "trajectory: all points recorded"
+        if gap:
+            one = f"trip after {gap}: all points between two such gaps, recorded"
+            return _TRAJECTORY.format(one=one, word="trip", words="trips")
+        return _TRAJECTORY.format(
+            one="trajectory: all points recorded", word="trajectory", words="trajectories"
         )
-        word, words = ("trip", "trips") if gap else ("trajectory", "trajectories")
-        return _TRAJECTORY.format(one=one, word=word, words=words)
 
 
 _TRAJECTORY = (
