@@ -1,94 +1,96 @@
-"""Read trajectories from files and write them: point tables, one row a point, as Parquet or CSV.
+"""Read trajectories from files and write them.
 
-The format is chosen by the suffix of the path. Only public facts can make `read` refuse a file: its path,
-format, header, columns and their types. No value in a row can.
+The format is chosen by content first, then by suffix; `privtrace.io.formats` lists them. Only public facts can
+make `read` refuse a file: its path, format, header, columns and their types. No value in a row can.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-import pyarrow as pa
-
-from privtrace.errors import DataError, OutputError
-from privtrace.io import parquet, tables
+from privtrace.io import formats
 from privtrace.io.atomic import check_target, replacing
-from privtrace.io.files import Stamp
-from privtrace.io.long_table import long_tables
-from privtrace.io.source import FileSource, Reader, Sizes
+from privtrace.io.columns import Declared, parse_columns
+from privtrace.io.formats import FORMATS, Format
+from privtrace.io.source import FileSource, Sizes
 from privtrace.trajectories import Crs, Source, Trajectories
 
-__all__ = ["FileSource", "check_output", "read", "write"]
-
-#: Rows of a table that a writer gets at once; a row group of Parquet.
-_TABLE_ROWS = 1 << 20
+__all__ = ["FORMATS", "FileSource", "check_output", "parse_columns", "read", "write"]
 
 
-@dataclass(frozen=True)
-class _Format:
-    reader: Callable[[Stamp, Crs | None], Reader]
-    write: Callable[[Iterable[pa.Table], pa.Schema, Path], None]
+def read(
+    path: str | os.PathLike[str],
+    *,
+    crs: Crs | None = None,
+    columns: Mapping[str, str] | None = None,
+    gap_minutes: float | None = None,
+) -> FileSource:
+    """Open a file, or a folder of files with the same columns; rows are read when the source is passed over.
 
+    A table has one row a point, with a trajectory id, two coordinates, and perhaps a user and a time. Its
+    columns are found by their names, where case, blanks, "_" and "-" make no difference:
 
-_PARQUET = _Format(parquet.ParquetReader, parquet.write)
-_CSV = _Format(tables.TableReader, tables.write)
-_FORMATS = {".parquet": _PARQUET, ".pq": _PARQUET, ".csv": _CSV}
-
-
-def read(path: str | os.PathLike[str], *, crs: Crs | None = None) -> FileSource:
-    """Open a point table and check its header; rows are read when the source is passed over.
+        traj_id     traj_id, tid, trip_id, trajectory_id, trajectory, trip; id if there is none of them
+        user_id     user_id, uid, taxi_id, user, driver_id
+        t           t, time, timestamp; datetime for calendar time in text
+        lon, lat    lon, lng, long, longitude; lat, latitude: degrees
+        x, y        x; y: planar
 
     Parameters
     ----------
     path
-        A file with columns `traj_id`, `lon` and `lat` or `x` and `y`, and perhaps `user_id` and `t`.
+        A text table (CSV, TSV and their kin, packed with gzip or not), a Parquet file, or a folder of either.
     crs
         "lonlat" or "planar", where the names of the columns do not say it or say it wrongly.
+    columns
+        The names of columns by role, such as {"traj_id": "journey", "lon": "east", "lat": "north"}, where
+        they are others than above; an empty name switches a role off.
+    gap_minutes
+        Cut a trajectory wherever the time to the next point is longer; times that are numbers are seconds.
+        With it, a table with users needs no trajectory ids: the log of each user is cut.
     """
-    return open_source(Path(path), crs, Sizes())
+    return open_source(Path(path), crs, Sizes(), columns=columns, gap_minutes=gap_minutes)
 
 
-def open_source(path: Path, crs: Crs | None, sizes: Sizes) -> FileSource:
+def open_source(
+    path: Path,
+    crs: Crs | None,
+    sizes: Sizes,
+    *,
+    columns: Mapping[str, str] | None = None,
+    gap_minutes: float | None = None,
+) -> FileSource:
     """Open a file as `read` does, with other sizes of what is in memory at once."""
-    if path.is_dir():
-        raise DataError(f"{path}: is a folder; give the path of one file inside it")
-    stamp = Stamp.of(path)
-    chosen = _FORMATS.get(path.suffix.lower())
-    if chosen is None:
-        raise DataError(f"{path}: {_unknown(path)}")
-    return FileSource(chosen.reader(stamp, crs), sizes)
+    declared = Declared(crs, columns or {}, gap_minutes)
+    return FileSource(formats.open_reader(path, declared), sizes, gap_minutes=gap_minutes)
 
 
 def write(
-    trajectories: Source | Iterable[Trajectories], path: str | os.PathLike[str], *, force: bool = False
+    trajectories: Source | Iterable[Trajectories],
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    force: bool = False,
 ) -> None:
-    """Write a source, or parts as they come, as one long table; ids count from 0.
+    """Write a source, or parts as they come; where they have no ids, trajectories count from 0.
 
-    The file appears complete or not at all; `force` overwrites an existing one. A trajectory without points has
-    no row, so it is not there when the table is read again. What the first part says about itself is kept in
-    the footer of Parquet; CSV has no place for it.
+    The format is that of the suffix unless named: "parquet", "csv" or "tsv"; text is packed if the path ends
+    in .gz. The file appears complete or not at all; `force` overwrites an existing one. A trajectory without
+    points has no row, so it is not there when a table is read again. What the first part says about itself
+    is kept in the footer of Parquet; text has no place for it.
     """
-    chosen = check_output(path, force)
+    path = Path(path)
+    chosen = check_output(path, force, format)
+    packed = chosen.is_text and path.suffix.lower() == ".gz"
     with replacing(path, force) as temporary:
         parts = trajectories if isinstance(trajectories, Iterable) else trajectories.parts()
-        schema, long = long_tables(parts, _TABLE_ROWS)
-        chosen.write(long, schema, temporary)
+        formats.write(parts, temporary, chosen, packed=packed)
 
 
-def check_output(path: str | os.PathLike[str], force: bool = False) -> _Format:
+def check_output(path: str | os.PathLike[str], force: bool = False, format: str | None = None) -> Format:
     """Refuse, before any work, a path that `write` would refuse; return the format to write."""
-    path = Path(path)
-    chosen = _FORMATS.get(path.suffix.lower())
-    if chosen is None:
-        raise OutputError(f"{path}: {_unknown(path)}")
+    chosen = formats.format_of_output(Path(path), format)
     check_target(path, force)
     return chosen
-
-
-def _unknown(path: Path) -> str:
-    """Say that a suffix names no format, and which ones do."""
-    known = ", ".join(_FORMATS)
-    return f"unknown format {path.suffix!r}; the suffix must be one of {known}"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from numbers import Real
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,16 +19,70 @@ PAIRS: dict[Crs, tuple[str, str]] = {"lonlat": ("lon", "lat"), "planar": ("x", "
 TRAJECTORY = "traj_id"
 USER = "user_id"
 TIME = "t"
+#: A column of text with this name holds calendar time; one of another name holds numbers.
+CALENDAR = "datetime"
+
+#: What a column may be called, by role; case, blanks, "_" and "-" make no difference.
+KNOWN_NAMES: dict[str, tuple[str, ...]] = {
+    TRAJECTORY: ("traj_id", "tid", "trip_id", "trajectory_id", "trajectory", "trip"),
+    USER: ("user_id", "uid", "taxi_id", "user", "driver_id"),
+    TIME: ("t", "time", "timestamp", CALENDAR),
+    "lon": ("lon", "lng", "long", "longitude"),
+    "lat": ("lat", "latitude"),
+    "x": ("x",),
+    "y": ("y",),
+}
+#: Trajectories go by this name where no column has a name that says more.
+_LAST_RESORT = "id"
 
 #: Names listed in a message, at most; a table of a thousand columns would drown the cure.
 _NAMES_SHOWN = 20
 
 
 @dataclass(frozen=True)
+class Declared:
+    """Hold what the caller says about a file; it wins over what the file says."""
+
+    crs: Crs | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)  # role -> name; an empty name switches a role off
+    gap_minutes: float | None = None  # if given, the log of a user may stand in for trajectories
+
+    def __post_init__(self) -> None:
+        if self.crs is not None and self.crs not in PAIRS:
+            raise SettingsError(f"crs must be 'lonlat' or 'planar', not {self.crs!r}")
+        gap = self.gap_minutes
+        if gap is not None and not (isinstance(gap, Real) and 0 < gap < math.inf):
+            raise SettingsError(f"gap_minutes must be a positive number of minutes, not {gap!r}")
+        for role in self.columns:
+            if role not in KNOWN_NAMES:
+                raise SettingsError(f"columns: no role is called {role!r}; roles are {', '.join(KNOWN_NAMES)}")
+        named = [name for name in self.columns.values() if name]
+        for name in named:
+            if named.count(name) > 1:
+                raise SettingsError(f"columns: {name!r} is named for two roles; name it for one")
+
+
+def parse_columns(text: str) -> dict[str, str]:
+    """Read columns as a command line gives them: "lon=X,lat=Y" gives {"lon": "X", "lat": "Y"}."""
+    columns: dict[str, str] = {}
+    for item in text.split(","):
+        role, equals, name = (part.strip() for part in item.partition("="))
+        if not role or not equals:
+            raise SettingsError(
+                f"columns: {item.strip()!r} is not ROLE=NAME; write them as lon=X,lat=Y,traj_id=Z"
+            )
+        if role in columns:
+            raise SettingsError(f"columns: {role!r} is there twice; give it once")
+        columns[role] = name
+    Declared(columns=columns)  # refuses roles that there are not
+    return columns
+
+
+@dataclass(frozen=True)
 class Layout:
     """Say which column of a file plays which role."""
 
-    trajectory: str
+    trajectory: str  # where logs are cut and no column names trajectories, that of the users
     x: str
     y: str
     crs: Crs
@@ -34,55 +90,122 @@ class Layout:
     time: str | None
 
     @property
+    def keys(self) -> list[str]:
+        """List the columns that say which trajectory a row belongs to."""
+        return list(dict.fromkeys(name for name in (self.trajectory, self.user) if name is not None))
+
+    @property
     def names(self) -> list[str]:
         """List the columns to read."""
-        roles = (self.trajectory, self.user, self.x, self.y, self.time)
-        return [name for name in roles if name is not None]
+        return [*self.keys, self.x, self.y, *([self.time] if self.time is not None else [])]
+
+    @property
+    def has_calendar(self) -> bool:
+        """Say whether the name of the times' column declares calendar time."""
+        return self.time is not None and _plainly(self.time) == CALENDAR
 
 
-def resolve(path: Path, names: Sequence[str], crs: Crs | None) -> Layout:
-    """Give every role its column; `crs`, where declared, overrides what the names say."""
-    if crs is not None and crs not in PAIRS:
-        raise SettingsError(f"crs must be 'lonlat' or 'planar', not {crs!r}")
-    if TRAJECTORY not in names:
-        raise _missing(
-            path, f"no column {TRAJECTORY!r}", names, f"name the trajectories' column {TRAJECTORY!r}"
-        )
-    meaning, (x, y) = _pair(path, names, crs)
-    user, time = (name if name in names else None for name in (USER, TIME))
-    layout = Layout(TRAJECTORY, x, y, meaning, user, time)
-    for name in layout.names:
-        if names.count(name) > 1:
-            raise DataError(f"{path}: there are {names.count(name)} columns {name!r}; keep one of them")
-    return layout
+def resolve(path: Path, names: Sequence[str], declared: Declared) -> Layout:
+    """Give every role its column: what is declared first, then what has a known name."""
+    for role, name in declared.columns.items():
+        if name and name not in names:
+            raise _missing(
+                path, f"no column {name!r} for {role}", names, declared, "check --columns (columns=...)"
+            )
+    columns = _candidates(names, declared)
+    user = _only(path, USER, columns)
+    trajectory = _only(path, TRAJECTORY, columns) or (user if declared.gap_minutes is not None else None)
+    if trajectory is None:
+        raise _missing(path, f"no column {TRAJECTORY!r}", names, declared, _cure_for_trajectories(user))
+    meaning, pair = _pair(path, names, columns, declared)
+    x, y = (_only(path, role, columns) for role in pair)
+    assert x is not None and y is not None
+    return Layout(trajectory, x, y, meaning, user, _only(path, TIME, columns))
 
 
-def _pair(path: Path, names: Sequence[str], crs: Crs | None) -> tuple[Crs, tuple[str, str]]:
+def n_known(names: Sequence[str], declared: Declared) -> int:
+    """Count the roles that have a column."""
+    return sum(1 for columns in _candidates(names, declared).values() if columns)
+
+
+def _candidates(names: Sequence[str], declared: Declared) -> dict[str, list[str]]:
+    """List the columns that could play each role; one that is declared plays no other."""
+    taken = set(declared.columns.values())
+    free = [name for name in names if name not in taken]
+
+    def found(role: str) -> list[str]:
+        if role in declared.columns:
+            return [name for name in names if name and name == declared.columns[role]]
+        known = {_plainly(name) for name in KNOWN_NAMES[role]}
+        columns = [name for name in free if _plainly(name) in known]
+        if role == TRAJECTORY and not columns:
+            return [name for name in free if _plainly(name) == _LAST_RESORT]
+        return columns
+
+    return {role: found(role) for role in KNOWN_NAMES}
+
+
+def _plainly(name: str) -> str:
+    """Write a name as names are compared: "Trip-ID" gives "tripid"."""
+    return re.sub(r"[\s_-]", "", name).lower()
+
+
+def _only(path: Path, role: str, columns: Mapping[str, Sequence[str]]) -> str | None:
+    """Take the one column of a role, if there is one."""
+    found = columns[role]
+    if len(found) < 2:
+        return found[0] if found else None
+    if len(set(found)) == 1:
+        raise DataError(f"{path}: there are {len(found)} columns {found[0]!r}; keep one of them")
+    listed = " and ".join(repr(name) for name in found)
+    raise DataError(
+        f"{path}: columns {listed} could each be {role!r}; choose with --columns {role}=NAME "
+        f"(columns={{{role!r}: NAME}})"
+    )
+
+
+def _cure_for_trajectories(user: str | None) -> str:
+    cure = f"name the trajectories' column {TRAJECTORY!r} or pass --columns {TRAJECTORY}=NAME"
+    if user is None:
+        return cure
+    return f"{cure}; or pass --gap 30 (gap_minutes=30) to cut the log of each user where it pauses so long"
+
+
+def _pair(
+    path: Path, names: Sequence[str], columns: Mapping[str, Sequence[str]], declared: Declared
+) -> tuple[Crs, tuple[str, str]]:
     """Choose the two columns of coordinates and what they mean."""
-    present: list[Crs] = [meaning for meaning, pair in PAIRS.items() if set(pair) <= set(names)]
+    named = [meaning for meaning, pair in PAIRS.items() if any(declared.columns.get(role) for role in pair)]
+    pairs = {meaning: pair for meaning, pair in PAIRS.items() if meaning in named or len(named) != 1}
+    present = [meaning for meaning, pair in pairs.items() if all(columns[role] for role in pair)]
     if not present:
-        begun = [pair for pair in PAIRS.values() if set(pair) & set(names)]
-        wanted = " and ".join(repr(name) for pair in begun for name in pair if name not in names)
+        begun = [pair for pair in pairs.values() if any(columns[role] for role in pair)]
+        wanted = " and ".join(repr(role) for pair in begun for role in pair if not columns[role])
         what = f"no column {wanted}" if wanted else "no columns for the coordinates"
-        raise _missing(path, what, names, "name them 'lon' and 'lat' (degrees) or 'x' and 'y' (planar)")
+        cure = (
+            "name them 'lon' and 'lat' (degrees) or 'x' and 'y' (planar), or pass --columns lon=NAME,lat=NAME"
+        )
+        raise _missing(path, what, names, declared, cure)
     if len(present) == 1:
-        return crs or present[0], PAIRS[present[0]]
-    if crs is None:
+        return declared.crs or present[0], PAIRS[present[0]]
+    if declared.crs is None:
         raise DataError(
             f"{path}: columns 'lon', 'lat' and 'x', 'y' are both there; "
             "pass --crs lonlat or --crs planar (crs='lonlat' or 'planar') to choose"
         )
-    return crs, PAIRS[crs]
+    return declared.crs, PAIRS[declared.crs]
 
 
-def _missing(path: Path, what: str, names: Sequence[str], cure: str) -> DataError:
-    """Say what is missing and what was found, unless what was found is a row and not a header."""
-    if any(_looks_like_data(name) for name in names):
+def _missing(path: Path, what: str, names: Sequence[str], declared: Declared, cure: str) -> DataError:
+    """Say what is missing and what was found, unless what was found may be a row and not a header."""
+    if n_known(names, declared) == 0 or any(_looks_like_data(name) for name in names):
         return DataError(
-            f"{path}: {what}; what stands in their place does not look like names: add a header row"
+            f"{path}: {what}; the file has {len(names)} column{'s' * (len(names) != 1)}, without names that "
+            "are known: add a header row, or if there is one, say what its columns are with "
+            "--columns lon=NAME,lat=NAME,traj_id=NAME"
         )
     shown = ", ".join(names[:_NAMES_SHOWN]) + (", ..." if len(names) > _NAMES_SHOWN else "")
-    return DataError(f"{path}: {what}; found {shown or 'no columns'}; {cure}")
+    return DataError(f"{path}: {what}; found {shown}; {cure}")
 
 
 def _looks_like_data(name: str) -> bool:

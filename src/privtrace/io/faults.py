@@ -40,11 +40,15 @@ class Place:
 
 
 class Faults:
-    """Collect faults while a reader passes over rows: how many there are of each kind and, if wanted, where."""
+    """Collect faults while a reader passes over rows.
+
+    What makes a row unusable is always counted. `locating` asks for more: also for what is wrong with the
+    values of rows that stay, and where each fault is.
+    """
 
     def __init__(self, *, locating: bool = False) -> None:
         self.counts: Counter[str] = Counter()
-        self._locating = locating
+        self.locating = locating
         self._found: list[Fault] = []
 
     def add(self, reason: str, rows: Integers, place: Place) -> None:
@@ -52,7 +56,7 @@ class Faults:
         if len(rows) == 0:
             return
         self.counts[reason] += len(rows)
-        if self._locating:
+        if self.locating:
             self._found += [Fault(place.path, line, reason) for line in place.line_of(rows).tolist()]
 
     def take(self) -> list[Fault]:

@@ -28,8 +28,9 @@ class Look(NamedTuple):
             status = path.stat()
         except FileNotFoundError:
             raise DataError(f"{path}: no such file; check the path") from None
-        except OSError as error:
-            raise DataError(f"{path}: cannot be opened ({error.strerror}); check the path") from None
+        except (OSError, ValueError) as error:  # the name itself may be impossible
+            reason = getattr(error, "strerror", None) or "not a path"
+            raise DataError(f"{path}: cannot be opened ({reason}); check the path") from None
         if not path.is_file():
             # A pipe could be read only once, and every fit makes several passes.
             raise DataError(f"{path}: is not a regular file; save the data to a file first")

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from privtrace.io.rows import floats_of, join, keys_of, users_of
+from privtrace.io.rows import floats_of, ids_of, join, keys_of, text_of
 from privtrace.trajectories import Array, Crs, Floats, Integers, Trajectories
 
 Hashes = npt.NDArray[np.uint64]
@@ -91,6 +91,39 @@ def _never_repeats(runs: Iterable[pa.RecordBatch]) -> bool:
 def _repeats(hashes: Hashes) -> bool:
     hashes.sort()
     return bool(np.any(hashes[1:] == hashes[:-1]))
+
+
+class Distinct:
+    """Count different hashes, and those that came more than once, in memory for the different ones only."""
+
+    def __init__(self) -> None:
+        self._seen: Hashes = np.empty(0, np.uint64)
+        self._again: Hashes = np.empty(0, np.uint64)
+        self._fresh: list[Hashes] = []
+
+    def add(self, hashes: Hashes) -> None:
+        """Take more hashes."""
+        self._fresh.append(hashes)
+        if sum(map(len, self._fresh)) > len(self._seen):
+            self._settle()
+
+    def counts(self) -> tuple[int, int]:
+        """Tell how many are different, and how many of these came more than once."""
+        self._settle()
+        return len(self._seen), len(self._again)
+
+    def _settle(self) -> None:
+        self._seen, times = np.unique(np.concatenate([self._seen, *self._fresh]), return_counts=True)
+        self._again = np.union1d(self._again, self._seen[times > 1])
+        self._fresh = []
+
+
+def n_scattered(batches: Iterable[pa.RecordBatch]) -> int:
+    """Count the keys that have more than one run."""
+    runs = Distinct()
+    for keys in _run_keys(batches):
+        runs.add(key_hashes(keys))
+    return runs.counts()[1]
 
 
 def key_hashes(keys: pa.RecordBatch) -> Hashes:
@@ -183,19 +216,50 @@ def _last_row(batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch.slice(batch.num_rows - 1)
 
 
-def assemble(rows: pa.RecordBatch, crs: Crs) -> Trajectories:
-    """Make trajectories of rows whose keys have one run each, points in order of time."""
+def assemble(rows: pa.RecordBatch, crs: Crs, gap_minutes: float | None = None) -> Trajectories:
+    """Make trajectories of rows whose keys have one run each, in order of time and cut at longer gaps."""
     starts = run_starts(rows)
     points = np.empty((rows.num_rows, 2))  # (n_points, 2)
     points[:, 0] = floats_of(rows["x"])
     points[:, 1] = floats_of(rows["y"])
-    names = rows.schema.names
-    users = users_of(rows["user_id"].take(pa.array(starts))) if "user_id" in names else None
-    ids = users_of(rows["traj_id"].take(pa.array(starts)))
-    times = floats_of(rows["t"]) if "t" in names else None
+    keys = keys_of(rows).take(pa.array(starts))
+    times = floats_of(rows["t"]) if "t" in rows.schema.names else None
     if times is not None:
         points, times = _in_time(points, times, starts)
-    return Trajectories(points, np.append(starts, rows.num_rows), times, users, ids, crs=crs)
+        if gap_minutes is not None:
+            starts, keys = _cut_at_gaps(times, starts, keys, gap_minutes)
+    users = ids_of(keys["user_id"]) if "user_id" in keys.schema.names else None
+    offsets = np.append(starts, rows.num_rows)
+    return Trajectories(points, offsets, times, users, ids_of(keys["traj_id"]), crs, gap_minutes)
+
+
+def _cut_at_gaps(
+    times: Array, starts: Integers, keys: pa.RecordBatch, gap_minutes: float
+) -> tuple[Integers, pa.RecordBatch]:
+    """Start a new trajectory after each longer gap; the pieces of trajectory a are called a/1, a/2, ..."""
+    is_start = np.append(False, _exceeds(times, 60 * gap_minutes)) if len(times) else np.empty(0, bool)
+    is_start[starts] = True
+    pieces = np.flatnonzero(is_start)
+    origins = np.searchsorted(starts, pieces, side="right") - 1  # (n_pieces,): which trajectory each is from
+    numbers = np.arange(len(pieces)) - np.searchsorted(pieces, starts)[origins] + 1
+    keys = keys.take(pa.array(origins))
+    names = pc.binary_join_element_wise(
+        text_of(keys["traj_id"]), text_of(pa.array(numbers)), pa.scalar(b"/", pa.large_binary())
+    )
+    return pieces, keys.set_column(keys.schema.get_field_index("traj_id"), "traj_id", names)
+
+
+def _exceeds(times: Array, seconds: float) -> npt.NDArray[np.bool_]:
+    """Tell where the time from one point to the next is longer; False beside a missing time."""
+    if times.dtype.kind == "M":
+        tick = np.array(1, times.dtype.str.replace("M", "m"))
+        ticks = seconds * float(np.timedelta64(1, "s") / tick)
+        # As times rise, their difference is never negative, and fits into 64 bits without a sign.
+        differences = np.diff(times.view(np.int64)).view(np.uint64)
+        longer = differences > np.uint64(min(ticks, 2.0**63))
+        return longer & ~np.isnat(times[1:]) & ~np.isnat(times[:-1])
+    with np.errstate(invalid="ignore", over="ignore"):  # infinite or huge times of Parquet
+        return np.diff(times) > seconds
 
 
 def _in_time(points: Floats, times: Array, starts: Integers) -> tuple[Floats, Array]:

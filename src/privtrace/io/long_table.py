@@ -7,22 +7,26 @@ from itertools import chain
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from privtrace.errors import DataError
 from privtrace.io.columns import PAIRS, TIME, TRAJECTORY, USER
 from privtrace.io.rows import missing_user
 from privtrace.trajectories import Array, Trajectories
 
+#: Rows of a table that a writer gets at once; a row group of Parquet.
+_TABLE_ROWS = 1 << 20
 
-def long_tables(parts: Iterable[Trajectories], n_rows: int) -> tuple[pa.Schema, Iterator[pa.Table]]:
-    """Lay parts out as tables of so many rows each, however they are cut; ids count from 0.
+
+def long_tables(parts: Iterable[Trajectories]) -> tuple[pa.Schema, Iterator[pa.Table]]:
+    """Lay parts out as tables of the same length, however they are cut; without ids, trajectories count from 0.
 
     The first part decides which columns there are and of which types, and what is said about the whole.
     """
     parts = iter(parts)
     first = next(parts, Trajectories.concatenate([]))
     schema = _table(first, 0).schema
-    tables = _recut(_tables(chain([first], parts), schema), n_rows)
+    tables = _recut(_tables(chain([first], parts), schema), _TABLE_ROWS)
     return schema.with_metadata(dict(first.about)), tables
 
 
@@ -33,7 +37,7 @@ def _tables(parts: Iterable[Trajectories], schema: pa.Schema) -> Iterator[pa.Tab
         if table.schema != schema:
             raise DataError(
                 f"parts do not fit together: one has {_words(schema)}, another {_words(table.schema)}; "
-                "give all the same crs, and times and users of one type to all or none"
+                "give all the same crs, and times, users and ids of one type to all or none"
             )
         yield table
         n_written += len(part)
@@ -46,16 +50,18 @@ def _words(schema: pa.Schema) -> str:
 def _table(part: Trajectories, first_id: int) -> pa.Table:
     """Lay one part out."""
     lengths = np.diff(part.offsets)
+    owners = pa.array(np.repeat(np.arange(len(part)), lengths))  # (n_points,)
     x, y = PAIRS[part.crs]
+    ids = np.arange(first_id, first_id + len(part)) if part.ids is None else part.ids
     columns = {
-        TRAJECTORY: pa.array(np.repeat(np.arange(first_id, first_id + len(part)), lengths)),
+        TRAJECTORY: _ids(ids).take(owners),
         x: pa.array(part.points[:, 0]),
         y: pa.array(part.points[:, 1]),
     }
     if part.times is not None:
         columns[TIME] = _times(part.times)
     if part.users is not None:
-        columns[USER] = _users(part.users).take(pa.array(np.repeat(np.arange(len(part)), lengths)))
+        columns[USER] = _users(part.users).take(owners)
     return pa.table(columns)
 
 
@@ -67,15 +73,22 @@ def _times(times: Array) -> pa.Array:
 
 
 def _users(users: Array) -> pa.Array:
-    """Hand users to arrow, unknown ones as null; the reverse of `rows.users_of`."""
-    if users.dtype.kind in "iu":
-        # Widened first: the edge of a small type, such as 255, is a user like any other.
-        users = users if users.dtype == np.uint64 else users.astype(np.int64)
-        return pa.array(users, mask=users == missing_user(users.dtype.type))
-    if users.dtype.kind == "f":
-        return pa.array(users, from_pandas=True)
-    texts = [None if user is None else str(user) for user in users.tolist()]
-    return pa.array([text or None for text in texts], pa.string())
+    """Hand users to arrow, unknown ones as null; the reverse of `rows.ids_of`."""
+    ids = _ids(users)
+    if not pa.types.is_integer(ids.type):
+        return ids
+    unknown = pa.scalar(missing_user(ids.type.to_pandas_dtype()), ids.type)
+    return pc.if_else(pc.equal(ids, unknown), pa.scalar(None, ids.type), ids)
+
+
+def _ids(ids: Array) -> pa.Array:
+    """Hand ids to arrow as int64, uint64, float64 or text."""
+    if ids.dtype.kind in "iu":
+        # Widened: the edge of a small type, such as 255, is an id like any other.
+        return pa.array(ids if ids.dtype == np.uint64 else ids.astype(np.int64))
+    if ids.dtype.kind == "f":
+        return pa.array(ids, from_pandas=True)
+    return pa.array([None if value in (None, "") else str(value) for value in ids.tolist()], pa.string())
 
 
 def _recut(tables: Iterable[pa.Table], n_rows: int) -> Iterator[pa.Table]:

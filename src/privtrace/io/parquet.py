@@ -8,55 +8,36 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from privtrace.errors import DataError
 from privtrace.io import rows
-from privtrace.io.columns import check_types, resolve
+from privtrace.io.columns import Declared, check_types, resolve
 from privtrace.io.faults import Faults, Place
 from privtrace.io.files import Stamp, reading
-from privtrace.io.source import Sizes
-from privtrace.trajectories import Crs
+from privtrace.io.long_table import long_tables
+from privtrace.io.source import ColumnReader, Sizes
+from privtrace.trajectories import Trajectories
 
 _CURE = "write the Parquet file again, or convert the table to CSV"
 
 
-class ParquetReader:
+class ParquetReader(ColumnReader):
     """Read a point table from Parquet."""
 
     parse_once = False
 
-    def __init__(self, stamp: Stamp, crs: Crs | None) -> None:
+    def __init__(self, stamp: Stamp, declared: Declared) -> None:
         self.stamp = stamp
         path = stamp.path
-        if stamp.files[0].n_bytes == 0:
-            raise DataError(f"{path}: is empty, not even a header; {_CURE}")
         with reading(path, _CURE), pq.ParquetFile(path) as file:
             self._schema = file.schema_arrow
             self.n_rows: int | None = file.metadata.num_rows
-        self.layout = resolve(path, self._schema.names, crs)
+        self.layout = resolve(path, self._schema.names, declared)
         check_types(path, self.layout, self._schema)
-
-    @property
-    def crs(self) -> Crs:
-        """Say whether points are longitude and latitude or planar."""
-        return self.layout.crs
-
-    @property
-    def has_users(self) -> bool:
-        """Say whether there is a column of users."""
-        return self.layout.user is not None
-
-    @property
-    def has_times(self) -> bool:
-        """Say whether there is a column of times."""
-        return self.layout.time is not None
 
     def batches(
         self, sizes: Sizes, *, keys_only: bool = False, faults: Faults | None = None
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows, or their keys only."""
-        layout = self.layout
-        keys = [name for name in (layout.trajectory, layout.user) if name is not None]
-        names = keys if keys_only else layout.names
+        names = self.layout.keys if keys_only else self.layout.names
         nothing = [pa.array([], self._schema.field(name).type) for name in names]
         yield self._rows(pa.RecordBatch.from_arrays(nothing, names=names))
         path = self.stamp.path
@@ -82,8 +63,9 @@ class ParquetReader:
         return rows.rows(**converted)
 
 
-def write(tables: Iterable[pa.Table], schema: pa.Schema, path: Path) -> None:
-    """Write tables one row group each, with the schema's words about the whole beside them."""
+def write(parts: Iterable[Trajectories], path: Path) -> None:
+    """Write a long table, with the first part's words about the whole in the footer."""
+    schema, tables = long_tables(parts)
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
         for table in tables:
             writer.write_table(

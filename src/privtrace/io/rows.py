@@ -39,17 +39,18 @@ def rows(
 
 
 def usable(batch: pa.RecordBatch, crs: Crs, faults: Faults | None, place: Place) -> pa.RecordBatch:
-    """Leave out rows that belong to no trajectory; note all faults, also of points and times that stay."""
-    if faults is not None:
-        for reason, wrong in _wrong(batch, crs):
+    """Leave out rows that belong to no trajectory; note faults, where wanted also those of values that stay."""
+    if faults is not None and batch["traj_id"].null_count:
+        faults.add("no trajectory id", np.flatnonzero(_nulls(batch["traj_id"])), place)
+    if faults is not None and faults.locating:
+        for reason, wrong in _wrong_values(batch, crs):
             faults.add(reason, np.flatnonzero(wrong), place)
     return batch.filter(batch["traj_id"].is_valid()) if batch["traj_id"].null_count else batch
 
 
-def _wrong(batch: pa.RecordBatch, crs: Crs) -> Iterator[tuple[str, npt.NDArray[np.bool_]]]:
+def _wrong_values(batch: pa.RecordBatch, crs: Crs) -> Iterator[tuple[str, npt.NDArray[np.bool_]]]:
     """Tell for each reason which rows have that fault."""
     names = batch.schema.names
-    yield "no trajectory id", _nulls(batch["traj_id"])
     if "x" in names:
         words = ("longitude", "latitude") if crs == "lonlat" else ("x", "y")
         x, y = floats_of(batch["x"]), floats_of(batch["y"])
@@ -125,13 +126,18 @@ def floats_of(column: pa.Array) -> Array:
     return values
 
 
-def users_of(column: pa.Array) -> Array:
-    """Take users out of arrow: int64, uint64, float64 or text; see `missing_user` for unknown ones."""
+def ids_of(column: pa.Array) -> Array:
+    """Take ids out of arrow: int64, uint64, float64 or text; see `missing_user` for unknown users."""
     if pa.types.is_large_binary(column.type):
         return np.array(_texts(column), dtype=np.dtypes.StringDType())
     if pa.types.is_floating(column.type):
         return floats_of(column)
     return floats_of(column.fill_null(missing_user(column.type.to_pandas_dtype())))
+
+
+def text_of(column: pa.Array) -> pa.Array:
+    """Write ids as text, different ones differently."""
+    return column if pa.types.is_large_binary(column.type) else column.cast(pa.string()).cast(pa.large_binary())
 
 
 def missing_user(kind: type[np.integer]) -> int:
@@ -145,6 +151,11 @@ def missing_user(kind: type[np.integer]) -> int:
 
 #: Starts the written form of ids that are not text, and of those which start with it themselves.
 _ESCAPE = "\ufffd"
+
+
+def escaped(value: bytes) -> str:
+    """Write any bytes as letters and digits, different ones differently."""
+    return _ESCAPE + value.hex()
 
 
 def _texts(column: pa.Array) -> list[str]:
@@ -164,5 +175,5 @@ def _text(value: bytes) -> str:
     try:
         text = value.decode()
     except UnicodeDecodeError:
-        return _ESCAPE + value.hex()
-    return _ESCAPE + value.hex() if text.startswith(_ESCAPE) else text
+        return escaped(value)
+    return escaped(value) if text.startswith(_ESCAPE) else text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from privtrace.errors import DataError
+from privtrace.io.columns import Layout
 from privtrace.io.faults import Fault, Faults
 from privtrace.io.files import Stamp
 from privtrace.io.grouping import assemble, cut, is_contiguous
@@ -33,7 +35,11 @@ class Reader(Protocol):
     """Read one format. Opening looks at public facts only: path, format, header, columns and their types."""
 
     stamp: Stamp
-    n_rows: int | None  # in the source, good or bad; of text known after a pass
+
+    @property
+    def n_rows(self) -> int | None:
+        """Count the rows, good or bad; of text known after a pass."""
+        ...
 
     @property
     def crs(self) -> Crs:
@@ -65,38 +71,70 @@ class Reader(Protocol):
         ...
 
 
+class ColumnReader:
+    """Answer what follows from the columns of a table."""
+
+    layout: Layout
+
+    @property
+    def crs(self) -> Crs:
+        """Say whether points are longitude and latitude or planar."""
+        return self.layout.crs
+
+    @property
+    def has_users(self) -> bool:
+        """Say whether there is a column of users."""
+        return self.layout.user is not None
+
+    @property
+    def has_times(self) -> bool:
+        """Say whether there is a column of times."""
+        return self.layout.time is not None
+
+
 @dataclass(frozen=True)
 class _Prepared:
     """Hold what the first look at the rows found out."""
 
     batches: Callable[[], Iterator[pa.RecordBatch]]  # the rows of each trajectory together
     n_kept: int
+    dropped: Counter[str]
 
 
 class _Counted:
-    """Count the rows of the latest pass."""
+    """Count the rows of the latest pass, and those that it dropped."""
 
-    def __init__(self, scan: Callable[[], Iterable[pa.RecordBatch]]) -> None:
+    def __init__(self, scan: Callable[[Faults], Iterable[pa.RecordBatch]]) -> None:
         self._scan = scan
         self.n_rows = 0
+        self.faults = Faults()
 
     def __call__(self) -> Iterator[pa.RecordBatch]:
-        self.n_rows = 0
-        for batch in self._scan():
+        self.n_rows, self.faults = 0, Faults()
+        for batch in self._scan(self.faults):
             self.n_rows += batch.num_rows
             yield batch
 
 
 class FileSource:
-    """Yield the trajectories of one file, the same ones in every pass.
+    """Yield the trajectories of a file or folder, the same ones in every pass.
 
-    A trajectory is all rows with one (user, trajectory id), wherever they stand in the file. Its points are
-    in order of time, those without time last; points that cannot be read are NaN. Times are float64 or
-    datetime64. Users are int64, uint64, float64 or text; an unknown user is the lowest int64, the highest
-    uint64, NaN or ''.
+    A trajectory is all rows with one (user, trajectory id), wherever they stand. Its points are in order of
+    time, those without time last; points that cannot be read are NaN. Times are float64 or datetime64. Users
+    and ids are int64, uint64, float64 or text; an unknown user is the lowest int64, the highest uint64, NaN
+    or ''.
+
+    With `gap_minutes`, a trajectory ends wherever the time to the next point is longer (numbers are seconds),
+    and another begins: the pieces of a are called a/1, a/2 and so on. A point without time stays with the
+    piece before it.
     """
 
     def __init__(self, reader: Reader, sizes: Sizes | None = None, *, gap_minutes: float | None = None) -> None:
+        if gap_minutes is not None and not reader.has_times:
+            raise DataError(
+                f"{reader.stamp.path}: there are no times, so nothing can be cut at gaps; "
+                "name their column with --columns t=NAME, or leave out --gap (gap_minutes)"
+            )
         self.gap_minutes = gap_minutes
         self._reader = reader
         self._sizes = sizes or Sizes()
@@ -105,7 +143,8 @@ class FileSource:
         self._prepared: _Prepared | None = None
 
     def __repr__(self) -> str:
-        return f"FileSource({str(self.path)!r}, {self.crs})"
+        gap = "" if self.gap_minutes is None else f", gap_minutes={self.gap_minutes:g}"
+        return f"FileSource({str(self.path)!r}, {self.crs}{gap})"
 
     def __enter__(self) -> FileSource:
         return self
@@ -117,7 +156,7 @@ class FileSource:
 
     @property
     def path(self) -> Path:
-        """Say where the file is."""
+        """Say where the file or folder is."""
         return self._reader.stamp.path
 
     @property
@@ -142,10 +181,14 @@ class FileSource:
         return self._prepare().n_kept if known is None else known
 
     @property
+    def dropped(self) -> Counter[str]:
+        """Count by reason the rows that belong to no trajectory. For the curator: NOT PRIVATE."""
+        return self._prepare().dropped.copy()
+
+    @property
     def dropped_rows(self) -> int:
-        """Count rows that belong to no trajectory or are no rows at all. For the curator: NOT PRIVATE."""
-        n_kept = self._prepare().n_kept
-        return (self._reader.n_rows or 0) - n_kept
+        """Count the rows that were dropped, for whatever reason. For the curator: NOT PRIVATE."""
+        return self.dropped.total()
 
     def faults(self) -> Iterator[Fault]:
         """Look at all rows and yield what is wrong with them, in order. For the curator: NOT PRIVATE."""
@@ -156,10 +199,18 @@ class FileSource:
 
     def parts(self) -> Iterator[Trajectories]:
         """Start a pass over all trajectories."""
+        for rows in self.rows():
+            yield assemble(rows, self.crs, self.gap_minutes)
+
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of whole trajectories, those of each together and in the order of the file."""
         prepared = self._prepare()
         self._reader.stamp.check()
-        for rows in cut(prepared.batches(), self._sizes.part_points):
-            yield assemble(rows, self.crs)
+        yield from cut(prepared.batches(), self._sizes.part_points)
+
+    def keys(self) -> Iterator[pa.RecordBatch]:
+        """Yield which trajectory each row belongs to, in the order of the file."""
+        return self._read(keys_only=True)
 
     def collect(self) -> Trajectories:
         """Load all trajectories into memory."""
@@ -180,20 +231,32 @@ class FileSource:
             return self._prepared
 
     def _looked_at(self) -> _Prepared:
-        sizes = self._sizes
+        read = _Counted(lambda faults: self._read(faults=faults))
         if self._reader.parse_once:
-            path = self._room().keep(self._read())
-            rows = _Counted(lambda: kept(path))
-            keys = _Counted(lambda: kept(path, keys_only=True))
-        else:
-            rows = _Counted(self._read)
-            keys = _Counted(lambda: self._read(keys_only=True))
+            return self._kept(read)
+        keys = _Counted(lambda faults: self._read(keys_only=True, faults=faults))
         if is_contiguous(keys):
-            return _Prepared(rows, keys.n_rows)
-        buckets = self._room().deal(rows(), self._reader.n_rows or 0, sizes.bucket_rows)
-        if self._reader.parse_once:
-            path.unlink()
-        return _Prepared(lambda: gathered(buckets, sizes.batch_rows), rows.n_rows)
+            return _Prepared(read, keys.n_rows, keys.faults.counts)
+        batches = self._gathered(read, self._reader.n_rows or 0)
+        return _Prepared(batches, read.n_rows, read.faults.counts)
+
+    def _kept(self, read: _Counted) -> _Prepared:
+        """Read once, keep the rows, and decide by what was kept."""
+        path = self._room().keep(read())
+        n_kept, dropped = read.n_rows, read.faults.counts
+        if is_contiguous(lambda: kept(path, keys_only=True)):
+            return _Prepared(lambda: kept(path), n_kept, dropped)
+        batches = self._gathered(lambda: kept(path), n_kept)
+        path.unlink()
+        return _Prepared(batches, n_kept, dropped)
+
+    def _gathered(
+        self, scan: Callable[[], Iterator[pa.RecordBatch]], n_rows: int
+    ) -> Callable[[], Iterator[pa.RecordBatch]]:
+        """Deal scattered rows into buckets, from which the rows of each trajectory come together."""
+        sizes = self._sizes
+        buckets = self._room().deal(scan(), n_rows, sizes.bucket_rows)
+        return lambda: gathered(buckets, sizes.batch_rows)
 
     def _room(self) -> Spool:
         """Make a folder for rows the first time that one is needed."""

@@ -1,13 +1,20 @@
-"""Read and write tables as text: CSV with a header.
+"""Read and write tables as text, with a header: CSV, TSV and their kin.
 
-A row is one line. Quotes may hold commas but no line break, and a line whose quotes do not match is dropped:
-otherwise one stray quote could swallow any number of rows that belong to others.
+What stands between fields is found from the header alone: whatever makes names of it that are known or
+declared. Where that is not a comma, numbers may have a decimal comma.
+
+A row is one line. Quotes may hold delimiters but no line break, and a line whose quotes do not match is
+dropped: otherwise one stray quote could swallow any number of rows that belong to others.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -17,98 +24,172 @@ import pyarrow.csv
 
 from privtrace.errors import DataError
 from privtrace.io import rows, text
-from privtrace.io.columns import resolve
+from privtrace.io.columns import CALENDAR, Declared, Layout, n_known, resolve
 from privtrace.io.faults import Faults, Place
 from privtrace.io.files import Stamp, reading
-from privtrace.io.source import Sizes
-from privtrace.io.streams import LINE_BYTES, blocks, opened
-from privtrace.trajectories import Crs
+from privtrace.io.long_table import long_tables
+from privtrace.io.source import ColumnReader, Sizes
+from privtrace.io.streams import LINE_BYTES, Block, blocks, opened
+from privtrace.trajectories import Integers, Trajectories
 
-_CURE = "check that it is a CSV file that you may read"
+_CURE = "check that it is a text table that you may read"
 
-_FIELD = r'(?:"(?:[^"]|"")*"|[^",\r][^,\r]*|)'
-_QUOTES_MATCH = rf'^(?:[^"]*|{_FIELD}(?:,{_FIELD})*[\r\n]*)$'
+_BLANK_RUNS = re.compile(rb'((?<![^ \t\r\n])"(?:[^"\r\n]|"")*")|[ \t]+')
+_OUTER_BLANKS = re.compile(rb"^[ \t]+|[ \t]+(?=\r?$)", re.MULTILINE)
+_STRAY_RETURN = r"\r[^\n]"
 
 
-class TableReader:
-    """Read a point table from CSV, its ids as text."""
+@dataclass(frozen=True)
+class Dialect:
+    """Say what stands between fields."""
+
+    delimiter: str
+    of_blanks: bool = False  # runs of blanks come to stand for one delimiter
+
+    def tidied(self, lines: bytes) -> bytes:
+        """Write lines with the one delimiter."""
+        if not self.of_blanks:
+            return lines
+        return _BLANK_RUNS.sub(lambda run: run[1] or b"\t", _OUTER_BLANKS.sub(b"", lines))
+
+    def split(self, line: bytes) -> list[str]:
+        """Take a header apart, without the mark that may start a file."""
+        tidy = self.tidied(line.removeprefix(b"\xef\xbb\xbf")).decode(errors="replace").rstrip("\r\n")
+        try:
+            (names,) = csv.reader([tidy], delimiter=self.delimiter)
+        except (csv.Error, ValueError):
+            return []
+        return [name.strip() for name in names]
+
+    @property
+    def matched_quotes(self) -> str:
+        """Give the pattern of a line without quotes, or with quotes around whole fields only."""
+        between = re.escape(self.delimiter)
+        plain = rf'(?:"(?:[^"]|"")*"|[^"\r{between}][^\r{between}]*|)'
+        return rf'^(?:[^"]*|{plain}(?:{between}{plain})*[\r\n]*)$'
+
+
+#: In the order in which they are tried; blanks may stand inside names, so they come last.
+DIALECTS = (Dialect(","), Dialect(";"), Dialect("\t"), Dialect("|"), Dialect("\t", of_blanks=True))
+
+
+def understood(path: Path, line: bytes, declared: Declared) -> tuple[Dialect, list[str], Layout]:
+    """Choose the dialect in which a header makes sense; where none does, refuse as the nearest one would."""
+    refusals = []
+    for dialect in DIALECTS:
+        names = dialect.split(line)
+        try:
+            return dialect, names, resolve(path, names, declared)
+        except DataError as refusal:
+            refusals.append(((n_known(names, declared), not dialect.of_blanks, len(names)), refusal))
+    raise max(refusals, key=lambda rated: rated[0])[1]
+
+
+def first_line(path: Path) -> bytes:
+    """Read the header of a text, or as much of it as a header may have."""
+    with opened(path, _CURE) as file:
+        return file.readline(LINE_BYTES)
+
+
+@dataclass(frozen=True)
+class _Parsed:
+    """Hold the rows of a block, and what became of its lines."""
+
+    batch: pa.RecordBatch
+    wrong: dict[str, Integers]  # from a reason to the lines of the block that are no rows
+    line_of: Callable[[Integers], Integers]  # from rows of the batch to lines of the block
+
+    @property
+    def n_lines(self) -> int:
+        """Count the lines, good or bad; blank ones are nothing."""
+        n_rows: int = self.batch.num_rows
+        return n_rows + sum(len(lines) for lines in self.wrong.values())
+
+
+class TableReader(ColumnReader):
+    """Read a point table from text, its ids as text."""
 
     parse_once = True
 
-    def __init__(self, stamp: Stamp, crs: Crs | None) -> None:
+    def __init__(self, stamp: Stamp, declared: Declared) -> None:
         self.stamp = stamp
-        path = stamp.path
-        with opened(path, _CURE) as file:
-            header = file.readline(LINE_BYTES)
-        self._names = _header(path, header)
+        header = first_line(stamp.path)
+        _check_header(stamp.path, header)
+        self._dialect, self._names, self.layout = understood(stamp.path, header, declared)
         self._data_start = len(header)
-        self.layout = resolve(path, self._names, crs)
         self.n_rows: int | None = None
-
-    @property
-    def crs(self) -> Crs:
-        """Say whether points are longitude and latitude or planar."""
-        return self.layout.crs
-
-    @property
-    def has_users(self) -> bool:
-        """Say whether there is a column of users."""
-        return self.layout.user is not None
-
-    @property
-    def has_times(self) -> bool:
-        """Say whether there is a column of times."""
-        return self.layout.time is not None
 
     def batches(
         self, sizes: Sizes, *, keys_only: bool = False, faults: Faults | None = None
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows, or their keys only, and count the lines on the way."""
         n_rows = 0
-        for lines, n_wrong in self._lines(sizes.block_bytes):
-            batch, n_lines = self._parsed(lines)
-            batch = rows.usable(batch, self.crs, faults, Place.following(self.stamp.path, n_rows))
-            n_rows += n_lines + n_wrong
+        for block in self._blocks(sizes.block_bytes):
+            parsed = self._parsed(block)
+            n_rows += parsed.n_lines
+            batch = self._usable(parsed, faults, block.first_line)
             yield rows.keys_of(batch) if keys_only else batch
         self.n_rows = n_rows
 
-    def _lines(self, block_bytes: int) -> Iterator[tuple[bytes, int]]:
-        """Yield whole lines fit for parsing, and how many were not; the first are none."""
-        yield b"", 0
-        path = self.stamp.path
-        with opened(path, _CURE) as file:
+    def _blocks(self, block_bytes: int) -> Iterator[Block]:
+        """Yield the lines after the header; the first are none."""
+        yield Block(2, b"", 0, False)
+        with opened(self.stamp.path, _CURE) as file:
             file.seek(self._data_start)
-            for block in blocks(file, block_bytes, first_line=2):
-                lines, n_broken = _sound(block.lines)
-                yield lines, block.last_too_long + n_broken
+            yield from blocks(file, block_bytes, first_line=2)
 
-    def _parsed(self, lines: bytes) -> tuple[pa.RecordBatch, int]:
-        """Turn lines into rows; also count the lines, those with a wrong number of fields included."""
+    def _usable(self, parsed: _Parsed, faults: Faults | None, first_line: int) -> pa.RecordBatch:
+        """Note faults and leave out rows that belong to no trajectory."""
+        of_lines = Place.following(self.stamp.path, first_line - 1)
+        for reason, lines in parsed.wrong.items():
+            if faults is not None:
+                faults.add(reason, lines, of_lines)
+        of_rows = Place(self.stamp.path, lambda rows: of_lines.line_of(parsed.line_of(rows)))
+        return rows.usable(parsed.batch, self.crs, faults, of_rows)
+
+    def _parsed(self, block: Block) -> _Parsed:
+        """Turn lines into rows."""
+        lines, wrong = _sound(self._dialect.tidied(block.lines), self._dialect)
+        if block.last_too_long:
+            wrong["the line is too long"] = np.array([block.n_lines - 1])
+        filled = cache(lambda: _filled(lines))
+        batch, misfits = self._rows(lines)
+        for reason, numbers in _by_reason(misfits).items():
+            wrong[reason] = filled()[numbers]
+        skipped = [row.number - 1 for row in misfits]
+        return _Parsed(batch, wrong, lambda numbers: np.delete(filled(), skipped)[numbers])
+
+    def _rows(self, lines: bytes) -> tuple[pa.RecordBatch, list[pa.csv.InvalidRow]]:
+        """Read the fields of sound lines; also list the lines that have too many or too few."""
         layout = self.layout
         # Arrow wants UTF-8 even of rows that it skips. Any bytes can pass as Latin-1, there and back.
         is_text = _is_utf8(lines)
-        columns, n_lines = self._columns(lines if is_text else lines.decode("latin-1").encode())
+        columns, misfits = self._columns(lines if is_text else lines.decode("latin-1").encode())
+        decimal_comma = self._dialect.delimiter != ","
 
         def ids(name: str) -> pa.Array:
             column = columns[name] if is_text else _from_latin_1(columns[name])
             return rows.ids(column)
 
+        def times(name: str) -> pa.Array:
+            read = text.calendar_times if layout.has_calendar else text.times
+            return read(columns[name], decimal_comma=decimal_comma)
+
         batch = rows.rows(
             trajectory=ids(layout.trajectory),
             user=ids(layout.user) if layout.user else None,
-            x=text.numbers(columns[layout.x]),
-            y=text.numbers(columns[layout.y]),
-            time=text.times(columns[layout.time]) if layout.time else None,
+            x=text.numbers(columns[layout.x], decimal_comma=decimal_comma),
+            y=text.numbers(columns[layout.y], decimal_comma=decimal_comma),
+            time=times(layout.time) if layout.time else None,
         )
-        return batch, n_lines
+        return batch, misfits
 
-    def _columns(self, lines: bytes) -> tuple[dict[str, pa.Array], int]:
-        """Split lines at commas into columns of bytes."""
-        n_wrong = 0
+    def _columns(self, lines: bytes) -> tuple[dict[str, pa.Array], list[pa.csv.InvalidRow]]:
+        """Split lines into columns of bytes."""
+        misfits: list[pa.csv.InvalidRow] = []
 
-        def skip(_: object) -> str:
-            nonlocal n_wrong
-            n_wrong += 1
+        def skip(row: pa.csv.InvalidRow) -> str:
+            misfits.append(row)
             return "skip"
 
         # A blank line is nothing, but keeps the parser from refusing no lines at all, and from taking the
@@ -123,36 +204,65 @@ class TableReader:
                 pa.csv.ReadOptions(
                     column_names=[str(i) for i in range(len(self._names))],
                     block_size=len(lines) + 1,  # one block: no row can lie across two
+                    use_threads=False,  # else misfits would not know their number
                 ),
-                pa.csv.ParseOptions(invalid_row_handler=skip),
+                pa.csv.ParseOptions(delimiter=self._dialect.delimiter, invalid_row_handler=skip),
                 pa.csv.ConvertOptions(include_columns=wanted, column_types=dict.fromkeys(wanted, pa.binary())),
             )
-        columns = {name: table[number].combine_chunks() for name, number in numbers.items()}
-        return columns, table.num_rows + n_wrong
+        return {name: table[number].combine_chunks() for name, number in numbers.items()}, misfits
 
 
-def _header(path: Path, line: bytes) -> list[str]:
-    """Split the first line into names."""
+def _check_header(path: Path, line: bytes) -> None:
+    """Refuse a first line that cannot be a header, without a word of what it says."""
     if not line.strip():
         raise DataError(f"{path}: no header; the first line must name the columns, as in traj_id,lon,lat")
-    try:
-        (names,) = csv.reader([line.decode("utf-8-sig", errors="replace").rstrip("\r\n")])
-    except (csv.Error, ValueError):
-        raise DataError(f"{path}: the first line is not a CSV header; {_CURE}") from None
-    return [name.strip() for name in names]
+    if b"\r" in line.rstrip(b"\r\n"):
+        raise DataError(
+            f"{path}: lines end in carriage returns alone; save it with line feeds, for instance with "
+            "tr '\\r' '\\n'"
+        )
+    if len(line) >= LINE_BYTES:
+        raise DataError(f"{path}: the first line is too long for a header; {_CURE}")
 
 
-def _sound(block: bytes) -> tuple[bytes, int]:
-    """Leave out lines whose quotes do not match; count them."""
-    if b'"' not in block:
-        return block, 0
-    ends = np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n")) + 1
-    offsets = np.unique(np.concatenate([[0], ends, [len(block)]]))
-    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(block)]
-    lines = pa.Array.from_buffers(pa.large_binary(), len(offsets) - 1, buffers)
-    sound = pc.match_substring_regex(lines, _QUOTES_MATCH)
-    n_broken = len(lines) - sound.true_count
-    return (b"".join(lines.filter(sound).to_pylist()) if n_broken else block), n_broken
+def _sound(lines: bytes, dialect: Dialect) -> tuple[bytes, dict[str, Integers]]:
+    """Blank lines out that are not one row each; list them by reason, counted from 0."""
+    if b'"' not in lines and lines.count(b"\r") == lines.count(b"\r\n"):
+        return lines, {}
+    offsets = np.append(_starts(lines), len(lines))
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(lines)]
+    column = pa.Array.from_buffers(pa.large_binary(), len(offsets) - 1, buffers)
+    broken = pc.match_substring_regex(column, _STRAY_RETURN)
+    unmatched = pc.and_not(pc.invert(pc.match_substring_regex(column, dialect.matched_quotes)), broken)
+    reasons = {"a carriage return inside the line": broken, "quotes do not match": unmatched}
+    wrong = {reason: np.flatnonzero(mask) for reason, mask in reasons.items() if mask.true_count}
+    if wrong:
+        blanked = pc.if_else(pc.or_(broken, unmatched), pa.scalar(b"\n", pa.large_binary()), column)
+        lines = b"".join(blanked.to_pylist())
+    return lines, wrong
+
+
+def _starts(lines: bytes) -> Integers:
+    """Find where each line starts."""
+    ends = np.flatnonzero(np.frombuffer(lines, np.uint8) == ord("\n")) + 1
+    starts = np.concatenate([[0], ends])
+    return starts[starts < len(lines)]
+
+
+def _filled(lines: bytes) -> Integers:
+    """List the lines that are not blank, counted from 0."""
+    first = np.frombuffer(lines, np.uint8)[_starts(lines)]
+    return np.flatnonzero((first != ord("\n")) & (first != ord("\r")))
+
+
+def _by_reason(misfits: Iterable[pa.csv.InvalidRow]) -> dict[str, list[int]]:
+    """Sort lines, counted from 0 without blank ones, by what is wrong; white space alone is nothing."""
+    numbers = defaultdict(list)
+    for row in misfits:
+        if row.text.strip():
+            many = row.actual_columns > row.expected_columns
+            numbers["too many fields" if many else "too few fields"].append(row.number - 1)
+    return numbers
 
 
 def _is_utf8(block: bytes) -> bool:
@@ -168,10 +278,33 @@ def _from_latin_1(column: pa.Array) -> pa.Array:
     return pa.array([value.decode().encode("latin-1") for value in column.to_pylist()], pa.binary())
 
 
-def write(tables: Iterable[pa.Table], schema: pa.Schema, path: Path) -> None:
-    """Write tables one after the other; CSV has no place for words about them."""
+def write(parts: Iterable[Trajectories], path: Path, *, delimiter: str = ",") -> None:
+    """Write a long table; text has no place for words about it. Calendar time has a name that says so."""
+    schema, tables = long_tables(parts)
+    empty = _as_text(schema.empty_table())
     with pa.OSFile(str(path), "wb") as file:
-        file.write((",".join(schema.names) + "\n").encode())  # arrow would put the names into quotes
-        with pa.csv.CSVWriter(file, schema, write_options=pa.csv.WriteOptions(include_header=False)) as writer:
+        # Arrow would put the names into quotes.
+        file.write((delimiter.join(empty.schema.names) + "\n").encode())
+        options = pa.csv.WriteOptions(include_header=False, delimiter=delimiter)
+        with pa.csv.CSVWriter(file, empty.schema, write_options=options) as writer:
             for table in tables:
-                writer.write_table(table)
+                writer.write_table(_as_text(table))
+
+
+def _as_text(table: pa.Table) -> pa.Table:
+    """Say by its name that time is calendar time, and keep ids with a line break in them on one line."""
+    for number, field in enumerate(table.schema):
+        if pa.types.is_timestamp(field.type):
+            table = table.set_column(number, CALENDAR, table[field.name])
+        elif pa.types.is_string(field.type):
+            table = table.set_column(number, field.name, _on_one_line(table[field.name]))
+    return table
+
+
+def _on_one_line(ids: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Write ids with a line break otherwise, as a row is one line."""
+    broken = pc.match_substring_regex(ids, "[\r\n]")
+    if not pc.any(broken).as_py():
+        return ids
+    written = [rows.escaped(value.encode()) for value in ids.filter(broken).to_pylist()]
+    return pc.replace_with_mask(ids, broken, pa.array(written, pa.string()))

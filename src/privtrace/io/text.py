@@ -13,32 +13,67 @@ import pyarrow.compute as pc
 from privtrace.trajectories import Floats, Integers
 
 # Digits are limited so that no value can overflow; nothing that can be measured needs more.
-_NUMBER = r"^\s*[+-]?(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][+-]?\d{1,2})?\s*$"
+_NUMBER = r"^\s*[+-]?(?:\d{1,30}(?:POINT\d{0,30})?|POINT\d{1,30})(?:[eE][+-]?\d{1,2})?\s*$"
+_WITH_POINT = _NUMBER.replace("POINT", "[.]")
+_WITH_POINT_OR_COMMA = _NUMBER.replace("POINT", "[.,]")
 _ISO = (
     r"^\s*(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)"
-    r"(?:[T ](?P<hour>\d\d):(?P<minute>\d\d)(?::(?P<second>\d\d)(?P<fraction>[.]\d{1,9})?)?"
+    r"(?:[T ](?P<hour>\d\d):(?P<minute>\d\d)(?::(?P<second>\d\d)(?P<fraction>[.,]\d{1,9})?)?"
     r"\s*(?:Z|(?P<zone>[+-])(?P<zone_hour>\d\d):?(?P<zone_minute>\d\d)?)?)?\s*$"
 )
+# The form that arrow reads by itself, and fast; the days are those that every such month has in every year.
+_USUAL_ISO = (
+    r"^\d{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
+    r"[T ](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:[.]\d{1,6})?$"
+)
+
+#: Numbers of microseconds that are a date; beyond, some 146,000 years from now, they would overflow.
+_MOST_MICROSECONDS = 2.0**62
 
 
-def numbers(text: pa.Array) -> pa.Array:
-    """Read numbers; anything else, "nan" and "inf" included, is null."""
-    plain = pc.if_else(pc.match_substring_regex(text, _NUMBER), text, pa.scalar(None, text.type))
+def numbers(text: pa.Array, *, decimal_comma: bool = False) -> pa.Array:
+    """Read numbers, with a decimal comma too if declared; anything else, "nan" and "inf" included, is null."""
+    pattern = _WITH_POINT_OR_COMMA if decimal_comma else _WITH_POINT
+    plain = pc.if_else(pc.match_substring_regex(text, pattern), text, pa.scalar(None, text.type))
     # What matched is ASCII, so it is valid text.
-    return pc.ascii_trim_whitespace(plain.cast(pa.string())).cast(pa.float64())
+    trimmed = pc.ascii_trim_whitespace(plain.cast(pa.string()))
+    return (pc.replace_substring(trimmed, ",", ".") if decimal_comma else trimmed).cast(pa.float64())
 
 
-def times(text: pa.Array) -> pa.Array:
+def times(text: pa.Array, *, decimal_comma: bool = False) -> pa.Array:
     """Read numbers as they are, and ISO 8601 as seconds since 1970 (UTC unless it names a zone)."""
-    values = numbers(text)
+    values = numbers(text, decimal_comma=decimal_comma)
     unread = values.is_null()
     if not pc.any(unread).as_py():
         return values
-    return pc.replace_with_mask(values, unread, _iso_seconds(text.filter(unread)))
+    seconds = pc.divide(_iso(text.filter(unread)).cast(pa.float64(), safe=False), 1e6)
+    return pc.replace_with_mask(values, unread, seconds)
 
 
-def _iso_seconds(text: pa.Array) -> pa.Array:
-    """Read ISO 8601 as seconds: 1970-01-02T00:00:01 gives 86401. Not a day of the calendar: null."""
+def calendar_times(text: pa.Array, *, decimal_comma: bool = False) -> pa.Array:
+    """Read ISO 8601, or numbers as seconds since 1970, as timestamps to the microsecond."""
+    values = _iso(text)
+    unread = values.is_null()
+    if pc.any(unread).as_py():
+        numbered = pc.round(pc.multiply(numbers(text.filter(unread), decimal_comma=decimal_comma), 1e6))
+        possible = pc.less(pc.abs(numbered), _MOST_MICROSECONDS)
+        known = pc.if_else(possible, numbered, pa.scalar(None, pa.float64()))
+        values = pc.replace_with_mask(values, unread, known.cast(pa.int64()))
+    return values.cast(pa.timestamp("us"))
+
+
+def _iso(text: pa.Array) -> pa.Array:
+    """Read ISO 8601 as microseconds since 1970: 1970-01-02T00:00:01.5 gives 86401500000."""
+    usual = pc.match_substring_regex(text, _USUAL_ISO)
+    plain = pc.if_else(usual, text, pa.scalar(None, text.type)).cast(pa.string())
+    values = plain.cast(pa.timestamp("us")).cast(pa.int64())
+    if usual.false_count:
+        values = pc.replace_with_mask(values, pc.invert(usual), _any_iso(text.filter(pc.invert(usual))))
+    return values
+
+
+def _any_iso(text: pa.Array) -> pa.Array:
+    """Read ISO 8601 in any form, field by field; null if it is not a day of the calendar."""
     matched = pc.match_substring_regex(text, _ISO)
     plain = pc.if_else(matched, text, pa.scalar(None, text.type)).cast(pa.string())
     fields = pc.extract_regex(plain, _ISO)
@@ -52,8 +87,10 @@ def _iso_seconds(text: pa.Array) -> pa.Array:
     days_in_month = (first + 1).astype("datetime64[D]").astype(np.int64) - days
     right = (month >= 1) & (month <= 12) & (day >= 1) & (day <= days_in_month)
     right &= (hour < 24) & (minute < 60) & (second < 61)
+    right &= plain.is_valid().to_numpy(False)
     seconds = 86400 * (days + day - 1) + 3600 * hour + 60 * (minute - zone_minutes) + second
-    return pa.array(seconds + _fractions(fields), mask=~(right & plain.is_valid().to_numpy(False)))
+    microseconds = 1_000_000 * seconds + np.rint(1e6 * _fractions(fields)).astype(np.int64)
+    return pa.array(microseconds, mask=~right)
 
 
 def _field(fields: pa.StructArray, name: str) -> pa.Array:
@@ -68,5 +105,5 @@ def _integers(fields: pa.StructArray, name: str) -> Integers:
 
 
 def _fractions(fields: pa.StructArray) -> Floats:
-    values: Floats = _field(fields, "fraction").cast(pa.float64()).to_numpy()
+    values: Floats = pc.replace_substring(_field(fields, "fraction"), ",", ".").cast(pa.float64()).to_numpy()
     return values

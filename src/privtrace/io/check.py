@@ -1,0 +1,88 @@
+"""Look a source over for its curator: what is in it, and what is odd about it. Exact numbers, NOT PRIVATE."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from privtrace.io.grouping import Distinct, assemble, key_hashes, n_scattered, run_starts
+from privtrace.io.rows import floats_of
+from privtrace.io.source import FileSource
+from privtrace.trajectories import Trajectories
+
+
+@dataclass(frozen=True)
+class Remarks:
+    """Count what is in a source and what is odd about it. For the curator: NOT PRIVATE.
+
+    Nothing here is a fault: rows like these are read. For faults see `FileSource.faults`.
+    """
+
+    n_rows: int  # good or bad
+    n_trajectories: int  # after cutting at gaps, if asked for
+    n_users: int | None  # that are known; None where rows have no user
+    n_points: int  # with two coordinates that are numbers
+    n_scattered: int  # trajectories whose rows do not stand together
+    n_out_of_order: int  # trajectories whose rows are not in order of time
+    n_single: int  # trajectories of one row
+    n_repeated: int  # points that are where the one before them in their trajectory was
+    n_zero: int  # points at longitude 0, latitude 0
+    n_swapped: int  # points that are possible only if longitude and latitude are swapped
+
+
+def remarks(source: FileSource) -> Remarks:
+    """Pass over a source and count; memory grows by a few bytes a trajectory, not with the points."""
+    found: Counter[str] = Counter()
+    users = Distinct()
+    for rows in source.rows():
+        part = assemble(rows, source.crs, source.gap_minutes)
+        found["n_rows"] += rows.num_rows
+        found["n_out_of_order"] += _n_out_of_order(rows)
+        found.update(_counts(part))
+        if source.has_users:
+            known = rows.filter(rows["user_id"].is_valid()).select(["user_id"])
+            users.add(key_hashes(known))
+    return Remarks(
+        n_rows=found.pop("n_rows") + source.dropped_rows,
+        n_users=users.counts()[0] if source.has_users else None,
+        n_scattered=n_scattered(source.keys()),
+        **found,
+    )
+
+
+def _n_out_of_order(rows: pa.RecordBatch) -> int:
+    """Count trajectories in whose rows a time comes before the one that stands before it."""
+    if "t" not in rows.schema.names:
+        return 0
+    starts = run_starts(rows)
+    times = floats_of(rows["t"])
+    known = ~np.isnat(times) if times.dtype.kind == "M" else ~np.isnan(times)
+    times = times[known]
+    owners = np.repeat(np.arange(len(starts)), np.diff(starts, append=rows.num_rows))[known]
+    falls = (times[1:] < times[:-1]) & (owners[1:] == owners[:-1])
+    return len(np.unique(owners[1:][falls]))
+
+
+def _counts(part: Trajectories) -> dict[str, int]:
+    """Count the trajectories and points of one part, and what is odd about them."""
+    x, y = part.points.T
+    lengths = np.diff(part.offsets)
+    owners = np.repeat(np.arange(len(part)), lengths)
+    repeated = (part.points[1:] == part.points[:-1]).all(axis=1) & (owners[1:] == owners[:-1])
+    in_degrees = part.crs == "lonlat"
+    return {
+        "n_trajectories": len(part),
+        "n_points": _n(np.isfinite(x) & np.isfinite(y)),
+        "n_single": _n(lengths == 1),
+        "n_repeated": _n(repeated),
+        "n_zero": in_degrees * _n((x == 0) & (y == 0)),
+        "n_swapped": in_degrees * _n((np.abs(y) > 90) & (np.abs(y) <= 180) & (np.abs(x) <= 90)),
+    }
+
+
+def _n(mask: npt.NDArray[np.bool_]) -> int:
+    return int(np.count_nonzero(mask))

@@ -1,0 +1,87 @@
+"""Read a folder of tables as if they were one: a trajectory may lie over several files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Protocol
+
+import pyarrow as pa
+
+from privtrace.errors import DataError
+from privtrace.io.columns import Declared, Layout
+from privtrace.io.faults import Faults
+from privtrace.io.files import Stamp
+from privtrace.io.source import ColumnReader, Reader, Sizes
+
+
+class _TableReader(Reader, Protocol):
+    """Read a file that has columns."""
+
+    layout: Layout
+
+
+class FolderReader(ColumnReader):
+    """Read files of one format and layout, one after the other."""
+
+    def __init__(
+        self, read_file: Callable[[Stamp, Declared], _TableReader], stamp: Stamp, declared: Declared
+    ) -> None:
+        self.stamp = stamp
+        self._readers = [read_file(Stamp(look.path, (look,)), declared) for look in stamp.files]
+        self.layout = self._readers[0].layout
+        for reader in self._readers[1:]:
+            _check_alike(self._readers[0], reader)
+
+    @property
+    def parse_once(self) -> bool:
+        """Say whether a pass is dear enough to keep its result."""
+        return self._readers[0].parse_once
+
+    @property
+    def n_rows(self) -> int | None:
+        """Count the rows of all files, once all are known."""
+        known = [reader.n_rows for reader in self._readers if reader.n_rows is not None]
+        return sum(known) if len(known) == len(self._readers) else None
+
+    def batches(
+        self, sizes: Sizes, *, keys_only: bool = False, faults: Faults | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of all files, or their keys only."""
+        for reader in self._readers:
+            yield from reader.batches(sizes, keys_only=keys_only, faults=faults)
+
+
+def _check_alike(one: _TableReader, other: _TableReader) -> None:
+    """Refuse two files whose rows would not fit into one table."""
+    for field in fields(Layout):
+        names = [getattr(reader.layout, field.name) for reader in (one, other)]
+        if names[0] != names[1]:
+            raise _unlike(other, one, f"{field.name} is {names[1] or 'absent'}, not {names[0] or 'absent'}")
+    schemas = [next(reader.batches(Sizes())).schema for reader in (one, other)]
+    for expected, found in zip(*schemas, strict=True):
+        if expected != found:
+            raise _unlike(other, one, f"{found.name} holds {found.type}, not {expected.type}")
+
+
+def _unlike(reader: Reader, first: Reader, difference: str) -> DataError:
+    return DataError(
+        f"{reader.stamp.path}: {difference} as in {first.stamp.path}; give all files in a folder one header"
+    )
+
+
+def files_in(folder: Path, suffixes: Iterable[str]) -> list[Path]:
+    """List the files below a folder with one of the suffixes, by path; names with . or _ first are hidden."""
+    endings = tuple(suffixes)
+    found = []
+    for place, folders, names in os.walk(folder, onerror=_refuse):
+        folders[:] = [name for name in folders if not name.startswith((".", "_"))]
+        shown = (name for name in names if not name.startswith((".", "_")))
+        found += [Path(place, name) for name in shown if name.lower().endswith(endings)]
+    return sorted(found)
+
+
+def _refuse(error: OSError) -> None:
+    raise DataError(f"{error.filename}: cannot be opened ({error.strerror}); check the path") from None

@@ -1,0 +1,213 @@
+"""List the formats, and tell them apart: by content first, then by suffix.
+
+Content means the first bytes and the first line. Rows are private and do not count, so that none of them can
+change how the others are read.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TypeAlias
+
+from privtrace.errors import DataError, OutputError
+from privtrace.io import parquet, tables
+from privtrace.io.columns import Declared
+from privtrace.io.files import Stamp, reading
+from privtrace.io.folder import FolderReader, files_in
+from privtrace.io.source import Reader
+from privtrace.io.streams import LINE_BYTES, opened
+from privtrace.trajectories import Crs, Trajectories
+
+Read: TypeAlias = Callable[[Stamp, Declared], Reader]
+Write: TypeAlias = Callable[[Iterable[Trajectories], Path], None]
+
+
+@dataclass(frozen=True)
+class Format:
+    """Say how one format is recognized, read and written."""
+
+    name: str
+    suffixes: tuple[str, ...]  # the first is the usual one
+    is_text: bool  # text may be packed with gzip, and then its suffix has .gz after it
+    recognizes: Callable[[Path, bytes], bool]  # from the path and the first line
+    read: Read
+    read_folder: Read | None  # of files in this format, if that is more than its files one by one
+    write: Write
+    lacks: frozenset[str] = frozenset()  # what it has no room for: "users", "times", "ids"
+
+    @property
+    def all_suffixes(self) -> tuple[str, ...]:
+        """List the suffixes, packed or not."""
+        return self.suffixes + tuple(f"{suffix}.gz" for suffix in self.suffixes if self.is_text)
+
+
+def _fixed(reader: Callable[[Stamp, Crs | None], Reader]) -> Read:
+    """Adapt a reader whose format fixes what stands where."""
+
+    def read(stamp: Stamp, declared: Declared) -> Reader:
+        if declared.columns:
+            raise DataError(f"{stamp.path}: its format has no columns to name; leave out --columns (columns)")
+        return reader(stamp, declared.crs)
+
+    return read
+
+
+def _is_dat(path: Path, line: bytes) -> bool:
+    return re.match(rb"#\d+:", line) is not None
+
+
+def _is_porto(path: Path, line: bytes) -> bool:
+    return any(name.upper() == "POLYLINE" for dialect in tables.DIALECTS for name in dialect.split(line))
+
+
+def _is_geolife(path: Path, line: bytes) -> bool:
+    return path.suffix.lower() == ".plt"
+
+
+_PARQUET = Format(
+    "parquet",
+    (".parquet", ".pq"),
+    is_text=False,
+    recognizes=lambda path, line: line.startswith(b"PAR1"),
+    read=parquet.ParquetReader,
+    read_folder=partial(FolderReader, parquet.ParquetReader),
+    write=parquet.write,
+)
+_CSV = Format(
+    "csv",
+    (".csv", ".txt"),
+    is_text=True,
+    recognizes=lambda path, line: True,
+    read=tables.TableReader,
+    read_folder=partial(FolderReader, tables.TableReader),
+    write=tables.write,
+)
+_TSV = Format(
+    "tsv",
+    (".tsv", ".tab"),
+    is_text=True,
+    recognizes=_CSV.recognizes,  # never asked: a table says in its header what stands between fields
+    read=_CSV.read,
+    read_folder=_CSV.read_folder,
+    write=partial(tables.write, delimiter="\t"),
+)
+# WIRE HERE, before _CSV: dat (_is_dat), porto (_is_porto), geolife (_is_geolife), each read with _fixed(...).
+
+#: By name, in the order in which they are asked whether they recognize a file.
+FORMATS = {format.name: format for format in (_PARQUET, _CSV, _TSV)}
+
+_CURE = "check that it is a table of points that you may read"
+
+#: What is something else: where a mark stands, the mark, what has it and how to mend it.
+_FOREIGN: tuple[tuple[int, bytes, str, str], ...] = (
+    (0, b"PRIVTRAC", "a privtrace model", "make trajectories of it with privtrace generate"),
+    (0, b"PK\x03\x04", "a ZIP archive or a spreadsheet", "unpack it, or save the sheet as CSV"),
+    (0, b"%PDF", "a PDF document", "give the table itself, as CSV or Parquet"),
+    (0, b"\x89PNG", "a PNG picture", "give a table, as CSV or Parquet"),
+    (0, b"SQLite format 3", "an SQLite database", "export the table as CSV or Parquet"),
+    (0, b"\x89HDF", "an HDF5 file", "export the table as CSV or Parquet"),
+    (0, b"ARROW1", "an Arrow (Feather) file", "write the table as Parquet"),
+    (0, b"FEA1", "a Feather file", "write the table as Parquet"),
+    (0, b"\xff\xfe", "text in UTF-16", "save it as UTF-8"),
+    (0, b"\xfe\xff", "text in UTF-16", "save it as UTF-8"),
+    (0, b"\x28\xb5\x2f\xfd", "packed with zstd", "unpack it, or pack it with gzip"),
+    (0, b"BZh", "packed with bzip2", "unpack it, or pack it with gzip"),
+    (0, b"\xfd7zXZ", "packed with xz", "unpack it, or pack it with gzip"),
+    (0, b"\x1f\x8b", "packed twice", "unpack it once"),
+    (257, b"ustar", "a tar archive", "unpack it and give the folder"),
+)
+
+
+def recognize(path: Path) -> Format:
+    """Tell the format of a file, and refuse what clearly is none of ours."""
+    with reading(path, _CURE), path.open("rb") as file:
+        if file.read(4) == b"PAR1":
+            return _PARQUET
+    with opened(path, _CURE) as file:
+        line = file.readline(LINE_BYTES)
+    if not line:
+        raise DataError(f"{path}: is empty, without even a header; {_CURE}")
+    _refuse_foreign(path, line)
+    return next(format for format in FORMATS.values() if format.recognizes(path, line))
+
+
+def _refuse_foreign(path: Path, line: bytes) -> None:
+    """Say what a file is that is none of ours, and what to do."""
+    for start, mark, what, cure in _FOREIGN:
+        if line[start:].startswith(mark):
+            raise DataError(f"{path}: is {what}; {cure}")
+    if line.startswith(b"PAR1"):
+        raise DataError(f"{path}: is Parquet packed with gzip; unpack it")
+    first = line.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+    if first in (b"{", b"["):
+        raise DataError(f"{path}: is JSON; write it as a table of points, one row a point")
+    if first == b"<":
+        raise DataError(f"{path}: is XML, such as GPX or KML; write it as a table of points, one row a point")
+    if path.suffix.lower() in _PARQUET.suffixes:
+        raise DataError(
+            f"{path}: has the name of Parquet but not its first bytes: damaged, or something else; "
+            "if it is a table in text, name it .csv"
+        )
+    if b"\0" in line:
+        raise DataError(f"{path}: is not text but some binary format; give a table, as CSV or Parquet")
+
+
+def open_reader(path: Path, declared: Declared) -> Reader:
+    """Open a file, or a folder of files, in the format that it has."""
+    if not os.path.isdir(path):  # False, not an error, where it may not be looked at
+        stamp = Stamp.of(path)
+        return recognize(path).read(stamp, declared)
+    files = files_in(path, (suffix for format in FORMATS.values() for suffix in format.all_suffixes))
+    if not files:
+        raise DataError(f"{path}: no data in this folder; looked for {_listed_suffixes()}")
+    stamp = Stamp.of_folder(path, files)
+    kinds = {recognize(file): file for file in files}
+    (kind, file), *others = kinds.items()
+    if others:
+        listed = ", ".join(f"{kind.name} ({file})" for kind, file in kinds.items())
+        raise DataError(f"{path}: holds files of several formats: {listed}; give a folder with one of them")
+    if kind.read_folder is None:
+        raise DataError(f"{path}: a folder of {kind.name} files is not read; give one file, such as {file}")
+    return kind.read_folder(stamp, declared)
+
+
+def format_of_output(path: Path, name: str | None) -> Format:
+    """Choose the format to write: by its name if given, else by the suffix."""
+    if name is not None and name not in FORMATS:
+        raise OutputError(f"{path}: unknown format {name!r}; it must be one of {', '.join(FORMATS)}")
+    if name is not None:
+        return FORMATS[name]
+    for format in FORMATS.values():
+        if path.name.lower().endswith(format.all_suffixes):
+            return format
+    raise OutputError(f"{path}: unknown format {path.suffix!r}; the suffix must be one of {_listed_suffixes()}")
+
+
+def write(parts: Iterable[Trajectories], path: Path, format: Format, *, packed: bool) -> None:
+    """Write a file in a format, packed with gzip or not."""
+    if not packed:
+        return format.write(parts, path)
+    plain = path.with_name(f"{path.name}-plain")
+    try:
+        format.write(parts, plain)
+        # Without name and date, so that the same trajectories make the same file.
+        with (
+            plain.open("rb") as file,
+            path.open("wb") as sink,
+            gzip.GzipFile("", "wb", 6, sink, mtime=0) as packer,
+        ):
+            shutil.copyfileobj(file, packer, 1 << 20)
+    finally:
+        plain.unlink(missing_ok=True)
+
+
+def _listed_suffixes() -> str:
+    suffixes = [suffix for format in FORMATS.values() for suffix in format.suffixes]
+    return f"{', '.join(suffixes)}, and .gz after those of text"
