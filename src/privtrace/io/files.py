@@ -73,8 +73,8 @@ def reading(path: Path, cure: str) -> Iterator[None]:
     """
     try:
         yield
-    except pa.ArrowMemoryError:
-        raise
+    except (MemoryError, pa.ArrowMemoryError):  # also what a damaged number asks for
+        raise DataError(f"{path}: cannot be read (damaged, or too large for this memory); {cure}") from None
     except OSError as error:
         raise DataError(
             f"{path}: cannot be read ({error.strerror or 'damaged or truncated'}); {cure}"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -27,7 +29,7 @@ class ParquetReader(ColumnReader):
     def __init__(self, stamp: Stamp, declared: Declared) -> None:
         self.stamp = stamp
         path = stamp.path
-        with reading(path, _CURE), pq.ParquetFile(path) as file:
+        with _opened(path) as file:
             self._schema = file.schema_arrow
             self.n_rows: int | None = file.metadata.num_rows
         self.layout = resolve(path, self._schema.names, declared)
@@ -42,8 +44,7 @@ class ParquetReader(ColumnReader):
         yield self._rows(pa.RecordBatch.from_arrays(nothing, names=names))
         path = self.stamp.path
         n_before = 0
-        # By default arrow would hold all that it has read of the file until the end.
-        with reading(path, _CURE), pq.ParquetFile(path, pre_buffer=False) as file:
+        with _opened(path) as file:
             for batch in file.iter_batches(sizes.batch_rows, columns=names):
                 place = Place.following(path, n_before)
                 n_before += batch.num_rows
@@ -63,10 +64,25 @@ class ParquetReader(ColumnReader):
         return rows.rows(**converted)
 
 
+@contextmanager
+def _opened(path: Path) -> Iterator[pq.ParquetFile]:
+    """Open a file by its path; arrow itself would take some names for addresses."""
+    with (
+        reading(path, _CURE),
+        pa.OSFile(os.fsencode(path)) as source,
+        # By default arrow would hold all that it has read of the file until the end.
+        pq.ParquetFile(source, pre_buffer=False) as file,
+    ):
+        yield file
+
+
 def write(parts: Iterable[Trajectories], path: Path) -> None:
     """Write a long table, with the first part's words about the whole in the footer."""
     schema, tables = long_tables(parts)
-    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+    with (
+        pa.OSFile(os.fsencode(path), "wb") as sink,
+        pq.ParquetWriter(sink, schema, compression="zstd") as writer,
+    ):
         for table in tables:
             writer.write_table(
                 table.replace_schema_metadata(schema.metadata), row_group_size=max(table.num_rows, 1)

@@ -10,6 +10,7 @@ dropped: otherwise one stray quote could swallow any number of rows that belong 
 from __future__ import annotations
 
 import csv
+import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
@@ -282,7 +283,7 @@ def write(parts: Iterable[Trajectories], path: Path, *, delimiter: str = ",") ->
     """Write a long table; text has no place for words about it. Calendar time has a name that says so."""
     schema, tables = long_tables(parts)
     empty = _as_text(schema.empty_table())
-    with pa.OSFile(str(path), "wb") as file:
+    with pa.OSFile(os.fsencode(path), "wb") as file:
         # Arrow would put the names into quotes.
         file.write((delimiter.join(empty.schema.names) + "\n").encode())
         options = pa.csv.WriteOptions(include_header=False, delimiter=delimiter)

@@ -27,6 +27,8 @@ _USUAL_ISO = (
     r"[T ](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:[.]\d{1,6})?$"
 )
 
+_ZERO, _EMPTY = pa.scalar("0"), pa.scalar("")
+
 #: Numbers of microseconds that are a date; beyond, some 146,000 years from now, they would overflow.
 _MOST_MICROSECONDS = 2.0**62
 
@@ -95,8 +97,8 @@ def _any_iso(text: pa.Array) -> pa.Array:
 
 def _field(fields: pa.StructArray, name: str) -> pa.Array:
     """Take one group of a match, '0' where it is absent."""
-    group = pc.fill_null(pc.struct_field(fields, name), "0")
-    return pc.if_else(pc.equal(group, ""), "0", group)
+    group = pc.coalesce(pc.struct_field(fields, name), _ZERO)
+    return pc.if_else(pc.equal(group, _EMPTY), _ZERO, group)
 
 
 def _integers(fields: pa.StructArray, name: str) -> Integers:
