@@ -311,8 +311,10 @@ def test_a_file_that_changes_during_a_pass_is_refused(tmp_path):
 def test_a_full_disk_is_explained(tmp_path, monkeypatch):
     path = save(random_table(0, pa.int64(), True, False), tmp_path / "a.parquet")
 
-    def full(*_):
-        raise OSError(28, "No space left on device")
+    def full(path, mode="rb", *, really=pa.OSFile):
+        if mode == "wb":
+            raise OSError(28, "No space left on device")
+        return really(path, mode)
 
     monkeypatch.setattr("pyarrow.OSFile", full)
     with pytest.raises(DataError, match=r"No space left on device.*TMPDIR"):

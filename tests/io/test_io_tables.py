@@ -1,8 +1,12 @@
 """Text that is not what it should be: no value in a row may stop a reader or touch another row."""
 
+from collections import Counter
+
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from privtrace import io
 from privtrace.io import open_source, streams, text
@@ -34,10 +38,18 @@ BAD_LINES = {
 }
 
 
+DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|", "blanks": "  "}
+
+
 @pytest.mark.parametrize("block_bytes", [1, 16, 1 << 20])
+@pytest.mark.parametrize("delimiter", DELIMITERS.values(), ids=DELIMITERS)
 @pytest.mark.parametrize(("line", "points"), BAD_LINES.values(), ids=BAD_LINES)
-def test_a_bad_line_touches_no_other_line(tmp_path, line, points, block_bytes):
-    path = table(tmp_path / "a.csv", ["0,10,20", line, "2,30,40", '"3",50,60'])
+def test_a_bad_line_touches_no_other_line(tmp_path, line, points, delimiter, block_bytes):
+    if delimiter in ("\t", "  ") and ("\t" in line or ",," in line or line.startswith(",")):
+        return  # blanks are the delimiter, and say something else
+    lines = ["traj_id,lon,lat", "0,10,20", line, "2,30,40", '"3",50,60']
+    header, *lines = [line.replace(",", delimiter) for line in lines]
+    path = table(tmp_path / "a.csv", lines, header)
     source = open_source(path, None, Sizes(block_bytes=block_bytes))
     found = source.collect().points
     np.testing.assert_array_equal(found, [[10, 20], *points, [30, 40], [50, 60]])
@@ -93,6 +105,13 @@ def test_times_are_numbers_or_iso(kind):
         "1970-01-01T00:00:00.25Z": 0.25,
         "1970-01-01T02:00:00+02:00": 0,
         "1970-01-01T02:00:00+0130": 1800,
+        "1970-01-01T00:00:00,5": 0.5,
+        "2020-01-31 23:59:59.123456": 1580515199.123456,
+        "2020-04-30T00:00:00": 1588204800,
+        "2020-04-31T00:00:00": None,
+        "2020-02-29T00:00:00": 1582934400,
+        "2021-02-29T00:00:00": None,
+        "0000-01-01T00:00:00": -62167219200,
         "1969-12-31T23:00:00-01": 0,
         "2000-02-29": 951782400,
         "2001-02-29": None,
@@ -107,25 +126,87 @@ def test_times_are_numbers_or_iso(kind):
     assert text.times(column).to_pylist() == list(cases.values())
     alone = [text.times(column.slice(i, 1)).to_pylist()[0] for i in range(len(column))]
     assert alone == list(cases.values())  # no value depends on another
+    micro = [None if value is None else round(value * 1e6) for value in cases.values()]
+    assert text.calendar_times(column).cast(pa.int64()).to_pylist() == micro
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_lines_of_noise_are_read_as_if_alone(tmp_path, seed):
+def test_numbers_come_back_as_they_were_written_and_none_overflows():
+    values = np.random.default_rng(0).integers(0, 2**64, 20_000, np.uint64).view(np.float64)
+    values = values[(np.abs(values) < 1e308) & (np.abs(values) > 2.3e-308)]
+    column = pa.array([repr(value).encode() for value in values.tolist()], pa.binary())
+    np.testing.assert_array_equal(text.numbers(column).to_numpy(), values)
+    wild = [b"1e308", b"9e308", b"99e307", b"1e999", b"1e-309", b"0.1e-308", b"1e", b"e5", b".", b"1e+007"]
+    assert text.numbers(pa.array(wild, pa.binary())).to_pylist() == [None] * 9 + [1e7]
+
+
+def test_numbers_that_are_no_date_are_missing():
+    column = pa.array([b"1e30", b"-1e12", b"9e12", b"4e12", b"1,5"], pa.binary())
+    found = text.calendar_times(column).cast(pa.int64()).to_pylist()
+    assert found == [None, -(10**18), None, 4 * 10**18, None]
+    assert text.calendar_times(column, decimal_comma=True).cast(pa.int64()).to_pylist()[-1] == 1_500_000
+
+
+@settings(max_examples=40)
+@given(st.lists(st.from_regex(rb"\A[0-9:TZ+. -]{0,30}\Z"), max_size=8))
+def test_no_time_depends_on_another(values):
+    column = pa.array(values, pa.binary())
+    for read in (text.times, text.calendar_times):
+        alone = [read(column.slice(i, 1)).to_pylist()[0] for i in range(len(column))]
+        assert read(column).to_pylist() == alone
+
+
+@pytest.mark.parametrize("delimiter", DELIMITERS.values(), ids=DELIMITERS)
+def test_numbers_may_have_a_decimal_comma_where_it_delimits_nothing(tmp_path, delimiter):
+    rows = [["1", "8,61", "47.3", "1,5"], ["1", "-,5", "1,2e1", "1.5"], ["1", "1,2,3", "1.2,3", "7"]]
+    lines = [delimiter.join(f'"{field}"' for field in row) for row in rows]
+    path = table(tmp_path / "a.csv", lines, delimiter.join(["traj_id", "lon", "lat", "t"]))
+    found = io.read(path).collect()
+    points = [[8.61, 47.3], [-0.5, 12], [np.nan, np.nan]]
+    if delimiter == ",":  # the first row has no time, and is last
+        points = [[np.nan, np.nan], [np.nan, np.nan], [np.nan, 47.3]]
+    np.testing.assert_array_equal(found.points, points)
+    np.testing.assert_array_equal(found.times, [1.5, 7, np.nan] if delimiter == "," else [1.5, 1.5, 7])
+
+
+def test_the_header_alone_chooses_the_delimiter(tmp_path):
+    for header, lines, points in [
+        ("traj_id;lon;lat", ["1;2;3", "1,2,3", "a,b,c;4;5"], [[2, 3], [4, 5]]),
+        ("traj_id\tlon\tlat\ta,b;c|d", ["1\t2\t3\t4", "1,2,3,4"], [[2, 3]]),
+        ("traj_id|lon|lat", ["a b|2|3", "1 2 3"], [[2, 3]]),
+        ('"traj_id" "lon" "lat"', ['"a b" 2   3', "  c\t4 5  ", "1,2,3"], [[2, 3], [4, 5]]),
+        ("my trip,lon,lat", [], []),
+    ]:
+        path = table(tmp_path / "a.txt", lines, header)
+        columns = {"traj_id": "my trip"} if "my trip" in header else None
+        found = io.read(path, columns=columns).collect().points
+        np.testing.assert_array_equal(found, np.reshape(points, (-1, 2)))
+
+
+@pytest.mark.parametrize("delimiter", DELIMITERS.values(), ids=DELIMITERS)
+@pytest.mark.parametrize("seed", range(2))
+def test_lines_of_noise_are_read_as_if_alone(tmp_path, seed, delimiter):
     """One trajectory's rows may not change how another's are read, whatever bytes they hold."""
     rng = np.random.default_rng(seed)
-    letters = np.array(list('"",,,,\r\0\xff ab12.-'))
-    lines = ["".join(rng.choice(letters, rng.integers(1, 12))) for _ in range(60)]
+    letters = np.array(list('"",;|\t\r\0\xff ab12.-') + [delimiter] * 8)
+    lines = ["".join(rng.choice(letters, rng.integers(1, 12))) for _ in range(40)]
 
     def rows(lines):
-        path = table(tmp_path / "a.csv", lines)
+        path = table(tmp_path / "a.csv", lines, delimiter.join(["lon", "lat", "traj_id"]))
         with open_source(path, None, Sizes(block_bytes=512)) as source:
-            points = source.collect().points
-            return sorted(map(str, points.tolist())), source.dropped_rows
+            found = source.collect()
+            names = np.repeat(found.ids, np.diff(found.offsets)).tolist()
+            points = zip(names, found.points.tolist(), strict=True)
+            faults = [(fault.line, fault.reason) for fault in source.faults()]
+            return sorted(map(str, points)), source.dropped, faults
 
     alone = [rows([line]) for line in lines]
-    assert any(points for points, _ in alone) and any(dropped for _, dropped in alone)
-    together = sorted(point for points, _ in alone for point in points), sum(dropped for _, dropped in alone)
-    assert rows(lines) == together
+    assert any(points for points, _, _ in alone) and any(dropped for _, dropped, _ in alone)
+    points, dropped, faults = rows(lines)
+    assert points == sorted(point for points, _, _ in alone for point in points)
+    assert dropped == sum((dropped for _, dropped, _ in alone), Counter())
+    assert faults == sorted(
+        (number + line - 2, reason) for number, (_, _, found) in enumerate(alone, 2) for line, reason in found
+    )
 
 
 @pytest.mark.parametrize("padding", range(-4, 1))

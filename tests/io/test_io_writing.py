@@ -1,3 +1,4 @@
+import gzip
 import os
 import stat
 from dataclasses import replace
@@ -11,7 +12,7 @@ from privtrace.errors import DataError, OutputError
 from privtrace.io.atomic import replacing
 from privtrace.trajectories import Trajectories
 
-FORMATS = [".parquet", ".pq", ".csv"]
+FORMATS = [".parquet", ".pq", ".csv", ".tsv", ".csv.gz", ".tab.gz"]
 POINTS = np.array([[1.5, 2], [3, 4], [5, 1 / 3], [np.nan, 1e-12]])
 OFFSETS = np.array([0, 2, 3, 4])
 
@@ -31,6 +32,9 @@ VARIANTS = {
     "small users": make(users=np.array([0, 255, 7], np.uint8)),
     "large users": make(users=np.array([0, 2**64 - 2, 7], np.uint64)),
     "text users": make(users=np.array(["a,b", 'say "c"', ""])),
+    "ids": make(ids=np.array([7, -3, np.iinfo(np.int64).min])),
+    "large ids": make(ids=np.array([0, 2**64 - 1, 7], np.uint64)),
+    "text ids": make(ids=np.array(["a/1", "\t|;, 'b'", "01"], np.dtypes.StringDType())),
     "objects": make(users=np.array(["ann", "bob", None], object), times=np.arange(4.0)),
 }
 
@@ -48,9 +52,10 @@ def test_what_is_written_can_be_read(tmp_path, written, suffix):
     assert (again.users is None) == (written.users is None)
     if written.times is not None:
         times = written.times
-        if suffix == ".csv" and times.dtype.kind == "M":  # text gives seconds since 1970
-            times = np.where(np.isnat(times), np.nan, times.astype("M8[ms]").astype(float) / 1000)
+        assert again.times.dtype.kind == ("M" if times.dtype.kind == "M" else "f")
         np.testing.assert_array_equal(again.times, times)
+    names = range(len(written)) if written.ids is None else written.ids.tolist()
+    assert [str(name) for name in again.ids.tolist()] == [str(name) for name in names]
     if written.users is not None:
         unknown = str(np.iinfo(np.int64).min)
         users = ["" if user is None else str(user) for user in written.users.tolist()]
@@ -68,13 +73,14 @@ def test_tables_look_as_documented(tmp_path):
     schema = pq.read_schema(tmp_path / "a.parquet")
     assert schema.names == ["traj_id", "lon", "lat", "t", "user_id"]
     assert str(schema.field("traj_id").type) == "int64"
+    assert str(schema.field("t").type) == "double"
     assert pq.read_metadata(tmp_path / "a.parquet").metadata[b"private"] == b"true"
     assert pq.ParquetFile(tmp_path / "a.parquet").metadata.row_group(0).column(1).compression == "ZSTD"
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
 def test_the_file_does_not_depend_on_the_parts(tmp_path, suffix, monkeypatch):
-    monkeypatch.setattr(io, "_TABLE_ROWS", 64)
+    monkeypatch.setattr("privtrace.io.long_table._TABLE_ROWS", 64)
     rng = np.random.default_rng(0)
     offsets = np.concatenate([[0], np.cumsum(rng.integers(0, 40, 30))])
     whole = Trajectories(rng.random((offsets[-1], 2)), offsets)
@@ -92,6 +98,44 @@ def test_nothing_is_a_table_without_rows(tmp_path, empty, suffix):
     assert len(io.read(tmp_path / f"a{suffix}").collect()) == 0
 
 
+def test_calendar_time_has_its_own_name_in_text(tmp_path):
+    io.write(
+        make(times=np.array(["2020-01-01T00:00:01.5", "2020-01-02", "1969-12-31", "NaT"], "M8[us]")),
+        tmp_path / "a.tsv",
+    )
+    lines = (tmp_path / "a.tsv").read_text().splitlines()
+    assert lines[:2] == ["traj_id\tlon\tlat\tdatetime", "0\t1.5\t2\t2020-01-01 00:00:01.500000"]
+
+
+def test_ids_with_line_breaks_stay_apart(tmp_path):
+    names = np.array(["a\nb", "a\rb", "ab"], np.dtypes.StringDType())
+    io.write(make(ids=names, users=names), tmp_path / "a.parquet")
+    io.write(io.read(tmp_path / "a.parquet"), tmp_path / "a.csv")
+    source = io.read(tmp_path / "a.csv")
+    again = source.collect()
+    np.testing.assert_array_equal(again.points, POINTS)
+    assert len(set(again.ids.tolist())) == len(set(again.users.tolist())) == 3
+    assert source.dropped_rows == 0
+
+
+def test_a_named_format_wins_over_the_suffix(tmp_path):
+    io.write(make(), tmp_path / "a.csv", format="parquet")
+    assert (tmp_path / "a.csv").read_bytes().startswith(b"PAR1")
+    io.write(make(), tmp_path / "a", format="tsv")
+    assert (tmp_path / "a").read_text().startswith("traj_id\t")
+    for name in ("a.csv", "a"):  # content decides what they are
+        np.testing.assert_array_equal(io.read(tmp_path / name).collect().points, POINTS)
+    with pytest.raises(OutputError, match="unknown format 'gpx'; it must be one of parquet, csv"):
+        io.write(make(), tmp_path / "b", format="gpx")
+
+
+def test_packed_text_is_the_same_file_every_time(tmp_path):
+    for name in ("a.csv.gz", "b.csv.gz"):
+        io.write(make(), tmp_path / name)
+    assert (tmp_path / "a.csv.gz").read_bytes() == (tmp_path / "b.csv.gz").read_bytes()
+    assert gzip.decompress((tmp_path / "a.csv.gz").read_bytes()).startswith(b"traj_id,lon,lat\n0,1.5,2\n")
+
+
 def test_a_source_can_be_copied(tmp_path):
     io.write(make(), tmp_path / "a.csv")
     io.write(io.read(tmp_path / "a.csv"), tmp_path / "b.parquet")
@@ -100,7 +144,15 @@ def test_a_source_can_be_copied(tmp_path):
         np.testing.assert_array_equal(io.read(tmp_path / name).collect().points, POINTS)
 
 
-@pytest.mark.parametrize("other", [make(crs="planar"), make(times=np.arange(4)), make(users=np.arange(3))])
+@pytest.mark.parametrize(
+    "other",
+    [
+        make(crs="planar"),
+        make(times=np.arange(4)),
+        make(users=np.arange(3)),
+        make(ids=np.array(["a", "b", "c"])),
+    ],
+)
 def test_parts_have_to_fit_together(tmp_path, other):
     with pytest.raises(DataError, match="parts do not fit together"):
         io.write([make(), other], tmp_path / "a.csv")
@@ -117,7 +169,8 @@ def test_places_that_cannot_be_written(tmp_path):
     for name, words in {
         "none/a.csv": "no such folder",
         "folder.csv": "is a folder",
-        "a.txt": "unknown format '.txt'",
+        "a.doc": "unknown format '.doc'",
+        "a.parquet.gz": "unknown format '.gz'",
     }.items():
         with pytest.raises(OutputError, match=words):
             io.write(never(), tmp_path / name)
@@ -139,7 +192,7 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path, suffix, error, force):
 
     def interrupted():
         yield make()
-        assert len(list(tmp_path.glob(".privtrace-*"))) == 1
+        assert list(tmp_path.glob(".privtrace-*"))
         raise error
 
     with pytest.raises(error):

@@ -51,7 +51,7 @@ class Declared:
         if self.crs is not None and self.crs not in PAIRS:
             raise SettingsError(f"crs must be 'lonlat' or 'planar', not {self.crs!r}")
         gap = self.gap_minutes
-        if gap is not None and not (isinstance(gap, Real) and 0 < gap < math.inf):
+        if gap is not None and (isinstance(gap, bool) or not isinstance(gap, Real) or not 0 < gap < math.inf):
             raise SettingsError(f"gap_minutes must be a positive number of minutes, not {gap!r}")
         for role in self.columns:
             if role not in KNOWN_NAMES:

@@ -133,7 +133,7 @@ def recognize(path: Path) -> Format:
     with opened(path, _CURE) as file:
         line = file.readline(LINE_BYTES)
     if not line:
-        raise DataError(f"{path}: is empty, without even a header; {_CURE}")
+        raise DataError(f"{path}: is empty, without even a header; check that it was written to its end")
     _refuse_foreign(path, line)
     return next(format for format in FORMATS.values() if format.recognizes(path, line))
 

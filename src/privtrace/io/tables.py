@@ -298,11 +298,11 @@ def _as_text(table: pa.Table) -> pa.Table:
         if pa.types.is_timestamp(field.type):
             table = table.set_column(number, CALENDAR, table[field.name])
         elif pa.types.is_string(field.type):
-            table = table.set_column(number, field.name, _on_one_line(table[field.name]))
+            table = table.set_column(number, field.name, _on_one_line(table[field.name].combine_chunks()))
     return table
 
 
-def _on_one_line(ids: pa.ChunkedArray) -> pa.ChunkedArray:
+def _on_one_line(ids: pa.Array) -> pa.Array:
     """Write ids with a line break otherwise, as a row is one line."""
     broken = pc.match_substring_regex(ids, "[\r\n]")
     if not pc.any(broken).as_py():

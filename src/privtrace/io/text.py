@@ -13,7 +13,10 @@ import pyarrow.compute as pc
 from privtrace.trajectories import Floats, Integers
 
 # Digits are limited so that no value can overflow; nothing that can be measured needs more.
-_NUMBER = r"^\s*[+-]?(?:\d{1,30}(?:POINT\d{0,30})?|POINT\d{1,30})(?:[eE][+-]?\d{1,2})?\s*$"
+_NUMBER = (
+    r"^\s*[+-]?(?:(?:\d{1,30}(?:POINT\d{0,30})?|POINT\d{1,30})(?:[eE][+-]?0?\d{1,2})?"
+    r"|[1-9](?:POINT\d{0,30})?[eE](?:[+]?(?:[12]\d\d|30[0-7])|-(?:[12]\d\d|30[0-8])))\s*$"
+)
 _WITH_POINT = _NUMBER.replace("POINT", "[.]")
 _WITH_POINT_OR_COMMA = _NUMBER.replace("POINT", "[.,]")
 _ISO = (
