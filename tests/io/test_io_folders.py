@@ -46,7 +46,7 @@ def test_a_trajectory_may_lie_over_files(tmp_path, suffix):
     folder = tmp_path / "parts"
     for number, name in enumerate(["b", "a", "deep/er/c", "z"]):
         save(table.slice(15 * number, 15), folder / f"{name}{suffix}")
-    for name in ("_SUCCESS", ".part.crc", "_old/part.csv", ".git/a.parquet", "notes.md"):
+    for name in ("readme.txt", "_SUCCESS", ".part.crc", "_old/part.csv", ".git/a.parquet", "notes.md"):
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text("something else")
     source = open_source(folder, None, TINY)
@@ -61,6 +61,12 @@ def test_files_are_read_in_order_of_their_paths(tmp_path, suffix):
         save(pa.table({"traj_id": ["t"], "x": [x], "y": [0.0]}), tmp_path / f"{name}{suffix}")
     points = io.read(tmp_path).collect().points[:, 0].tolist()
     assert points == [1, 2, 3, 4]
+
+
+def test_text_counts_where_nothing_else_is(tmp_path):
+    for name, x in {"a": 1, "b": 2}.items():
+        (tmp_path / f"{name}.txt").write_text(f"tid x y\n1 {x} 0\n")
+    assert io.read(tmp_path).collect().points[:, 0].tolist() == [1, 2]
 
 
 def test_faults_name_the_file(tmp_path):

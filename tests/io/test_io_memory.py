@@ -34,7 +34,7 @@ def repeated(n_times: int) -> pt.Source:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+@pytest.mark.parametrize("suffix", ["parquet", "csv", "tsv.gz"])
 def test_a_file_ten_times_as_long_takes_no_more_memory(suffix: str, tmp_path: Path) -> None:
     peaks = []
     for n_times in (4, 40):

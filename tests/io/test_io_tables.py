@@ -168,6 +168,23 @@ def test_numbers_may_have_a_decimal_comma_where_it_delimits_nothing(tmp_path, de
     np.testing.assert_array_equal(found.times, [1.5, 7, np.nan] if delimiter == "," else [1.5, 1.5, 7])
 
 
+def test_names_of_columns_may_be_in_latin_1(tmp_path):
+    path = table(tmp_path / "a.csv", ["1;2;3"], "Fahrt;L\xe4nge;Breite")
+    columns = {"traj_id": "Fahrt", "lon": "L\xe4nge", "lat": "Breite"}
+    assert io.read(path, columns=columns).collect().points.tolist() == [[2, 3]]
+
+
+def test_blank_lines_are_nothing_beside_any_other_line(tmp_path):
+    for lines, n_dropped in {
+        ("1,2,3", " \t ", ""): 0,
+        ("1,2,3", "\xc2\xa0"): 1,
+        ("\xff,2,3", "\xc2\xa0"): 1,
+    }.items():
+        source = io.read(table(tmp_path / "a.csv", lines))
+        assert (len(source.collect()), source.dropped_rows) == (1, n_dropped)
+        source.close()
+
+
 def test_the_header_alone_chooses_the_delimiter(tmp_path):
     for header, lines, points in [
         ("traj_id;lon;lat", ["1;2;3", "1,2,3", "a,b,c;4;5"], [[2, 3], [4, 5]]),

@@ -22,7 +22,6 @@ from privtrace.io.columns import Declared
 from privtrace.io.files import Stamp, reading
 from privtrace.io.folder import FolderReader, files_in
 from privtrace.io.source import Reader
-from privtrace.io.streams import LINE_BYTES, opened
 from privtrace.trajectories import Crs, Trajectories
 
 Read: TypeAlias = Callable[[Stamp, Declared], Reader]
@@ -38,7 +37,7 @@ class Format:
     is_text: bool  # text may be packed with gzip, and then its suffix has .gz after it
     recognizes: Callable[[Path, bytes], bool]  # from the path and the first line
     read: Read
-    read_folder: Read | None  # of files in this format, if that is more than its files one by one
+    read_folder: Read | None  # of a folder with files in this format, if they belong together
     write: Write
     lacks: frozenset[str] = frozenset()  # what it has no room for: "users", "times", "ids"
 
@@ -130,8 +129,7 @@ def recognize(path: Path) -> Format:
     with reading(path, _CURE), path.open("rb") as file:
         if file.read(4) == b"PAR1":
             return _PARQUET
-    with opened(path, _CURE) as file:
-        line = file.readline(LINE_BYTES)
+    line = tables.first_line(path)
     if not line:
         raise DataError(f"{path}: is empty, without even a header; check that it was written to its end")
     _refuse_foreign(path, line)
@@ -164,7 +162,7 @@ def open_reader(path: Path, declared: Declared) -> Reader:
     if not os.path.isdir(path):  # False, not an error, where it may not be looked at
         stamp = Stamp.of(path)
         return recognize(path).read(stamp, declared)
-    files = files_in(path, (suffix for format in FORMATS.values() for suffix in format.all_suffixes))
+    files = _data_in(path)
     if not files:
         raise DataError(f"{path}: no data in this folder; looked for {_listed_suffixes()}")
     stamp = Stamp.of_folder(path, files)
@@ -176,6 +174,12 @@ def open_reader(path: Path, declared: Declared) -> Reader:
     if kind.read_folder is None:
         raise DataError(f"{path}: a folder of {kind.name} files is not read; give one file, such as {file}")
     return kind.read_folder(stamp, declared)
+
+
+def _data_in(folder: Path) -> list[Path]:
+    """List the files below a folder that are named like data; .txt, often notes, only if there is nothing else."""
+    files = files_in(folder, (suffix for format in FORMATS.values() for suffix in format.all_suffixes))
+    return [file for file in files if ".txt" not in file.suffixes] or files
 
 
 def format_of_output(path: Path, name: str | None) -> Format:

@@ -35,7 +35,7 @@ from privtrace.trajectories import Integers, Trajectories
 
 _CURE = "check that it is a text table that you may read"
 
-_BLANK_RUNS = re.compile(rb'((?<![^ \t\r\n])"(?:[^"\r\n]|"")*")|[ \t]+')
+_QUOTED_OR_BLANKS = re.compile(rb'((?<![^ \t\r\n])"(?:[^"\r\n]|"")*")|[ \t]+')
 _OUTER_BLANKS = re.compile(rb"^[ \t]+|[ \t]+(?=\r?$)", re.MULTILINE)
 _STRAY_RETURN = r"\r[^\n]"
 
@@ -51,13 +51,18 @@ class Dialect:
         """Write lines with the one delimiter."""
         if not self.of_blanks:
             return lines
-        return _BLANK_RUNS.sub(lambda run: run[1] or b"\t", _OUTER_BLANKS.sub(b"", lines))
+        lines = _OUTER_BLANKS.sub(b"", lines)
+        if b'"' not in lines:
+            return re.sub(rb"[ \t]+", b"\t", lines)
+        return _QUOTED_OR_BLANKS.sub(lambda match: match[1] or b"\t", lines)
 
     def split(self, line: bytes) -> list[str]:
         """Take a header apart, without the mark that may start a file."""
-        tidy = self.tidied(line.removeprefix(b"\xef\xbb\xbf")).decode(errors="replace").rstrip("\r\n")
+        tidy = self.tidied(line.removeprefix(b"\xef\xbb\xbf")).rstrip(b"\r\n")
         try:
-            (names,) = csv.reader([tidy], delimiter=self.delimiter)
+            (names,) = csv.reader(
+                [tidy.decode("utf-8" if _is_utf8(tidy) else "latin-1")], delimiter=self.delimiter
+            )
         except (csv.Error, ValueError):
             return []
         return [name.strip() for name in names]
@@ -257,10 +262,10 @@ def _filled(lines: bytes) -> Integers:
 
 
 def _by_reason(misfits: Iterable[pa.csv.InvalidRow]) -> dict[str, list[int]]:
-    """Sort lines, counted from 0 without blank ones, by what is wrong; white space alone is nothing."""
+    """Sort lines, counted from 0 without blank ones, by what is wrong; blanks alone are nothing."""
     numbers = defaultdict(list)
     for row in misfits:
-        if row.text.strip():
+        if row.text.strip(" \t"):
             many = row.actual_columns > row.expected_columns
             numbers["too many fields" if many else "too few fields"].append(row.number - 1)
     return numbers
