@@ -177,7 +177,7 @@ def open_reader(path: Path, declared: Declared) -> Reader:
 
 
 def _data_in(folder: Path) -> list[Path]:
-    """List the files below a folder that are named like data; .txt, often notes, only if there is nothing else."""
+    """List the files below a folder that are named like data; .txt, often notes, only if nothing else is."""
     files = files_in(folder, (suffix for format in FORMATS.values() for suffix in format.all_suffixes))
     return [file for file in files if ".txt" not in file.suffixes] or files
 

@@ -59,10 +59,9 @@ class Dialect:
     def split(self, line: bytes) -> list[str]:
         """Take a header apart, without the mark that may start a file."""
         tidy = self.tidied(line.removeprefix(b"\xef\xbb\xbf")).rstrip(b"\r\n")
+        decoded = tidy.decode("utf-8" if _is_utf8(tidy) else "latin-1")
         try:
-            (names,) = csv.reader(
-                [tidy.decode("utf-8" if _is_utf8(tidy) else "latin-1")], delimiter=self.delimiter
-            )
+            (names,) = csv.reader([decoded], delimiter=self.delimiter)
         except (csv.Error, ValueError):
             return []
         return [name.strip() for name in names]
