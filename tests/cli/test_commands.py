@@ -143,7 +143,7 @@ def test_longitude_and_latitude_stay_so(tmp_path: Path, city: tuple[pt.Trajector
 def test_mistakes_end_with_2_and_words(folder: Path, arguments: list[str], words: str) -> None:
     (folder / "junk.parquet").write_bytes(b"this is no table")
     (folder / "here").write_bytes(b"precious")
-    pq.write_table(pa.table({"id": [1], "lon": [2.0], "lat": [3.0]}), folder / "other.parquet")
+    pq.write_table(pa.table({"name": [1], "lon": [2.0], "lat": [3.0]}), folder / "other.parquet")
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     done = run(*arguments, cwd=folder, code=2)
     assert words in " ".join(done.stderr.split())

@@ -169,7 +169,7 @@ def test_places_that_cannot_be_written(tmp_path):
     for name, words in {
         "none/a.csv": "no such folder",
         "folder.csv": "is a folder",
-        "a.doc": "unknown format '.doc'",
+        "a.txt": "unknown format '.txt'",
         "a.parquet.gz": "unknown format '.gz'",
     }.items():
         with pytest.raises(OutputError, match=words):

@@ -81,7 +81,7 @@ _PARQUET = Format(
 )
 _CSV = Format(
     "csv",
-    (".csv", ".txt"),
+    (".csv",),
     is_text=True,
     recognizes=lambda path, line: True,
     read=tables.TableReader,
@@ -178,8 +178,8 @@ def open_reader(path: Path, declared: Declared) -> Reader:
 
 def _data_in(folder: Path) -> list[Path]:
     """List the files below a folder that are named like data; .txt, often notes, only if nothing else is."""
-    files = files_in(folder, (suffix for format in FORMATS.values() for suffix in format.all_suffixes))
-    return [file for file in files if ".txt" not in file.suffixes] or files
+    suffixes = (suffix for format in FORMATS.values() for suffix in format.all_suffixes)
+    return files_in(folder, suffixes) or files_in(folder, (".txt", ".txt.gz"))
 
 
 def format_of_output(path: Path, name: str | None) -> Format:
