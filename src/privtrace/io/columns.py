@@ -200,9 +200,9 @@ def _missing(path: Path, what: str, names: Sequence[str], declared: Declared, cu
     """Say what is missing and what was found, unless what was found may be a row and not a header."""
     if n_known(names, declared) == 0 or any(_looks_like_data(name) for name in names):
         return DataError(
-            f"{path}: {what}; the file has {len(names)} column{'s' * (len(names) != 1)}, without names that "
-            "are known: add a header row, or if there is one, say what its columns are with "
-            "--columns lon=NAME,lat=NAME,traj_id=NAME"
+            f"{path}: {what}; the file has {len(names)} column{'s' * (len(names) != 1)}, and what stands for "
+            "names is not known or no name at all: add a header row, or if there is one, say what its columns "
+            "are with --columns lon=NAME,lat=NAME,traj_id=NAME"
         )
     shown = ", ".join(names[:_NAMES_SHOWN]) + (", ..." if len(names) > _NAMES_SHOWN else "")
     return DataError(f"{path}: {what}; found {shown}; {cure}")

@@ -27,7 +27,7 @@ _ISO = (
 # The form that arrow reads by itself, and fast; the days are those that every such month has in every year.
 _USUAL_ISO = (
     r"^\d{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
-    r"[T ](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:[.]\d{1,6})?$"
+    r"[T ](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:[.]\d{1,6})?Z?$"
 )
 
 _ZERO, _EMPTY = pa.scalar("0"), pa.scalar("")
@@ -71,7 +71,7 @@ def _iso(text: pa.Array) -> pa.Array:
     """Read ISO 8601 as microseconds since 1970: 1970-01-02T00:00:01.5 gives 86401500000."""
     usual = pc.match_substring_regex(text, _USUAL_ISO)
     plain = pc.if_else(usual, text, pa.scalar(None, text.type)).cast(pa.string())
-    values = plain.cast(pa.timestamp("us")).cast(pa.int64())
+    values = pc.ascii_rtrim(plain, characters="Z").cast(pa.timestamp("us")).cast(pa.int64())
     if usual.false_count:
         values = pc.replace_with_mask(values, pc.invert(usual), _any_iso(text.filter(pc.invert(usual))))
     return values
