@@ -1,15 +1,19 @@
-"""Put a finished file into place in one step, or nothing at all."""
+"""Put a finished file or folder into place in one step, or nothing at all."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import secrets
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from privtrace.errors import OutputError
+
+#: A hidden file that says that a folder was written here, and may be replaced.
+_MARK = ".privtrace-output"
 
 
 @contextmanager
@@ -51,6 +55,74 @@ def check_target(path: str | os.PathLike[str], force: bool = False) -> Path:
     return target
 
 
+@contextmanager
+def replacing_folder(path: str | os.PathLike[str], suffix: str, force: bool = False) -> Iterator[Path]:
+    """Yield a temporary folder beside `path`; it becomes `path` on success.
+
+    On any failure, an interrupt included, the temporary folder goes and `path` stays as it was. With `force`
+    a folder is replaced if it was made here and holds nothing but files with this suffix: a folder may be
+    all that someone has, and one wrong path must not delete it.
+    """
+    target = check_folder(path, suffix, force)
+    temporary, aside = (target.parent / f".privtrace-{secrets.token_hex(8)}" for _ in range(2))
+    try:
+        with _words(target):
+            temporary.mkdir()
+            yield temporary
+            (temporary / _MARK).touch()
+            _sync_all()
+            check_folder(path, suffix, force)  # someone may have used the name meanwhile
+            try:
+                if target.exists():
+                    target.rename(aside)
+                temporary.rename(target)
+            finally:
+                if aside.exists() and not target.exists():
+                    aside.rename(target)
+            with contextlib.suppress(OSError):  # not every system can sync a folder
+                _sync(target.parent)
+    finally:
+        for leftover in (temporary, aside):
+            shutil.rmtree(leftover, ignore_errors=True)
+
+
+def check_folder(path: str | os.PathLike[str], suffix: str, force: bool = False) -> Path:
+    """Refuse before the work what would be refused after it; return where the folder will be."""
+    target = Path(os.path.realpath(path))
+    if not target.parent.is_dir():
+        raise OutputError(f"{path}: no such folder as {target.parent}; create it first")
+    if target.exists() and not target.is_dir():
+        raise OutputError(f"{path}: is a file; give the path of a folder")
+    if target.exists() and not force:
+        raise _exists(path)
+    if target.exists() and not _may_go(target, suffix):
+        raise OutputError(
+            f"{path}: holds what was not written here, so --force does not replace it; "
+            "remove the folder yourself or give another path"
+        )
+    return target
+
+
+def _may_go(folder: Path, suffix: str) -> bool:
+    """Tell whether a folder is empty, or was made here and holds only such files and folders of them."""
+    try:
+        walk = [(Path(place), folders + names) for place, folders, names in os.walk(folder, onerror=_raise)]
+    except OSError:
+        return False
+    entries = [place / name for place, names in walk for name in names]
+    mark = folder / _MARK
+    foreign = (
+        entry.is_symlink() or (not entry.is_dir() and entry.suffix != suffix)
+        for entry in entries
+        if entry != mark
+    )
+    return not entries or (mark in entries and not any(foreign))
+
+
+def _raise(error: OSError) -> None:
+    raise error
+
+
 def _exists(path: str | os.PathLike[str]) -> OutputError:
     return OutputError(f"{path}: exists; pass --force (force=True) to overwrite it")
 
@@ -81,6 +153,12 @@ def _publish(temporary: Path, target: Path) -> None:
         except BaseException:
             target.unlink(missing_ok=True)
             raise
+
+
+def _sync_all() -> None:
+    """Wait until all files are on the disk: one call, where thousands of files would each wait their turn."""
+    if hasattr(os, "sync"):  # not on Windows
+        os.sync()
 
 
 def _sync(path: Path) -> None:

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from privtrace.errors import DataError
+from privtrace.errors import DataError, SettingsError
+from privtrace.trajectories import Crs
 
 
 class Look(NamedTuple):
@@ -63,6 +64,19 @@ class Stamp:
                 same = False
             if not same:
                 raise DataError(f"{look.path}: changed while it was read; start again when it is complete")
+
+
+def declared_crs(path: Path, declared: Crs | None, *possible: Crs) -> Crs:
+    """Choose what the points of a format mean: what was declared, if it is possible, else the first."""
+    if declared is None:
+        return possible[0]
+    if declared not in ("lonlat", "planar"):
+        raise SettingsError(f"crs must be 'lonlat' or 'planar', not {declared!r}")
+    if declared not in possible:
+        raise SettingsError(
+            f"{path}: this format holds longitude and latitude in degrees; leave --crs {declared} (crs) out"
+        )
+    return declared
 
 
 @contextmanager

@@ -9,10 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 
+import numpy as np
+
 from privtrace.io.files import reading
+from privtrace.trajectories import Integers
 
 #: A line longer than a block and than this is left out, so that memory stays small.
 LINE_BYTES = 1 << 20
+#: The same for texts with a whole trajectory in a line: three million points.
+TRAJECTORY_BYTES = 1 << 26
+
+#: Why a line was left out.
+TOO_LONG = "the line is too long"
 
 _GZIP = b"\x1f\x8b"
 
@@ -26,6 +34,11 @@ class Block:
     n_lines: int  # those in `lines`, and one more where the last was left out
     last_too_long: bool
 
+    @property
+    def left_out(self) -> Integers:
+        """Number the lines that were left out, as lines of the block: the last one or none."""
+        return np.flatnonzero([self.last_too_long]) + (self.n_lines - 1)
+
 
 @contextmanager
 def opened(path: Path, cure: str) -> Iterator[BinaryIO]:
@@ -36,9 +49,14 @@ def opened(path: Path, cure: str) -> Iterator[BinaryIO]:
         yield cast(BinaryIO, gzip.GzipFile(fileobj=file)) if packed else file
 
 
-def blocks(file: BinaryIO, block_bytes: int, first_line: int = 1) -> Iterator[Block]:
-    """Yield whole lines of about so many bytes, from where the file stands, which is at the start of a line."""
-    limit = max(block_bytes, LINE_BYTES)
+def blocks(
+    file: BinaryIO, block_bytes: int, first_line: int = 1, *, line_bytes: int | None = None
+) -> Iterator[Block]:
+    """Yield whole lines of about so many bytes, from where the file stands, which is at the start of a line.
+
+    A line longer than a block and than `line_bytes` (if None, LINE_BYTES) is left out.
+    """
+    limit = max(block_bytes, line_bytes or LINE_BYTES)
     while block := file.read(block_bytes):
         end = block.rfind(b"\n") + 1
         line = block[end:] + file.readline(limit + 1)  # one more, to tell a full line from a longer one

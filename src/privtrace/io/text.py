@@ -7,6 +7,7 @@ rows would let one row change the meaning of all.
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -87,15 +88,24 @@ def _any_iso(text: pa.Array) -> pa.Array:
     zone_minutes = 60 * _integers(fields, "zone_hour") + _integers(fields, "zone_minute")
     zone_minutes *= np.where(pc.equal(_field(fields, "zone"), "-").to_numpy(False), -1, 1)
 
+    seconds, right = calendar_seconds(year, month, day, hour, minute, second)
+    right &= plain.is_valid().to_numpy(False)
+    microseconds = 1_000_000 * (seconds - 60 * zone_minutes) + np.rint(1e6 * _fractions(fields)).astype(
+        np.int64
+    )
+    return pa.array(microseconds, mask=~right)
+
+
+def calendar_seconds(
+    year: Integers, month: Integers, day: Integers, hour: Integers, minute: Integers, second: Integers
+) -> tuple[Integers, npt.NDArray[np.bool_]]:
+    """Count seconds since 1970, and tell which are a day of the calendar and a time of the day."""
     first = (12 * (year - 1970) + month - 1).astype("datetime64[M]")
     days = first.astype("datetime64[D]").astype(np.int64)
     days_in_month = (first + 1).astype("datetime64[D]").astype(np.int64) - days
     right = (month >= 1) & (month <= 12) & (day >= 1) & (day <= days_in_month)
     right &= (hour < 24) & (minute < 60) & (second < 61)
-    right &= plain.is_valid().to_numpy(False)
-    seconds = 86400 * (days + day - 1) + 3600 * hour + 60 * (minute - zone_minutes) + second
-    microseconds = 1_000_000 * seconds + np.rint(1e6 * _fractions(fields)).astype(np.int64)
-    return pa.array(microseconds, mask=~right)
+    return 86400 * (days + day - 1) + 3600 * hour + 60 * minute + second, right
 
 
 def _field(fields: pa.StructArray, name: str) -> pa.Array:

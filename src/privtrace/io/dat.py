@@ -1,0 +1,135 @@
+"""Read and write the text that AdaTrace and PrivTrace use, a trajectory in two lines:
+
+    #7:
+    >0:11026.0,4693.0;11096.0,4669.2;
+
+It has no place for users and times, and does not say whether points are planar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from privtrace.errors import DataError
+from privtrace.io import printing, rows, spans
+from privtrace.io.faults import Faults, Place
+from privtrace.io.files import Stamp, declared_crs
+from privtrace.io.source import Sizes
+from privtrace.io.streams import LINE_BYTES, TOO_LONG, TRAJECTORY_BYTES, Block, blocks, opened
+from privtrace.trajectories import Crs, Integers, Trajectories
+
+_CURE = "check that it is a text file that you may read"
+_MARK = b"\xef\xbb\xbf"  # some editors start a text with it
+_NO_ID = pa.nulls(1, pa.large_binary())
+
+
+class DatReader:
+    """Read trajectories of two lines each; points are planar unless declared otherwise."""
+
+    parse_once = True
+    has_users = False
+    has_times = False
+
+    def __init__(self, stamp: Stamp, crs: Crs | None) -> None:
+        self.stamp = stamp
+        self.crs: Crs = declared_crs(stamp.path, crs, "planar", "lonlat")
+        self.n_rows: int | None = None
+        with opened(stamp.path, _CURE) as file:
+            line = file.readline(LINE_BYTES)
+        first = line.removeprefix(_MARK).rstrip(b"\r\n")
+        # A file without a single byte is well formed: it holds no trajectories.
+        if line and not (first.startswith(b"#") and first.endswith(b":")):
+            raise DataError(
+                f"{stamp.path}: the first line is not '#' and an id and ':', as in '#0:'; "
+                "check that it is in the format of AdaTrace and PrivTrace"
+            )
+
+    def batches(
+        self, sizes: Sizes, *, keys_only: bool = False, faults: Faults | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the points of some lines at a time, and count them and the lines that are wrong."""
+        n_rows = 0
+        current = _NO_ID  # of the trajectory that the next points belong to
+        for block in chain([Block(1, b"", 0, False)], self._blocks(sizes.block_bytes)):
+            batch, n_found, current = self._parsed(block, current, faults)
+            n_rows += n_found
+            yield rows.keys_of(batch) if keys_only else batch
+        self.n_rows = n_rows
+
+    def _blocks(self, block_bytes: int) -> Iterator[Block]:
+        with opened(self.stamp.path, _CURE) as file:
+            file.seek(len(_MARK) if file.read(len(_MARK)) == _MARK else 0)
+            yield from blocks(file, block_bytes, line_bytes=TRAJECTORY_BYTES)
+
+    def _parsed(
+        self, block: Block, current: pa.Array, faults: Faults | None
+    ) -> tuple[pa.RecordBatch, int, pa.Array]:
+        """Turn lines into rows; also count points and wrong lines, and say whose points would come next."""
+        lines = spans.lines(block.lines)
+        named = (lines.first() == ord("#")) & (lines.last() == ord(":"))
+        colons = _first(lines, ":")
+        listed = (lines.first() == ord(">")) & (colons < lines.stops)
+        wrong = (lines.lengths > 0) & ~named & ~listed
+
+        # Points belong to the name above them, unless a wrong line is between: it may have been a name.
+        turns = np.flatnonzero(named | wrong)
+        names = spans.Spans(lines.text, lines.starts + 1, np.where(named, lines.stops - 1, lines.starts + 1))
+        ids = pa.concat_arrays([current, rows.ids(names[turns].texts())])
+        lists = np.flatnonzero(listed)
+        x, y, counts = spans.pairs(
+            spans.Spans(lines.text, colons[lists] + 1, lines.stops[lists]), bracketed=False
+        )
+        at = np.repeat(lists, counts)  # the line of each point
+        batch = rows.rows(
+            trajectory=ids.take(pa.array(np.repeat(np.searchsorted(turns, lists), counts))),
+            user=None,
+            x=pa.array(x.numbers()),
+            y=pa.array(y.numbers()),
+        )
+        path = self.stamp.path
+        if faults is not None:
+            place = Place.following(path, block.first_line - 1)
+            faults.add("neither '#id:' nor '>0:x,y;x,y;'", np.flatnonzero(wrong), place)
+            faults.add(TOO_LONG, block.left_out, place)
+        place = Place(path, lambda row: block.first_line + at[row])
+        n_found = len(at) + int(wrong.sum()) + block.last_too_long
+        current = _NO_ID if block.last_too_long else ids[-1:]
+        return rows.usable(batch, self.crs, faults, place), n_found, current
+
+
+def _first(lines: spans.Spans, sign: str) -> Integers:
+    """Find the first such sign from the start of each line on; the end of the text where there is none."""
+    places = np.append(np.flatnonzero(lines.text == ord(sign)), len(lines.text))
+    return places[np.searchsorted(places[:-1], lines.starts)]
+
+
+def lost(part: Trajectories) -> list[str]:
+    """Say in words what of a part this format has no place for."""
+    kept = {"times": part.times is None, "users, but as the start of ids": part.users is None}
+    return [words for words, nothing in kept.items() if nothing is False]
+
+
+def write(parts: Iterable[Trajectories], path: Path) -> None:
+    """Write two lines a trajectory; where there are users, an id is user/id, so that no two become one."""
+    with path.open("wb") as file:
+        for part in printing.named(parts):
+            x, y = (printing.shortest(part.points[:, axis], "nan") for axis in (0, 1))
+            points = printing.joined(printing.chained(x, ",", y), part.offsets, ";")
+            file.write(printing.content(printing.chained("#", _ids(part), ":\n>0:", points, ";\n")))
+
+
+def _ids(part: Trajectories) -> pa.Array:
+    assert part.ids is not None
+    ids = printing.labels(part.ids).fill_null("")
+    if part.users is None:
+        return ids
+    users = printing.labels(part.users).fill_null("")
+    for sign, code in (("%", "%25"), ("/", "%2F")):
+        users = pc.replace_substring(users, sign, code)
+    return printing.chained(users, "/", ids)

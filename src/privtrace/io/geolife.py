@@ -1,0 +1,252 @@
+"""Read and write the folders of Geolife: a PLT file a trajectory, in Data/<user>/Trajectory/<id>.plt.
+
+Six lines of header, then a line a point: latitude, longitude, 0, altitude in feet (-777 if unknown), days since
+1899-12-30, date and time (UTC):
+
+    40.008304,116.319876,0,492,39745.0902662037,2008-10-24,02:09:59
+
+Times are whole seconds, and there must be times. Coordinates have as many decimals as they need: most files
+have 6, but there are some with more.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote_from_bytes, unquote_to_bytes
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from privtrace.errors import DataError, OutputError
+from privtrace.io import printing, rows, spans, text
+from privtrace.io.faults import Faults, Place
+from privtrace.io.files import Stamp, declared_crs
+from privtrace.io.source import Sizes
+from privtrace.io.streams import TOO_LONG, Block, blocks, opened
+from privtrace.trajectories import Array, Crs, Integers, Trajectories
+
+_HEADER = (
+    b"Geolife trajectory\r\nWGS 84\r\nAltitude is in Feet\r\nReserved 3\r\n"
+    b"0,2,255,My Track,0,0,2,8421376\r\n0\r\n"
+)
+_N_HEADER_LINES = 6
+_N_FIELDS = 7
+_SUFFIX = ".plt"
+_FOLDER = "Trajectory"
+_UNKNOWN = "000"  # the folder of trajectories whose user is not known
+_CURE = "check that it is a text file that you may read"
+
+#: Days from 1899-12-30 to 1970-01-01.
+_DAYS_TO_1970 = 25_569
+
+
+def files_of(folder: Path) -> list[Path]:
+    """List all PLT files below a folder in the order of reading; what is hidden is left out."""
+    found = []
+    for place, folders, names in os.walk(folder, onerror=_refuse):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        found += [
+            Path(place, name) for name in names if name.lower().endswith(_SUFFIX) and not name.startswith(".")
+        ]
+    return sorted(found)
+
+
+def _refuse(error: OSError) -> None:
+    raise DataError(
+        f"{error.filename}: cannot be opened ({error.strerror}); check that you may read it"
+    ) from None
+
+
+class _Piece(NamedTuple):
+    file: int  # its number among the files
+    block: Block
+
+
+class GeolifeReader:
+    """Read PLT files; the folder above `Trajectory` is the user, the name of the file the trajectory.
+
+    A file that is no PLT file does not stop the reader, because it is one trajectory among others.
+    """
+
+    parse_once = True
+    has_times = True
+
+    def __init__(self, stamp: Stamp, crs: Crs | None) -> None:
+        self.stamp = stamp
+        self.crs: Crs = declared_crs(stamp.path, crs, "lonlat")
+        self.n_rows: int | None = None
+        paths = [look.path.absolute() for look in stamp.files]
+        users = [path.parent.parent.name if path.parent.name == _FOLDER else "" for path in paths]
+        self.has_users = any(users)
+        self._users = rows.ids(pa.array([_label(user) for user in users], pa.large_binary()))
+        self._ids = rows.ids(pa.array([_label(path.stem) for path in paths], pa.large_binary()))
+
+    def batches(
+        self, sizes: Sizes, *, keys_only: bool = False, faults: Faults | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the points of many files at a time, and count them and the lines that are wrong."""
+        n_rows = 0
+        for pieces in self._pieces(sizes.block_bytes):
+            batch, n_found = self._parsed(pieces, faults)
+            n_rows += n_found
+            yield rows.keys_of(batch) if keys_only else batch
+        self.n_rows = n_rows
+
+    def _pieces(self, block_bytes: int) -> Iterator[list[_Piece]]:
+        """Yield blocks of lines until they have so many bytes together; the first are none."""
+        yield []
+        held: list[_Piece] = []
+        n_bytes = 0
+        for file, look in enumerate(self.stamp.files):
+            with opened(look.path, _CURE) as stream:
+                for block in blocks(stream, block_bytes):
+                    held.append(_Piece(file, block))
+                    n_bytes += len(block.lines)
+                    if n_bytes >= block_bytes:
+                        yield held
+                        held, n_bytes = [], 0
+        yield held
+
+    def _parsed(self, pieces: list[_Piece], faults: Faults | None) -> tuple[pa.RecordBatch, int]:
+        """Turn lines into rows; also count points and wrong lines."""
+        lines = spans.lines(b"".join(_ended(piece.block.lines) for piece in pieces))
+        n_lines = [piece.block.n_lines - piece.block.last_too_long for piece in pieces]
+        owners = np.repeat(np.arange(len(pieces)), n_lines)
+        starts = np.cumsum([0, *n_lines])
+        first = np.array([piece.block.first_line for piece in pieces], np.int64)
+        numbers = first[owners] + np.arange(len(lines)) - starts[owners]  # of lines in their files
+
+        fields, right = spans.fields(lines, _N_FIELDS)
+        wanted = (numbers > _N_HEADER_LINES) & (lines.lengths > 0)
+        points = np.flatnonzero(wanted & right)
+        batch = self._rows(
+            [field[points] for field in fields],
+            np.array([piece.file for piece in pieces], np.int64)[owners[points]],
+        )
+        wrong = wanted & ~right
+        if faults is not None:
+            bounds = np.searchsorted(points, starts)
+            for i, piece in enumerate(pieces):
+                mine = slice(bounds[i], bounds[i + 1])
+                self._note(
+                    faults,
+                    piece,
+                    wrong[starts[i] : starts[i + 1]],
+                    batch.slice(mine.start, mine.stop - mine.start),
+                    numbers[points[mine]],
+                )
+        n_wrong = int(wrong.sum()) + sum(piece.block.last_too_long for piece in pieces)
+        return rows.usable(batch, self.crs, None, Place.following(self.stamp.path, 0)), len(points) + n_wrong
+
+    def _rows(self, fields: list[spans.Spans], files: Integers) -> pa.RecordBatch:
+        latitude, longitude, _, _, _, date, time = fields
+        file_of = pa.array(files)
+        return rows.rows(
+            trajectory=self._ids.take(file_of),
+            user=self._users.take(file_of) if self.has_users else None,
+            x=pa.array(longitude.numbers()),
+            y=pa.array(latitude.numbers()),
+            time=_times(date, time),
+        )
+
+    def _note(
+        self, faults: Faults, piece: _Piece, wrong: spans.Flags, batch: pa.RecordBatch, numbers: Integers
+    ) -> None:
+        """Note the faults of one file, whose points stand in the lines of these numbers."""
+        block = piece.block
+        path = self.stamp.files[piece.file].path
+        place = Place.following(path, block.first_line - 1)
+        foreign = block.first_line == 1 and not block.lines.startswith(_HEADER.split(b"\r")[0])
+        faults.add("the header is not that of a Geolife PLT file", np.flatnonzero([foreign]), place)
+        faults.add(f"not {_N_FIELDS} fields", np.flatnonzero(wrong), place)
+        faults.add(TOO_LONG, block.left_out, place)
+        rows.usable(batch, self.crs, faults, Place(path, lambda row: numbers[row]))
+
+
+def _ended(lines: bytes) -> bytes:
+    """Give the last line its end, so that another file can follow."""
+    return lines + b"\n" if lines and not lines.endswith(b"\n") else lines
+
+
+def _times(date: spans.Spans, time: spans.Spans) -> pa.Array:
+    """Read 2008-10-24 and 02:09:59 as timestamps, anything else as null."""
+    (year, month, day), right_date = spans.digits(date, "0000-00-00")
+    (hour, minute, second), right_time = spans.digits(time, "00:00:00")
+    seconds, right = text.calendar_seconds(year, month, day, hour, minute, second)
+    return pa.array(seconds, mask=~(right & right_date & right_time)).cast(pa.timestamp("s"))
+
+
+def lost(part: Trajectories) -> list[str]:
+    """Say in words what of a part this format has no place for."""
+    if part.times is None or printing.are_whole(part.times):
+        return []
+    return ["fractions of seconds"]
+
+
+def write(parts: Iterable[Trajectories], path: Path) -> None:
+    """Write a file a trajectory into a folder, which may be there if it is empty.
+
+    Numbers as times are taken for seconds since 1970. Unknown users share the folder 000.
+    """
+    written: Counter[str] = Counter()
+    for part in printing.named(parts):
+        printing.lonlat_only(part, "Geolife")
+        if part.times is None or part.ids is None:
+            raise OutputError(
+                f"{path}: Geolife needs times, and these trajectories have none; write another format"
+            )
+        users = [_UNKNOWN] * len(part) if part.users is None else _names(part.users, _UNKNOWN)
+        files = printing.joined(_lines(part), part.offsets, "")
+        content = printing.content(files)
+        ends = np.cumsum(pc.binary_length(files).to_numpy()).tolist()
+        for user, name, start, end in zip(users, _names(part.ids, ""), [0, *ends], ends, strict=False):
+            folder = path / "Data" / user / _FOLDER
+            key = f"{user}/{name}".casefold()  # there are disks that do not tell a from A
+            written[key] += 1
+            if written[key] == 1:
+                folder.mkdir(parents=True, exist_ok=True)
+            again = f"%~{written[key]}" if written[key] > 1 else ""
+            with (folder / f"{name}{again}{_SUFFIX}").open("xb") as file:
+                file.write(_HEADER)
+                file.write(content[start:end])
+    (path / "Data").mkdir(parents=True, exist_ok=True)
+
+
+def _lines(part: Trajectories) -> pa.Array:
+    assert part.times is not None
+    longitude, latitude = (printing.shortest(part.points[:, axis], "nan") for axis in (0, 1))
+    seconds = printing.whole_seconds(part.times)
+    days = np.round(seconds.fill_null(0).to_numpy() / 86_400 + _DAYS_TO_1970, 10)
+    clock = pc.replace_substring(seconds.cast(pa.timestamp("s")).cast(pa.large_string()), " ", ",")
+    return printing.chained(
+        latitude, ",", longitude, ",0,-777,", printing.shortest(days, ""), ",", clock.fill_null(","), "\r\n"
+    )
+
+
+def _names(labels: Array, unknown: str) -> list[str]:
+    return [unknown if text is None else _name(text.encode()) for text in printing.labels(labels).to_pylist()]
+
+
+def _name(label: bytes) -> str:
+    """Turn an id or user into the name of a file that is safe everywhere: letters, digits and _.-~%.
+
+    Different ones have different names: signs are written as % and two digits. Where that is too long, or
+    empty, a digest stands for the rest, after a mark that no written sign looks like.
+    """
+    name = quote_from_bytes(label, safe="")
+    if name.startswith("."):  # hidden, or a folder above
+        name = "%2E" + name[1:]
+    return name if 0 < len(name) <= 150 else f"{name[:100]}%~{sha256(label).hexdigest()[:32]}"
+
+
+def _label(name: str) -> bytes:
+    """Read a name back as `_name` wrote it; other names stand for themselves."""
+    raw = os.fsencode(name)
+    label = unquote_to_bytes(raw)
+    return label if raw == _name(label).encode() else raw

@@ -1,0 +1,207 @@
+"""Read and write the table of the Porto taxi competition: CSV, a trip a line, its points as a JSON list.
+
+    "TRIP_ID",...,"TAXI_ID","TIMESTAMP",...,"MISSING_DATA","POLYLINE"
+    "13726",...,"20000589","1372636858",...,"False","[[-8.618643,41.141412],[-8.618499,41.141376]]"
+
+A taxi is a user. TIMESTAMP is the time of the first point, in seconds since 1970; there is a point every 15
+seconds, so other times have no place. A row is one line: quotes may hold commas but no line break.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from privtrace.errors import DataError
+from privtrace.io import printing, rows, spans
+from privtrace.io.faults import Faults, Place
+from privtrace.io.files import Stamp, declared_crs
+from privtrace.io.source import Sizes
+from privtrace.io.streams import LINE_BYTES, TOO_LONG, TRAJECTORY_BYTES, Block, blocks, opened
+from privtrace.trajectories import Crs, Floats, Integers, Trajectories
+
+#: Seconds from a point to the next, by the rules of the competition.
+STEP = 15
+
+_COLUMNS = (
+    "TRIP_ID",
+    "CALL_TYPE",
+    "ORIGIN_CALL",
+    "ORIGIN_STAND",
+    "TAXI_ID",
+    "TIMESTAMP",
+    "DAY_TYPE",
+    "MISSING_DATA",
+    "POLYLINE",
+)
+_CURE = "check that it is a CSV file that you may read"
+
+
+class PortoReader:
+    """Read trips of the competition, columns by their names in any order and case; others are not looked at."""
+
+    parse_once = True
+
+    def __init__(self, stamp: Stamp, crs: Crs | None) -> None:
+        self.stamp = stamp
+        self.crs: Crs = declared_crs(stamp.path, crs, "lonlat")
+        self.n_rows: int | None = None
+        with opened(stamp.path, _CURE) as file:
+            header = file.readline(LINE_BYTES)
+        self._data_start = len(header)
+        self._names = _header(stamp.path, header)
+
+    @property
+    def has_users(self) -> bool:
+        """Say whether there is a column of taxis."""
+        return "TAXI_ID" in self._names
+
+    @property
+    def has_times(self) -> bool:
+        """Say whether there is a column of times."""
+        return "TIMESTAMP" in self._names
+
+    def batches(
+        self, sizes: Sizes, *, keys_only: bool = False, faults: Faults | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the points of some trips at a time, and count them and the lines that are wrong."""
+        n_rows = 0
+        for block in chain([Block(2, b"", 0, False)], self._blocks(sizes.block_bytes)):
+            batch, n_found = self._parsed(block, faults)
+            n_rows += n_found
+            yield rows.keys_of(batch) if keys_only else batch
+        self.n_rows = n_rows
+
+    def _blocks(self, block_bytes: int) -> Iterator[Block]:
+        with opened(self.stamp.path, _CURE) as file:
+            file.seek(self._data_start)
+            yield from blocks(file, block_bytes, first_line=2, line_bytes=TRAJECTORY_BYTES)
+
+    def _parsed(self, block: Block, faults: Faults | None) -> tuple[pa.RecordBatch, int]:
+        """Turn lines into rows; also count points and wrong lines."""
+        lines = spans.lines(block.lines)
+        fields, right = spans.fields(lines, len(self._names))
+        columns = dict(zip(self._names, fields, strict=True))
+        polylines = columns["POLYLINE"]
+        incomplete = right & _flagged(columns.get("MISSING_DATA"), len(lines))
+        listed = (polylines.first() == ord("[")) & (polylines.last() == ord("]"))
+        wrong = {
+            f"not {len(self._names)} fields, or quotes that do not match": ~right & (lines.lengths > 0),
+            "MISSING_DATA is true": incomplete,
+            "POLYLINE is not a list": right & ~incomplete & ~listed,
+        }
+        if faults is not None:
+            place = Place.following(self.stamp.path, block.first_line - 1)
+            for reason, flags in wrong.items():
+                faults.add(reason, np.flatnonzero(flags), place)
+            faults.add(TOO_LONG, block.left_out, place)
+        trips = np.flatnonzero(right & ~incomplete & listed)
+        batch, counts = self._rows({name: column[trips] for name, column in columns.items()})
+        at = np.repeat(trips, counts)  # the line of each point
+        place = Place(self.stamp.path, lambda row: block.first_line + at[row])
+        n_wrong = sum(int(flags.sum()) for flags in wrong.values()) + block.last_too_long
+        return rows.usable(batch, self.crs, faults, place), len(at) + n_wrong
+
+    def _rows(self, columns: dict[str, spans.Spans]) -> tuple[pa.RecordBatch, Integers]:
+        """Turn trips into rows; also count the rows of each."""
+        x, y, counts = spans.pairs(columns["POLYLINE"].inside(1, 1), bracketed=True)
+        trip_of = pa.array(np.repeat(np.arange(len(counts)), counts))
+        batch = rows.rows(
+            trajectory=_ids(columns["TRIP_ID"]).take(trip_of),
+            user=_ids(columns["TAXI_ID"]).take(trip_of) if self.has_users else None,
+            x=pa.array(x.numbers()),
+            y=pa.array(y.numbers()),
+            time=_times(columns["TIMESTAMP"].numbers(), counts) if self.has_times else None,
+        )
+        return batch, counts
+
+
+def _header(path: Path, line: bytes) -> list[str]:
+    """Split the first line into names; which of them must be there, and only once."""
+    try:
+        (names,) = csv.reader([line.decode("utf-8-sig", errors="replace").rstrip("\r\n")])
+    except (csv.Error, ValueError):
+        names = []
+    names = [name.strip().upper() for name in names]
+    for name in _COLUMNS:
+        if names.count(name) > 1:
+            raise DataError(f"{path}: there are {names.count(name)} columns {name!r}; keep one of them")
+    for name in ("TRIP_ID", "POLYLINE"):
+        if name not in names:
+            raise DataError(
+                f"{path}: no column {name!r}; the first line of the competition's table names its columns: "
+                + ", ".join(_COLUMNS)
+            )
+    return names
+
+
+def _flagged(column: spans.Spans | None, n_lines: int) -> spans.Flags:
+    """Tell which trips the competition calls incomplete."""
+    if column is None:
+        return np.zeros(n_lines, np.bool_)
+    flags: spans.Flags = pc.match_substring_regex(column.texts(), r"(?i)^\s*true\s*$").to_numpy(False)
+    return flags
+
+
+def _ids(column: spans.Spans) -> pa.Array:
+    """Read ids; a quote inside quotes is written twice."""
+    return rows.ids(pc.replace_substring(column.texts(), b'""', b'"'))
+
+
+def _times(starts: Floats, counts: Integers) -> pa.Array:
+    """Time points every 15 seconds from the start of their trip."""
+    steps = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    whole_starts = np.where(starts == np.floor(starts), starts, np.nan)
+    whole = printing.whole_seconds(np.repeat(whole_starts, counts) + STEP * steps)
+    return whole.cast(pa.timestamp("s"))
+
+
+def lost(part: Trajectories) -> list[str]:
+    """Say in words what of a part this format has no place for."""
+    return [] if keeps_times(part) else [f"times that are not whole seconds, {STEP} seconds apart"]
+
+
+def keeps_times(part: Trajectories) -> bool:
+    """Tell whether the times of a part are those that a reader makes of the first time of each trajectory."""
+    if part.times is None:
+        return True
+    seconds = printing.whole_seconds(part.times)
+    if seconds.null_count or not printing.are_whole(part.times):
+        return False
+    trips = np.repeat(np.arange(len(part)), np.diff(part.offsets))
+    same_trip = trips[1:] == trips[:-1]
+    return bool(np.all(np.diff(seconds.to_numpy())[same_trip] == STEP))
+
+
+def write(parts: Iterable[Trajectories], path: Path) -> None:
+    """Write a trip a line, all fields in quotes; what only the competition knew of its trips stays empty."""
+    with path.open("wb") as file:
+        file.write((",".join(f'"{name}"' for name in _COLUMNS) + "\n").encode())
+        for part in printing.named(parts):
+            printing.lonlat_only(part, "the table of the Porto competition")
+            file.write(printing.content(_lines(part)))
+
+
+def _lines(part: Trajectories) -> pa.Array:
+    assert part.ids is not None
+    empty = pa.array([""] * len(part), pa.large_string())
+    starts = printing.whole_seconds(part.times[part.offsets[:-1]]) if part.times is not None else empty
+    x, y = (printing.shortest(part.points[:, axis], "null") for axis in (0, 1))
+    fields = {
+        "TRIP_ID": printing.labels(part.ids),
+        "TAXI_ID": printing.labels(part.users) if part.users is not None else empty,
+        "TIMESTAMP": starts.cast(pa.large_string()),
+        "MISSING_DATA": pa.array(["False"] * len(part), pa.large_string()),
+        "POLYLINE": printing.chained(
+            "[", printing.joined(printing.chained("[", x, ",", y, "]"), part.offsets, ","), "]"
+        ),
+    }
+    quoted = [pc.replace_substring(fields.get(name, empty).fill_null(""), '"', '""') for name in _COLUMNS]
+    pieces = [piece for column in quoted for piece in ('","', column)]
+    return printing.chained('"', *pieces[1:], '"\n')

@@ -1,0 +1,274 @@
+"""Find lines, fields and pairs of numbers in a text, as spans of its bytes: nothing is copied until it is read.
+
+What is found in a line depends on that line alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from numba import njit
+
+from privtrace.io import text
+from privtrace.io.rows import floats_of
+from privtrace.trajectories import Floats, Integers
+
+Bytes = npt.NDArray[np.uint8]
+Flags = npt.NDArray[np.bool_]
+
+_QUOTE, _COMMA, _SPACE, _OPEN, _MINUS, _POINT, _ZERO, _NINE = (ord(sign) for sign in '", [-.09')
+
+#: Whole numbers up to this, and these powers of ten, are exact as floats; so is their quotient, but for one
+#: rounding, which makes it the float nearest to the decimal.
+_EXACT = 2**53
+_POWERS = np.array([float(10**power) for power in range(19)])
+
+
+@dataclass(frozen=True)
+class Spans:
+    """Point at pieces of a text: piece i is text[starts[i]:stops[i]]."""
+
+    text: Bytes
+    starts: Integers
+    stops: Integers
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __getitem__(self, key: slice | Integers | Flags) -> Spans:
+        """Choose some of the pieces."""
+        return Spans(self.text, self.starts[key], self.stops[key])
+
+    @property
+    def lengths(self) -> Integers:
+        """Count the bytes of each piece."""
+        return self.stops - self.starts
+
+    def inside(self, n_before: int | Integers, n_after: int) -> Spans:
+        """Leave out so many bytes at both ends of every piece."""
+        return Spans(self.text, self.starts + n_before, self.stops - n_after)
+
+    def first(self) -> Bytes:
+        """Take the first byte of every piece, 0 where a piece is empty."""
+        return self._byte(self.starts)
+
+    def last(self) -> Bytes:
+        """Take the last byte of every piece, 0 where a piece is empty."""
+        return self._byte(self.stops - 1)
+
+    def texts(self) -> pa.Array:
+        """Copy the pieces out, as large_binary."""
+        offsets = np.concatenate([[0], np.cumsum(self.lengths)])
+        data = np.empty(offsets[-1], np.uint8)
+        _copy(self.text, self.starts, offsets, data)
+        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+        return pa.Array.from_buffers(pa.large_binary(), len(self), buffers)
+
+    def numbers(self) -> Floats:
+        """Read the pieces as numbers, NaN where one is none."""
+        values = np.full(len(self), np.nan)
+        _read_short(self.text, self.starts, self.stops, values)
+        unread = np.flatnonzero(np.isnan(values))
+        values[unread] = floats_of(text.numbers(self[unread].texts()))
+        return values
+
+    def _byte(self, places: Integers) -> Bytes:
+        padded = self.text if len(self.text) else np.zeros(1, np.uint8)
+        found: Bytes = np.where(self.lengths > 0, padded[np.clip(places, 0, len(padded) - 1)], np.uint8(0))
+        return found
+
+
+def lines(block: bytes) -> Spans:
+    """Find the lines of a text, blank ones too, without what ends them."""
+    content = np.frombuffer(block, np.uint8)
+    ends = np.flatnonzero(content == ord("\n"))
+    starts = np.concatenate([[0], ends + 1])
+    found = Spans(content, starts, np.append(ends, len(content)))
+    if starts[-1] == len(content):  # after the last end of a line there is no line
+        found = found[:-1]
+    return Spans(content, found.starts, found.stops - (found.last() == ord("\r")))
+
+
+def fields(lines: Spans, n_fields: int) -> tuple[list[Spans], Flags]:
+    """Split lines at commas that are not in quotes; also tell which lines have just so many fields.
+
+    The line 1,"a,b" has the fields 1 and a,b. A quote elsewhere than around a field, or one without its
+    partner, is wrong. Fields of wrong lines are empty.
+    """
+    starts = np.zeros((n_fields, len(lines)), np.int64)
+    stops = np.zeros((n_fields, len(lines)), np.int64)
+    right = np.zeros(len(lines), np.bool_)
+    _split(lines.text, lines.starts, lines.stops, starts, stops, right)
+    stops[:, ~right] = starts[:, ~right]
+    return [Spans(lines.text, *bounds) for bounds in zip(starts, stops, strict=True)], right
+
+
+def pairs(lists: Spans, *, bracketed: bool) -> tuple[Spans, Spans, Integers]:
+    """Find the pairs of lists: where x and y are, and how many pairs each list has.
+
+    A list is 1,2;3,4; or, bracketed, [1,2],[3,4]. What should be a pair and is none has an empty x and y.
+    """
+    separator = ord("]") if bracketed else ord(";")
+    counts = np.empty(len(lists), np.int64)
+    _count_pairs(lists.text, lists.starts, lists.stops, separator, counts)
+    bounds = np.zeros((4, counts.sum()), np.int64)
+    _find_pairs(lists.text, lists.starts, lists.stops, separator, bracketed, bounds)
+    x, y = (Spans(lists.text, bounds[i], bounds[i + 1]) for i in (0, 2))
+    return x, y, counts
+
+
+def digits(pieces: Spans, form: str) -> tuple[Integers, Flags]:
+    """Read the whole numbers in pieces of one form; also tell which pieces have it.
+
+    The piece 02:09:59 in the form 00:00:00 gives a column 2, 9, 59.
+    """
+    signs = np.frombuffer(form.encode(), np.uint8)
+    numbers = np.zeros((1 + np.sum(signs != _ZERO), len(pieces)), np.int64)
+    right = np.zeros(len(pieces), np.bool_)
+    _read_form(pieces.text, pieces.starts, pieces.stops, signs, numbers, right)
+    return numbers, right
+
+
+@njit(cache=True, nogil=True)
+def _copy(text, starts, offsets, data):  # type: ignore[no-untyped-def]
+    for i in range(len(starts)):
+        for j in range(offsets[i + 1] - offsets[i]):
+            data[offsets[i] + j] = text[starts[i] + j]
+
+
+@njit(cache=True, nogil=True)
+def _read_short(text, starts, stops, values):  # type: ignore[no-untyped-def]
+    """Read numbers such as -8.618643, of few digits and without an exponent; leave others as they are."""
+    for i in range(len(starts)):
+        at, stop = _trimmed(text, starts[i], stops[i]), stops[i]
+        negative = at < stop and text[at] == _MINUS
+        at += negative
+        first = at
+        digits = n_digits = n_decimals = 0
+        while at < stop and n_digits < 18:
+            if _ZERO <= text[at] <= _NINE:
+                digits = 10 * digits + (text[at] - _ZERO)
+                n_digits += 1
+                n_decimals += at - first >= n_digits  # a point was among the signs
+            elif text[at] != _POINT or at - first > n_digits:
+                break
+            at += 1
+        if at == stop and n_digits > 0 and digits <= _EXACT:
+            value = digits / _POWERS[n_decimals]
+            values[i] = -value if negative else value
+
+
+@njit(cache=True, nogil=True)
+def _read_form(text, starts, stops, signs, numbers, right):  # type: ignore[no-untyped-def]
+    for i in range(len(starts)):
+        if stops[i] - starts[i] != len(signs):
+            continue
+        right[i] = True
+        group = 0
+        for j in range(len(signs)):
+            sign = text[starts[i] + j]
+            if signs[j] != _ZERO:
+                right[i] &= sign == signs[j]
+                group += 1
+            elif _ZERO <= sign <= _NINE:
+                numbers[group, i] = 10 * numbers[group, i] + (sign - _ZERO)
+            else:
+                right[i] = False
+
+
+@njit(cache=True, nogil=True)
+def _split(text, starts, stops, field_starts, field_stops, right):  # type: ignore[no-untyped-def]
+    n_fields = len(field_starts)
+    for line in range(len(starts)):
+        at, stop = starts[line], stops[line]
+        n_found = 0
+        while True:
+            start, end, after = _field(text, at, stop)
+            if after < 0:
+                n_found = -1
+                break
+            if n_found < n_fields:
+                field_starts[n_found, line] = start
+                field_stops[n_found, line] = end
+            n_found += 1
+            if after == stop:
+                break
+            at = after + 1
+        right[line] = n_found == n_fields
+
+
+@njit(cache=True, nogil=True)
+def _field(text, at, stop):  # type: ignore[no-untyped-def]
+    """Find the start and the end of a field and the comma after it; -1 where quotes do not match."""
+    if at == stop or text[at] != _QUOTE:
+        end = at
+        while end < stop and text[end] != _COMMA:
+            if text[end] == _QUOTE:
+                return at, at, -1
+            end += 1
+        return at, end, end
+    end = at + 1
+    while end < stop:
+        if text[end] == _QUOTE:
+            if end + 1 == stop or text[end + 1] == _COMMA:
+                return at + 1, end, end + 1
+            if text[end + 1] != _QUOTE:
+                return at, at, -1
+            end += 1
+        end += 1
+    return at, at, -1
+
+
+@njit(cache=True, nogil=True)
+def _count_pairs(text, starts, stops, separator, counts):  # type: ignore[no-untyped-def]
+    for i in range(len(starts)):
+        counts[i] = 0
+        at = starts[i]
+        while _trimmed(text, at, stops[i]) < stops[i]:
+            at = _find(text, at, stops[i], separator) + 1
+            counts[i] += 1
+
+
+@njit(cache=True, nogil=True)
+def _find_pairs(text, starts, stops, separator, bracketed, bounds):  # type: ignore[no-untyped-def]
+    n_found = 0
+    for i in range(len(starts)):
+        at = starts[i]
+        while _trimmed(text, at, stops[i]) < stops[i]:
+            end = _find(text, at, stops[i], separator)
+            x = _inner(text, at, end, at > starts[i]) if bracketed else at
+            comma = _find(text, x, end, _COMMA)
+            if comma < end and (end < stops[i] or not bracketed):
+                bounds[:, n_found] = x, comma, comma + 1, end
+            n_found += 1
+            at = end + 1
+
+
+@njit(cache=True, nogil=True)
+def _inner(text, at, end, goes_on):  # type: ignore[no-untyped-def]
+    """Find the x of a pair after its bracket, which follows a comma unless it is the first; or the end."""
+    at = _trimmed(text, at, end)
+    if goes_on:
+        if at == end or text[at] != _COMMA:
+            return end
+        at = _trimmed(text, at + 1, end)
+    if at == end or text[at] != _OPEN:
+        return end
+    return at + 1
+
+
+@njit(cache=True, nogil=True)
+def _find(text, at, stop, sign):  # type: ignore[no-untyped-def]
+    while at < stop and text[at] != sign:
+        at += 1
+    return at
+
+
+@njit(cache=True, nogil=True)
+def _trimmed(text, at, stop):  # type: ignore[no-untyped-def]
+    while at < stop and text[at] == _SPACE:
+        at += 1
+    return at
