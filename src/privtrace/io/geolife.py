@@ -11,12 +11,14 @@ have 6, but there are some with more.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
+from itertools import count, pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 import numpy as np
@@ -194,35 +196,45 @@ def write(parts: Iterable[Trajectories], path: Path) -> None:
 
     Numbers as times are taken for seconds since 1970. Unknown users share the folder 000.
     """
-    written: Counter[str] = Counter()
+    n_named: Counter[tuple[str, str]] = Counter()
     for part in printing.named(parts):
-        printing.lonlat_only(part, "Geolife")
-        if part.times is None or part.ids is None:
-            raise OutputError(
-                f"{path}: Geolife needs times, and these trajectories have none; write another format"
-            )
-        users = [_UNKNOWN] * len(part) if part.users is None else _names(part.users, _UNKNOWN)
-        files = printing.joined(_lines(part), part.offsets, "")
-        content = printing.content(files)
-        ends = np.cumsum(pc.binary_length(files).to_numpy()).tolist()
-        for user, name, start, end in zip(users, _names(part.ids, ""), [0, *ends], ends, strict=False):
+        for user, name, lines in _files(part):
+            n_named[user, name] += 1
             folder = path / "Data" / user / _FOLDER
-            key = f"{user}/{name}".casefold()  # there are disks that do not tell a from A
-            written[key] += 1
-            if written[key] == 1:
-                folder.mkdir(parents=True, exist_ok=True)
-            again = f"%~{written[key]}" if written[key] > 1 else ""
-            with (folder / f"{name}{again}{_SUFFIX}").open("xb") as file:
+            folder.mkdir(parents=True, exist_ok=True)
+            with _new_file(folder, name, n_named[user, name]) as file:
                 file.write(_HEADER)
-                file.write(content[start:end])
+                file.write(lines)
     (path / "Data").mkdir(parents=True, exist_ok=True)
+
+
+def _files(part: Trajectories) -> Iterator[tuple[str, str, memoryview]]:
+    """Yield the folder, the name and the lines of every file of a part."""
+    printing.lonlat_only(part, "Geolife")
+    if part.times is None:
+        raise OutputError("Geolife needs times, and these trajectories have none; write another format")
+    assert part.ids is not None
+    users = [_UNKNOWN] * len(part) if part.users is None else _names(part.users, _UNKNOWN)
+    texts = printing.joined(_lines(part), part.offsets, "")
+    lines = printing.content(texts)
+    ends = np.cumsum(pc.binary_length(texts).to_numpy()).tolist()
+    for user, name, (start, end) in zip(users, _names(part.ids, _name(b"")), pairwise([0, *ends]), strict=True):
+        yield user, name, lines[start:end]
+
+
+def _new_file(folder: Path, name: str, n_named: int) -> BinaryIO:
+    """Create a file, with a number where others have this name, or one that is the same to the disk."""
+    for number in count(n_named):
+        with contextlib.suppress(FileExistsError):
+            return (folder / f"{name}{f'%~{number}' if number > 1 else ''}{_SUFFIX}").open("xb")
+    raise AssertionError("numbers do not end")
 
 
 def _lines(part: Trajectories) -> pa.Array:
     assert part.times is not None
     longitude, latitude = (printing.shortest(part.points[:, axis], "nan") for axis in (0, 1))
     seconds = printing.whole_seconds(part.times)
-    days = np.round(seconds.fill_null(0).to_numpy() / 86_400 + _DAYS_TO_1970, 10)
+    days = np.round(rows.floats_of(seconds) / 86_400 + _DAYS_TO_1970, 10)
     clock = pc.replace_substring(seconds.cast(pa.timestamp("s")).cast(pa.large_string()), " ", ",")
     return printing.chained(
         latitude, ",", longitude, ",0,-777,", printing.shortest(days, ""), ",", clock.fill_null(","), "\r\n"
