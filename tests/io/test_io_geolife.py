@@ -114,10 +114,11 @@ def test_a_file_of_another_kind_is_one_bad_trajectory(tmp_path):
     plt(tmp_path, GOOD, name="b.plt", header="lat,lon\n" * 6)
     plt(tmp_path, "1,2", "3,4", name="c.plt", header="")
     plt(tmp_path, name="d.plt", header="")
+    plt(tmp_path, "1", name="e.plt", header="\x1f\x8b\x08")
     rows, faults = rows_of(tmp_path)
     assert [row["traj_id"] for row in rows] == [b"a", b"b"]
     reason = "the header is not that of a Geolife PLT file"
-    assert faults == [("b.plt", 1, reason), ("c.plt", 1, reason)]
+    assert faults == [(name, 1, reason) for name in ("b.plt", "c.plt", "e.plt")]
 
 
 def test_a_line_that_is_too_long_is_left_out(tmp_path):

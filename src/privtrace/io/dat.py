@@ -111,8 +111,8 @@ def _first(lines: spans.Spans, sign: str) -> Integers:
 
 def lost(part: Trajectories) -> list[str]:
     """Say in words what of a part this format has no place for."""
-    kept = {"times": part.times is None, "users, but as the start of ids": part.users is None}
-    return [words for words, nothing in kept.items() if nothing is False]
+    times = [] if part.times is None else ["times"]
+    return times if part.users is None else [*times, "users, but as the start of ids"]
 
 
 def write(parts: Iterable[Trajectories], path: Path) -> None:

@@ -28,9 +28,9 @@ import pyarrow.compute as pc
 from privtrace.errors import DataError, OutputError
 from privtrace.io import printing, rows, spans, text
 from privtrace.io.faults import Faults, Place
-from privtrace.io.files import Stamp, declared_crs
+from privtrace.io.files import Stamp, declared_crs, reading
 from privtrace.io.source import Sizes
-from privtrace.io.streams import TOO_LONG, Block, blocks, opened
+from privtrace.io.streams import TOO_LONG, Block, blocks
 from privtrace.trajectories import Array, Crs, Integers, Trajectories
 
 _HEADER = (
@@ -106,7 +106,8 @@ class GeolifeReader:
         held: list[_Piece] = []
         n_bytes = 0
         for file, look in enumerate(self.stamp.files):
-            with opened(look.path, _CURE) as stream:
+            # Not unpacked: a file that looks like a damaged archive may not stop the reader.
+            with reading(look.path, _CURE), look.path.open("rb") as stream:
                 for block in blocks(stream, block_bytes):
                     held.append(_Piece(file, block))
                     n_bytes += len(block.lines)

@@ -40,6 +40,7 @@ _COLUMNS = (
     "MISSING_DATA",
     "POLYLINE",
 )
+_READ = ("TRIP_ID", "TAXI_ID", "TIMESTAMP", "MISSING_DATA", "POLYLINE")
 _CURE = "check that it is a CSV file that you may read"
 
 
@@ -123,13 +124,13 @@ class PortoReader:
 
 
 def _header(path: Path, line: bytes) -> list[str]:
-    """Split the first line into names; which of them must be there, and only once."""
+    """Split the first line into names, of which two must be there and those that are read only once."""
     try:
         (names,) = csv.reader([line.decode("utf-8-sig", errors="replace").rstrip("\r\n")])
     except (csv.Error, ValueError):
         names = []
     names = [name.strip().upper() for name in names]
-    for name in _COLUMNS:
+    for name in _READ:
         if names.count(name) > 1:
             raise DataError(f"{path}: there are {names.count(name)} columns {name!r}; keep one of them")
     for name in ("TRIP_ID", "POLYLINE"):

@@ -26,8 +26,8 @@ def named(parts: Iterable[Trajectories]) -> Iterator[Trajectories]:
     for part in parts:
         ids = np.arange(n_before, n_before + len(part)) if part.ids is None else part.ids
         n_before += len(part)
-        with_points = np.flatnonzero(np.diff(part.offsets))
-        yield from replace(part, ids=ids).take(with_points).parts()
+        for piece in replace(part, ids=ids).parts():
+            yield piece.take(np.flatnonzero(np.diff(piece.offsets)))
 
 
 def lonlat_only(part: Trajectories, format_name: str) -> None:
