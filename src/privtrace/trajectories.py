@@ -156,7 +156,7 @@ class Trajectories:
         )
 
     def write(self, path: str | Path, *, force: bool = False) -> None:
-        """Write a long table, Parquet or CSV by suffix; see `privtrace.write`."""
+        """Write in the format of the suffix; see `privtrace.write`."""
         from privtrace.io import write
 
         write(self, path, force=force)

@@ -158,7 +158,7 @@ def test_users_keep_equal_ids_apart(tmp_path):
     dat.write([part], tmp_path / "a.dat")
     names = (tmp_path / "a.dat").read_text().splitlines()[::2]
     assert names == ["#a/b/c:", "#a%2Fb/c:", "#/c:", "#a%252Fb/c:"]
-    assert dat.lost(part) == ["users, but as the start of ids"]
+    assert dat.lost(part) == ["users (they start the ids)"]
 
 
 def test_ids_never_break_a_line(tmp_path):

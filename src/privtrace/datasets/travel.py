@@ -68,7 +68,7 @@ def moving_objects(network: Network, n: int, seed: int, *, step_s: float = 15.0)
     points, offsets = _report(network, routes, elapsed_s, order, float(step_s))
     points += JITTER_M * rng.standard_normal(points.shape).clip(-WORST_JITTER, WORST_JITTER)
     times = _times(departures_s[order], offsets, step_s)
-    return Trajectories(network.own_coordinates(points), offsets, times, journeys.users[order], network.crs)
+    return Trajectories(network.own_coordinates(points), offsets, times, journeys.users[order], crs=network.crs)
 
 
 def _through_traffic(network: Network, journeys: Journeys) -> tuple[Routes, Floats]:

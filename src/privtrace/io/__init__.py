@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from privtrace.io import formats
-from privtrace.io.atomic import check_target, replacing
+from privtrace.io.atomic import check_folder, check_target, replacing, replacing_folder
 from privtrace.io.columns import Declared, parse_columns
 from privtrace.io.formats import FORMATS, Format
 from privtrace.io.source import FileSource, Sizes
@@ -41,7 +41,9 @@ def read(
     Parameters
     ----------
     path
-        A text table (CSV, TSV and their kin, packed with gzip or not), a Parquet file, or a folder of either.
+        A text table (CSV, TSV and their kin, packed with gzip or not), a Parquet file, or a folder of either;
+        the CSV of the Porto competition, with POLYLINE; a folder of Geolife's PLT files; or the text of
+        AdaTrace and PrivTrace, which is planar unless `crs` says otherwise.
     crs
         "lonlat" or "planar", where the names of the columns do not say it or say it wrongly.
     columns
@@ -76,15 +78,16 @@ def write(
 ) -> None:
     """Write a source, or parts as they come; where they have no ids, trajectories count from 0.
 
-    The format is that of the suffix unless named: "parquet", "csv" or "tsv"; text is packed if the path ends
-    in .gz. The file appears complete or not at all; `force` overwrites an existing one. A trajectory without
-    points has no row, so it is not there when a table is read again. What the first part says about itself
-    is kept in the footer of Parquet; text has no place for it.
+    The format is that of the suffix unless named: "parquet", "csv", "tsv", "dat", "porto" or "geolife", which
+    is a folder; text is packed if the path ends in .gz. The file appears complete or not at all; `force`
+    overwrites an existing one. A trajectory without points has no row, so it is not there when a table is read
+    again. What the first part says about itself is kept in the footer of Parquet; text has no place for it.
     """
     path = Path(path)
     chosen = check_output(path, force, format)
     packed = chosen.is_text and path.suffix.lower() == ".gz"
-    with replacing(path, force) as temporary:
+    suffix = chosen.folder_of
+    with replacing_folder(path, suffix, force) if suffix else replacing(path, force) as temporary:
         parts = trajectories if isinstance(trajectories, Iterable) else trajectories.parts()
         formats.write(parts, temporary, chosen, packed=packed)
 
@@ -92,5 +95,8 @@ def write(
 def check_output(path: str | os.PathLike[str], force: bool = False, format: str | None = None) -> Format:
     """Refuse, before any work, a path that `write` would refuse; return the format to write."""
     chosen = formats.format_of_output(Path(path), format)
-    check_target(path, force)
+    if chosen.folder_of:
+        check_folder(path, chosen.folder_of, force)
+    else:
+        check_target(path, force)
     return chosen

@@ -112,7 +112,7 @@ def _first(lines: spans.Spans, sign: str) -> Integers:
 def lost(part: Trajectories) -> list[str]:
     """Say in words what of a part this format has no place for."""
     times = [] if part.times is None else ["times"]
-    return times if part.users is None else [*times, "users, but as the start of ids"]
+    return times if part.users is None else [*times, "users (they start the ids)"]
 
 
 def write(parts: Iterable[Trajectories], path: Path) -> None:

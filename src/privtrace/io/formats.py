@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from privtrace.errors import DataError, OutputError
-from privtrace.io import parquet, tables
+from privtrace.io import dat, geolife, parquet, porto, tables
 from privtrace.io.columns import Declared
 from privtrace.io.files import Stamp, reading
 from privtrace.io.folder import FolderReader, files_in
@@ -35,11 +35,12 @@ class Format:
     name: str
     suffixes: tuple[str, ...]  # the first is the usual one
     is_text: bool  # text may be packed with gzip, and then its suffix has .gz after it
-    recognizes: Callable[[Path, bytes], bool]  # from the path and the first line
+    recognizes: Callable[[bytes], bool]  # from the first line
     read: Read
     read_folder: Read | None  # of a folder with files in this format, if they belong together
     write: Write
-    lacks: frozenset[str] = frozenset()  # what it has no room for: "users", "times", "ids"
+    lost: Callable[[Trajectories], list[str]] = lambda part: []  # what of a part it has no room for, in words
+    folder_of: str | None = None  # written as a folder of files with this suffix
 
     @property
     def all_suffixes(self) -> tuple[str, ...]:
@@ -58,23 +59,15 @@ def _fixed(reader: Callable[[Stamp, Crs | None], Reader]) -> Read:
     return read
 
 
-def _is_dat(path: Path, line: bytes) -> bool:
-    return re.match(rb"#\d+:", line) is not None
-
-
-def _is_porto(path: Path, line: bytes) -> bool:
+def _is_porto(line: bytes) -> bool:
     return any(name.upper() == "POLYLINE" for dialect in tables.DIALECTS for name in dialect.split(line))
-
-
-def _is_geolife(path: Path, line: bytes) -> bool:
-    return path.suffix.lower() == ".plt"
 
 
 _PARQUET = Format(
     "parquet",
     (".parquet", ".pq"),
     is_text=False,
-    recognizes=lambda path, line: line.startswith(b"PAR1"),
+    recognizes=lambda line: line.startswith(b"PAR1"),
     read=parquet.ParquetReader,
     read_folder=partial(FolderReader, parquet.ParquetReader),
     write=parquet.write,
@@ -83,7 +76,7 @@ _CSV = Format(
     "csv",
     (".csv",),
     is_text=True,
-    recognizes=lambda path, line: True,
+    recognizes=lambda line: True,
     read=tables.TableReader,
     read_folder=partial(FolderReader, tables.TableReader),
     write=tables.write,
@@ -92,15 +85,45 @@ _TSV = Format(
     "tsv",
     (".tsv", ".tab"),
     is_text=True,
-    recognizes=_CSV.recognizes,  # never asked: a table says in its header what stands between fields
+    recognizes=lambda line: False,  # never asked: a table says in its header what stands between fields
     read=_CSV.read,
     read_folder=_CSV.read_folder,
     write=partial(tables.write, delimiter="\t"),
 )
-# WIRE HERE, before _CSV: dat (_is_dat), porto (_is_porto), geolife (_is_geolife), each read with _fixed(...).
+_DAT = Format(
+    "dat",
+    (".dat",),
+    is_text=True,
+    recognizes=lambda line: re.match(rb"#\d+:", line) is not None,
+    read=_fixed(dat.DatReader),
+    read_folder=None,
+    write=dat.write,
+    lost=dat.lost,
+)
+_PORTO = Format(
+    "porto",
+    (),
+    is_text=True,
+    recognizes=_is_porto,
+    read=_fixed(porto.PortoReader),
+    read_folder=None,
+    write=porto.write,
+    lost=porto.lost,
+)
+_GEOLIFE = Format(
+    "geolife",
+    (".plt",),
+    is_text=False,
+    recognizes=lambda line: False,  # never asked: the name tells it
+    read=_fixed(geolife.GeolifeReader),
+    read_folder=None,
+    write=geolife.write,
+    lost=geolife.lost,
+    folder_of=".plt",
+)
 
 #: By name, in the order in which they are asked whether they recognize a file.
-FORMATS = {format.name: format for format in (_PARQUET, _CSV, _TSV)}
+FORMATS = {format.name: format for format in (_PARQUET, _DAT, _PORTO, _GEOLIFE, _CSV, _TSV)}
 
 _CURE = "check that it is a table of points that you may read"
 
@@ -126,6 +149,8 @@ _FOREIGN: tuple[tuple[int, bytes, str, str], ...] = (
 
 def recognize(path: Path) -> Format:
     """Tell the format of a file, and refuse what clearly is none of ours."""
+    if path.suffix.lower() in _GEOLIFE.suffixes:
+        return _GEOLIFE
     with reading(path, _CURE), path.open("rb") as file:
         if file.read(4) == b"PAR1":
             return _PARQUET
@@ -133,7 +158,7 @@ def recognize(path: Path) -> Format:
     if not line:
         raise DataError(f"{path}: is empty, without even a header; check that it was written to its end")
     _refuse_foreign(path, line)
-    return next(format for format in FORMATS.values() if format.recognizes(path, line))
+    return next(format for format in FORMATS.values() if format.recognizes(line))
 
 
 def _refuse_foreign(path: Path, line: bytes) -> None:
@@ -162,6 +187,9 @@ def open_reader(path: Path, declared: Declared) -> Reader:
     if not os.path.isdir(path):  # False, not an error, where it may not be looked at
         stamp = Stamp.of(path)
         return recognize(path).read(stamp, declared)
+    files = geolife.files_of(path)
+    if files:  # whatever else lies beside them, such as labels
+        return _GEOLIFE.read(Stamp.of_folder(path, files), declared)
     files = _data_in(path)
     if not files:
         raise DataError(f"{path}: no data in this folder; looked for {_listed_suffixes()}")

@@ -54,34 +54,34 @@ def _table(part: Trajectories, first_id: int) -> pa.Table:
     x, y = PAIRS[part.crs]
     ids = np.arange(first_id, first_id + len(part)) if part.ids is None else part.ids
     columns = {
-        TRAJECTORY: _ids(ids).take(owners),
+        TRAJECTORY: arrow_ids(ids).take(owners),
         x: pa.array(part.points[:, 0]),
         y: pa.array(part.points[:, 1]),
     }
     if part.times is not None:
-        columns[TIME] = _times(part.times)
+        columns[TIME] = arrow_times(part.times)
     if part.users is not None:
-        columns[USER] = _users(part.users).take(owners)
+        columns[USER] = arrow_users(part.users).take(owners)
     return pa.table(columns)
 
 
-def _times(times: Array) -> pa.Array:
+def arrow_times(times: Array) -> pa.Array:
     """Hand times to arrow, which knows four units of datetime64; NaN and NaT become null."""
     if times.dtype.kind == "M" and np.datetime_data(times.dtype)[0] not in ("s", "ms", "us", "ns"):
         times = times.astype("datetime64[s]")
     return pa.array(times, from_pandas=True)
 
 
-def _users(users: Array) -> pa.Array:
+def arrow_users(users: Array) -> pa.Array:
     """Hand users to arrow, unknown ones as null; the reverse of `rows.ids_of`."""
-    ids = _ids(users)
+    ids = arrow_ids(users)
     if not pa.types.is_integer(ids.type):
         return ids
     unknown = pa.scalar(missing_user(ids.type.to_pandas_dtype()), ids.type)
     return pc.if_else(pc.equal(ids, unknown), pa.scalar(None, ids.type), ids)
 
 
-def _ids(ids: Array) -> pa.Array:
+def arrow_ids(ids: Array) -> pa.Array:
     """Hand ids to arrow as int64, uint64, float64 or text."""
     if ids.dtype.kind in "iu":
         # Widened: the edge of a small type, such as 255, is an id like any other.

@@ -17,7 +17,7 @@ from privtrace.io.columns import Layout
 from privtrace.io.faults import Fault, Faults
 from privtrace.io.files import Stamp
 from privtrace.io.grouping import assemble, cut, is_contiguous
-from privtrace.io.spool import Spool, gathered, kept
+from privtrace.io.spool import Spool, by_key, gathered, kept
 from privtrace.trajectories import PART_POINTS, Crs, Trajectories
 
 
@@ -255,7 +255,7 @@ class FileSource:
     ) -> Callable[[], Iterator[pa.RecordBatch]]:
         """Deal scattered rows into buckets, from which the rows of each trajectory come together."""
         sizes = self._sizes
-        buckets = self._room().deal(scan(), n_rows, sizes.bucket_rows)
+        buckets = self._room().deal(scan(), n_rows // sizes.bucket_rows, by_key)
         return lambda: gathered(buckets, sizes.batch_rows)
 
     def _room(self) -> Spool:

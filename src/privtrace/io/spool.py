@@ -1,7 +1,8 @@
 """Keep rows on disk between passes, in a private folder that goes away with its owner.
 
-Two uses: text is parsed once and kept as numbers; and rows of trajectories that are scattered over a file
-are dealt into buckets by a hash of their key, so that each bucket can be grouped in memory.
+Three uses: text is parsed once and kept as numbers; rows of trajectories that are scattered over a file are
+dealt into buckets by a hash of their key, so that each bucket can be grouped in memory; and trajectories are
+dealt into buckets by rank, so that each can be sorted in memory.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -20,6 +21,7 @@ import pyarrow as pa
 from privtrace.errors import DataError
 from privtrace.io.grouping import gather, key_hashes, run_starts
 from privtrace.io.rows import join, keys_of
+from privtrace.trajectories import Array
 
 #: Files open at once, at most; some systems allow 256 a process.
 _MOST_BUCKETS = 128
@@ -43,24 +45,35 @@ class Spool:
                 writer.write_batch(batch)
         return path
 
-    def deal(self, batches: Iterable[pa.RecordBatch], n_rows: int, bucket_rows: int) -> list[Path]:
-        """Write each row to the bucket of its key, in the order in which rows come."""
-        n_buckets = min(max(n_rows // bucket_rows, 1), _MOST_BUCKETS)
+    def deal(
+        self,
+        batches: Iterable[pa.RecordBatch],
+        n_buckets: int,
+        bucket_of: Callable[[pa.RecordBatch, int], Array],
+    ) -> list[Path]:
+        """Write each row to its bucket, as `bucket_of` numbers them, in the order in which rows come."""
+        n_buckets = min(max(n_buckets, 1), _MOST_BUCKETS)
         paths = [self._folder / f"bucket-{bucket}" for bucket in range(n_buckets)]
         with _making_room(), ExitStack() as stack:
             writers = None
             for batch in batches:
                 writers = writers or [_open(path, batch.schema, stack) for path in paths]
-                for writer, rows in zip(writers, _dealt(batch, n_buckets), strict=True):
+                dealt = _dealt(batch, bucket_of(batch, n_buckets), n_buckets)
+                for writer, rows in zip(writers, dealt, strict=True):
                     writer.write_batch(rows)
-        return paths
+        return paths if writers else []
 
 
-def _dealt(batch: pa.RecordBatch, n_buckets: int) -> Iterator[pa.RecordBatch]:
-    """Split a batch into the rows of each bucket."""
+def by_key(batch: pa.RecordBatch, n_buckets: int) -> Array:
+    """Choose the bucket of each row by a hash of its key."""
     starts = run_starts(batch)
     hashes = key_hashes(keys_of(batch).take(pa.array(starts)))  # (n_runs,)
-    buckets = np.repeat(hashes % np.uint64(n_buckets), np.diff(starts, append=batch.num_rows)).astype(np.uint8)
+    return np.repeat(hashes % np.uint64(n_buckets), np.diff(starts, append=batch.num_rows))
+
+
+def _dealt(batch: pa.RecordBatch, buckets: Array, n_buckets: int) -> Iterator[pa.RecordBatch]:
+    """Split a batch into the rows of each bucket."""
+    buckets = buckets.astype(np.uint8)  # small, so that sorting is quick
     sorted_rows = batch.take(pa.array(np.argsort(buckets, kind="stable")))
     bounds = np.concatenate([[0], np.cumsum(np.bincount(buckets, minlength=n_buckets))])
     for start, stop in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):

@@ -1,0 +1,159 @@
+"""Convert files of trajectories, and tell what is wrong with them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from privtrace.cli.options import AsJson, ConvertOptions, FormatName, InputOptions, InputPath, takes
+from privtrace.cli.screen import Screen, tell_dropped
+
+if TYPE_CHECKING:
+    from privtrace.io import FileSource
+    from privtrace.io.check import Remarks
+    from privtrace.io.formats import Format
+    from privtrace.trajectories import Trajectories
+
+
+@takes(ConvertOptions)
+def convert(
+    trips: InputPath,
+    output: Annotated[Path, typer.Argument(metavar="OUT", help="Where to write; the suffix names the format.")],
+    options: ConvertOptions,
+    to: Annotated[FormatName | None, typer.Option(help="The format, where the suffix does not name it.")] = None,
+    sort: Annotated[bool, typer.Option("--sort", help="Order trajectories by user and id.")] = False,
+) -> None:
+    """Convert trajectories from one format to another, keeping users, times and ids where there is room.
+
+    Nothing becomes private by it: the output is as private as the input.
+
+    \b
+    Formats:
+      parquet  .parquet .pq     a table of points, one row a point
+      csv      .csv .txt        the same as text; any common delimiter is read
+      tsv      .tsv .tab        the same with tabs
+      dat      .dat             the text of AdaTrace and PrivTrace: #0: and >0:x,y;x,y;
+      porto    --to porto       the taxi trips of the ECML-PKDD 2015 competition, with POLYLINE
+      geolife  --to geolife     a folder of Geolife's PLT files; --gap cuts logs into trips
+    Text may be packed, as in .csv.gz, and tables may be folders of files.
+
+    \b
+    Examples:
+      privtrace demo --output demo --force
+      privtrace convert demo/trips.parquet trips.csv.gz
+      privtrace convert trips.csv.gz sorted.parquet --sort
+      privtrace convert demo/trips.parquet plt --to geolife
+      privtrace convert plt trips.dat --gap 30
+    """
+    from privtrace.io import check_output, write
+    from privtrace.io.sorting import by_user_and_id
+
+    screen = Screen(options.quiet, options.as_json)
+    format = check_output(output, options.force, to.value if to else None)
+    written: Counter[str] = Counter()
+    with options.source(trips) as source:
+        tell_dropped(source, screen)
+        with screen.stage(f"Writing {format.name}", source.n_points) as advance:
+
+            def parts() -> Iterator[Trajectories]:
+                for part in by_user_and_id(source) if sort else source.parts():
+                    written.update(trajectories=len(part), points=part.n_points)
+                    yield part
+                    advance(part.n_points)
+
+            write(parts(), output, format=format.name, force=options.force)
+        lost = _lost(source, format)
+    if lost:
+        screen.warn(f"{format.name} has no room for {' and '.join(lost)}: they are not in {output}")
+    screen.data({"output": str(output), "format": format.name, **written, "lost": lost})
+    screen.say(
+        f"{written['trajectories']:,} trajectories of {written['points']:,} points written to {output} "
+        f"({format.name})"
+    )
+
+
+def _lost(source: FileSource, format: Format) -> list[str]:
+    """List what the source has and the format has no room for."""
+    has = {"users": source.has_users, "times": source.has_times}
+    return [what for what, there in has.items() if there and what in format.lacks]
+
+
+@takes(InputOptions)
+def check(
+    trips: InputPath,
+    options: InputOptions,
+    region: Annotated[
+        str | None, typer.Option(metavar="W,S,E,N|FILE", help="Also tell how much lies in this region.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Tell what is wrong with a file of trajectories: file, line and reason, never a value. NOT PRIVATE.
+
+    Where a format has no lines, the number is that of the row. Exits with 1 if anything was dropped, with 0 if
+    all is usable. The numbers are exact: they are for the curator alone.
+
+    \b
+    Examples:
+      privtrace demo --output demo --force
+      privtrace check demo/trips.parquet
+      privtrace check demo/trips.parquet --region demo/region.geojson --json
+    """
+    from privtrace.io.check import remarks
+
+    screen = Screen(as_json=as_json, candid=True)
+    with options.source(trips) as source:
+        screen.say(f"NOT PRIVATE: exact facts about {trips}, for the curator only", style="bold")
+        listed = []
+        for fault in source.faults():
+            screen.say(str(fault))
+            if as_json:
+                listed.append({"file": str(fault.path), "line": fault.line, "reason": fault.reason})
+        reasons = source.fault_counts
+        found = remarks(source)
+        if region is not None:
+            _tell_region(source, region, screen)
+    screen.data({"not_private": True, "faults": listed, "reasons": dict(reasons), **asdict(found)})
+    _show(found, reasons, screen)
+    raise typer.Exit(1 if reasons else 0)
+
+
+def _tell_region(source: FileSource, text: str, screen: Screen) -> None:
+    """Tell how much of a source lies in a region, and whether its axes look swapped."""
+    from privtrace.backends.local import Threads
+    from privtrace.backends.scan import Scan
+    from privtrace.space.measure import tell_curator
+    from privtrace.space.region import Region
+
+    tell_curator(Scan(source, Threads(), screen), Region.parse(text).for_data(source.crs))
+
+
+def _show(found: Remarks, reasons: Counter[str], screen: Screen) -> None:
+    """Show the numbers of a source, what was dropped, and what is odd but usable."""
+    users = "" if found.n_users is None else f", {found.n_users:,} users"
+    screen.say(f"{found.n_rows:,} rows, {found.n_trajectories:,} trajectories{users}, {found.n_points:,} points")
+    for reason, count in reasons.most_common():
+        screen.say(f"  {count:>12,}  {reason}")
+    if not reasons:
+        screen.say("  all rows are usable")
+    for count, words in _odd(found):
+        if count:
+            screen.say(f"  {count:>12,}  {words}")
+    if found.n_swapped:
+        screen.warn(
+            f"{found.n_swapped:,} points are possible only with longitude and latitude swapped; "
+            "if so, pass --columns with the two names exchanged"
+        )
+
+
+def _odd(found: Remarks) -> list[tuple[int, str]]:
+    return [
+        (found.n_scattered, "trajectories whose rows do not stand together: they are joined"),
+        (found.n_out_of_order, "trajectories whose times are out of order: they are sorted"),
+        (found.n_single, "trajectories of one point: they count"),
+        (found.n_repeated, "points where the one before was: they are kept"),
+    ]

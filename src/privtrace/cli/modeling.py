@@ -1,0 +1,214 @@
+"""Fit models, generate from them, and show what they promise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from privtrace.cli.options import AsJson, FitOptions, InputPath, ModelPath, OutputOptions, takes
+from privtrace.cli.screen import Screen, tell_dropped
+
+if TYPE_CHECKING:
+    from privtrace.synthesizers.base import Model
+
+OutputPath = Annotated[Path, typer.Option("--output", "-o", help="Where to write; used as it is given.")]
+Count = Annotated[
+    int | None, typer.Option(min=0, help="Trajectories to make; the model's own (noisy) number by default.")
+]
+Seed = Annotated[
+    int | None, typer.Option(help="Repeat the same trajectories from the same model; never affects privacy.")
+]
+
+
+@takes(FitOptions)
+def fit(trips: InputPath, output: OutputPath, options: FitOptions) -> None:
+    """Fit a model to trajectories, spending epsilon once. The model is safe to publish.
+
+    The first example makes the trips that the others use.
+
+    \b
+    Examples:
+      privtrace demo --output demo --force
+      privtrace fit demo/trips.parquet --region demo/region.geojson --epsilon 1 --output city.model
+      privtrace fit demo/trips.parquet --region demo/region.geojson --epsilon 1 --output users.model \\
+          --unit user --max-per-user 5 --budget-file city.ledger --limit 3
+    """
+    from privtrace.io.atomic import check_target
+
+    screen = Screen(options.quiet, options.as_json)
+    check_target(output, options.force)
+    model = _fitted(trips, options, screen)
+    model.save(output, force=options.force)
+    _report(model, screen, {"model": str(output)})
+    _show_model(model, screen)
+    screen.say(f"Model written to {output}. Next: privtrace generate {output} --output synthetic.parquet")
+
+
+@takes(OutputOptions)
+def generate(
+    model: ModelPath, output: OutputPath, options: OutputOptions, count: Count = None, seed: Seed = None
+) -> None:
+    """Generate synthetic trajectories from a model. It costs no privacy, however many.
+
+    \b
+    Examples:
+      privtrace demo --output demo --force
+      privtrace generate demo/city.model --output more.parquet
+      privtrace generate demo/city.model --count 100000 --seed 7 --output many.csv.gz
+    """
+    from privtrace.io import check_output
+    from privtrace.models import load
+
+    screen = Screen(options.quiet, options.as_json)
+    check_output(output, options.force)
+    loaded = load(model)
+    _write_synthetic(loaded, output, count, seed, options, screen)
+    _report(loaded, screen, {"synthetic": str(output)})
+
+
+@takes(FitOptions)
+def synth(
+    trips: InputPath,
+    output: OutputPath,
+    options: FitOptions,
+    count: Count = None,
+    seed: Seed = None,
+    model: Annotated[Path | None, typer.Option(help="Keep the model too, in this file.")] = None,
+) -> None:
+    """Fit and generate in one go.
+
+    \b
+    Examples:
+      privtrace demo --output demo --force
+      privtrace synth demo/trips.parquet --region demo/region.geojson --epsilon 0.5 --output made.parquet \\
+          --model made.model
+    """
+    from privtrace.errors import OutputError
+    from privtrace.io import check_output
+    from privtrace.io.atomic import check_target
+
+    screen = Screen(options.quiet, options.as_json)
+    check_output(output, options.force)
+    if model is not None:
+        check_target(model, options.force)
+        if model.resolve() == output.resolve():
+            raise OutputError(f"{model}: --model and --output are the same file; give two")
+    fitted = _fitted(trips, options, screen)
+    if model is not None:  # first, since epsilon is spent by now
+        fitted.save(model, force=options.force)
+    _write_synthetic(fitted, output, count, seed, options, screen)
+    _report(fitted, screen, {"model": str(model) if model else None, "synthetic": str(output)})
+    _show_model(fitted, screen)
+
+
+def inspect(model: ModelPath, as_json: AsJson = False) -> None:
+    """Show what a model promises and holds: privacy statement, ledger, grid, sizes.
+
+    \b
+    Examples:
+      privtrace demo --output demo --force
+      privtrace inspect demo/city.model
+      privtrace inspect demo/city.model --json
+    """
+    from privtrace.models import load
+
+    loaded = load(model)
+    screen = Screen(as_json=as_json)
+    screen.data(_described(loaded))
+    for question, answer in loaded.release.statement():
+        screen.say(question, style="bold")
+        screen.say(f"{answer}\n", style="red" if "NOT PRIVATE" in answer else None)
+    screen.say("Ledger", style="bold")
+    _show_ledger(loaded, screen)
+    screen.say("\nSizes", style="bold")
+    for name, size in loaded.summary().items():
+        screen.say(f"  {name:24}{size:>12,}")
+    screen.say("\nSettings", style="bold")
+    for name, setting in loaded.release.settings.items():
+        screen.say(f"  {name:24}{'by rule' if setting is None else str(setting):>12}")
+
+
+def _fitted(trips: Path, options: FitOptions, screen: Screen) -> Model:
+    """Fit as the options say, with progress."""
+    from privtrace.backends.local import Threads
+    from privtrace.privacy.noise import SeededNoise
+
+    synthesizer = options.synthesizer()
+    noise = None if options.noise_seed is None else SeededNoise(options.noise_seed)
+    budget_file = options.account()
+    with options.source(trips) as source:
+        if source.has_times:
+            screen.say("The input's times set the order of points; they are not synthesized.")
+        tell_dropped(source, screen)
+        return synthesizer.fit(
+            source,
+            noise=noise,
+            backend=Threads(options.threads),
+            observer=screen,
+            budget_file=budget_file,
+        )
+
+
+def _write_synthetic(
+    model: Model, output: Path, count: int | None, seed: int | None, options: OutputOptions, screen: Screen
+) -> None:
+    """Generate block by block into the output, with progress."""
+    from collections.abc import Iterator
+
+    from privtrace.backends.local import Threads
+    from privtrace.io import write
+    from privtrace.synthesizers.base import capped_walks, sample_parts
+    from privtrace.trajectories import Trajectories
+
+    count = model.n_trajectories if count is None else count
+    n_capped = 0
+    with screen.stage("Generating synthetic trajectories", count) as advance:
+
+        def blocks() -> Iterator[Trajectories]:
+            nonlocal n_capped
+            for block, capped in sample_parts(model, count, seed, Threads(options.threads)):
+                n_capped += capped
+                yield block
+                advance(len(block))
+
+        write(blocks(), output, force=options.force)
+    if n_capped:
+        screen.warn(capped_walks(n_capped, model.release))
+    screen.say(f"{count:,} synthetic trajectories written to {output}. Times are not synthesized.")
+
+
+def _report(model: Model, screen: Screen, files: dict[str, str | None]) -> None:
+    """Say what came out."""
+    screen.data({"files": files, **_described(model)})
+    screen.say(model.release.verdict, style="bold" if model.release.private else "bold red")
+    if not model.release.private:
+        screen.warn(model.release.verdict)
+
+
+def _show_model(model: Model, screen: Screen) -> None:
+    _show_ledger(model, screen)
+    screen.say("The model: " + ", ".join(f"{name} {size:,}" for name, size in model.summary().items()))
+
+
+def _show_ledger(model: Model, screen: Screen) -> None:
+    from privtrace.privacy.ledger import decimal
+
+    for charge in model.release.charges:
+        noise = f"noise scale {charge.scale_in_trajectories:9.3f}"
+        screen.say(f"  {charge.stage:14} epsilon {decimal(charge.epsilon):8} {noise}")
+    screen.say(f"  {'spent':14} epsilon {decimal(model.release.spent)} of {decimal(model.release.epsilon)}")
+
+
+def _described(model: Model) -> dict[str, Any]:
+    """Describe a model for a program: the header of its file, the statement and the sizes."""
+    from privtrace.models import public_facts
+
+    return {
+        **public_facts(model.release),
+        "private": model.release.private,
+        "verdict": model.release.verdict,
+        "statement": dict(model.release.statement()),
+        "summary": model.summary(),
+    }

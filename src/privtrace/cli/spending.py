@@ -1,0 +1,151 @@
+"""Look before spending, and at what was spent."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from privtrace.cli.options import AsJson, MethodOptions, takes
+from privtrace.cli.screen import Screen
+
+if TYPE_CHECKING:
+    from privtrace.synthesizers.plan import Plan
+
+
+@takes(MethodOptions)
+def plan(
+    count: Annotated[int, typer.Option(min=1, metavar="N", help="About how many trajectories there are.")],
+    options: MethodOptions,
+    as_json: AsJson = False,
+) -> None:
+    """Say what a fit would give, before spending anything: states, noise, memory, time. Touches no data.
+
+    \b
+    Examples:
+      privtrace plan --region=-8.70,41.10,-8.54,41.22 --epsilon 1 --count 25000
+      privtrace plan --region=-8.70,41.10,-8.54,41.22 --epsilon 1 --count 25000 --unit user --max-per-user 5
+    """
+    from privtrace.privacy.ledger import decimal
+
+    synthesizer = options.synthesizer()
+    plans = [
+        replace(synthesizer, epsilon=Fraction(str(synthesizer.epsilon)) * factor).plan(count)
+        for factor in (Fraction(1, 2), Fraction(1), Fraction(2))
+    ]
+    asked = plans[1]
+    screen = Screen(as_json=as_json)
+    screen.data({**_described(asked), "instead": [_described(other) for other in (plans[0], plans[2])]})
+    screen.say(
+        f"Planned for about {count:,} trajectories at epsilon {decimal(asked.epsilon)} per {asked.unit.kind}. "
+        "No data was touched.\n",
+        style="bold",
+    )
+    screen.say(
+        f"The grid: about {asked.coarse_per_side} x {asked.coarse_per_side} coarse cells, divided where it is "
+        f"dense into about {asked.states:,} states."
+    )
+    screen.say(f"An average state sees {_number(asked.per_state)} trips, each trip weighing one in all.\n")
+    screen.say("The noise", style="bold")
+    for stage in asked.stages:
+        screen.say(f"  {stage.stage:14} epsilon {decimal(stage.epsilon):8} {stage.sentence}")
+    screen.say("\nOther budgets", style="bold")
+    _show_table(plans, screen)
+    screen.say(
+        f"\nExpect about {asked.memory_mb:,} MB of memory, and {_number(asked.seconds)} s on two cores besides "
+        "the passes over the data (half a second a million points)."
+    )
+    for warning in asked.warnings:
+        screen.warn(warning)
+
+
+def ledger(
+    budget_file: Annotated[Path, typer.Argument(metavar="NAME.ledger", help="A budget file.")],
+    as_json: AsJson = False,
+) -> None:
+    """Show what was spent on a data set, fit by fit, and what is left. For the curator.
+
+    \b
+    Examples:
+      privtrace demo --output demo --force
+      privtrace synth demo/trips.parquet --region demo/region.geojson --epsilon 0.5 --output first.parquet \\
+          --budget-file demo.ledger --limit 100
+      privtrace ledger demo.ledger
+    """
+    from privtrace.privacy.budget_file import BudgetFile
+    from privtrace.privacy.ledger import decimal
+
+    record = BudgetFile(budget_file).read()
+    screen = Screen(as_json=as_json)
+    entries = [{**asdict(entry), "epsilon": decimal(entry.epsilon)} for entry in record.entries]
+    screen.data(
+        {
+            "limit": decimal(record.limit),
+            "spent": decimal(record.spent),
+            "left": decimal(record.left),
+            "unit": record.unit,
+            "fits": entries,
+        }
+    )
+    screen.say(f"{budget_file}: epsilon per {record.unit}", style="bold")
+    for entry in entries:
+        screen.say(f"  {entry['when']}  epsilon {entry['epsilon']:8} {entry['method']:12} {entry['note']}")
+    screen.say(
+        f"Spent {decimal(record.spent)} of {decimal(record.limit)} in {len(entries)} "
+        f"{'fit' if len(entries) == 1 else 'fits'}; {decimal(record.left)} is left"
+    )
+    if record.torn:
+        screen.warn("the last line was cut off while it was written; that fit was never granted, and drew nothing")
+
+
+def _show_table(plans: list[Plan], screen: Screen) -> None:
+    """Set the same numbers of several budgets side by side."""
+    from privtrace.privacy.ledger import decimal
+
+    rows = {
+        "epsilon": [decimal(plan.epsilon) for plan in plans],
+        "states": [f"{plan.states:,}" for plan in plans],
+        "trips that an average state sees": [_number(plan.per_state) for plan in plans],
+    }
+    for number, stage in enumerate(plans[0].stages):
+        rows[f"{stage.what} is off by"] = [f"±{_number(plan.stages[number].error)}" for plan in plans]
+    for name, cells in rows.items():
+        screen.say(f"  {name:40}" + "".join(f"{cell:>12}" for cell in cells))
+
+
+def _number(value: float) -> str:
+    from privtrace.synthesizers.plan import rounded
+
+    return rounded(value)
+
+
+def _described(plan: Plan) -> dict[str, Any]:
+    """Describe a plan for a program."""
+    from privtrace.privacy.ledger import decimal
+
+    return {
+        "method": plan.method,
+        "epsilon": decimal(plan.epsilon),
+        "unit": {"kind": plan.unit.kind, "contributions": plan.unit.contributions},
+        "count": plan.count,
+        "coarse_per_side": plan.coarse_per_side,
+        "states": plan.states,
+        "second_order_share": plan.second_order_share,
+        "trips_per_state": plan.per_state,
+        "stages": [
+            {
+                "stage": stage.stage,
+                "epsilon": decimal(stage.epsilon),
+                "noise_scale": stage.scale,
+                "error": stage.error,
+                "words": stage.sentence,
+            }
+            for stage in plan.stages
+        ],
+        "memory_mb": plan.memory_mb,
+        "seconds": plan.seconds,
+        "warnings": list(plan.warnings),
+    }
