@@ -70,8 +70,8 @@ def general_warnings(epsilon: Fraction, unit: Unit, states: int) -> Iterator[str
         yield f"epsilon above {LARGE_EPSILON} promises little; most releases stay at or below it"
     if unit.contributions > 1:
         yield (
-            f"the cap of {unit.contributions:,} trajectories a user costs a factor of {unit.contributions:,} in "
-            "noise; a smaller cap gives less noise and counts fewer trajectories"
+            f"the cap of {unit.contributions:,} trajectories a user costs a factor of {unit.contributions:,} "
+            "in noise; a smaller cap gives less noise and counts fewer trajectories"
         )
     if states < FEW_STATES:
         yield (

@@ -36,6 +36,7 @@ from privtrace.space.grid import Grid
 from privtrace.space.measure import in_trajectories, measure_count, measure_density, tell_curator
 from privtrace.space.region import MISSING, Region
 from privtrace.synthesizers.base import BLOCK_POINTS, BLOCK_TRAJECTORIES, capped_walks, sample_parts
+from privtrace.synthesizers.plan import Plan, StagePlan, general_warnings
 from privtrace.synthesizers.settings import flag, positive, whole
 from privtrace.trajectories import Integers, Source, Trajectories
 from privtrace.trips.estimate import estimate_trips
@@ -202,6 +203,58 @@ class PrivTrace:
         }
         return {stage: share * epsilon for stage, share in shares.items() if share}
 
+    def plan(self, count: int) -> Plan:
+        """Say what a fit to about so many trajectories would give, from public numbers alone."""
+        count = whole(count, "count", 1, 1 << 39)
+        states = self._expected_states(count)
+        share = self._expected_second_order(count, states)
+        stages = tuple(
+            StagePlan(stage, epsilon, float(self.protected.contributions / epsilon), _NOISY[stage])
+            for stage, epsilon in self.budget.items()
+        )
+        return Plan(
+            method="privtrace",
+            epsilon=self._exact("epsilon"),
+            unit=self.protected,
+            count=count,
+            coarse_per_side=self._coarse_size(count),
+            states=states,
+            second_order_share=share,
+            stages=stages,
+            # As measured on two cores: see benchmarks/README.md.
+            memory_mb=round(370 + 80e-6 * states**2),
+            seconds=1 + 35 * (states / 3000) ** 3 + share * states**3 / 40e6,
+            warnings=(
+                *self._own_warnings(states, share),
+                *general_warnings(self._exact("epsilon"), self.protected, states),
+            ),
+        )
+
+    def _expected_states(self, count: int) -> int:
+        """Foresee the number of states: the target, or what a density per cell leads to, evenly spread."""
+        coarse = self._coarse_size(count) ** 2
+        if not self.second_layer:
+            return coarse
+        per_cell = self._density_per_cell(math.isqrt(coarse))
+        wanted = self._target_states(count) if per_cell is None else round(count / per_cell)
+        return max(coarse, min(wanted, self.max_states))
+
+    def _expected_second_order(self, count: int, states: int) -> float:
+        """Foresee the share of states that walk by second order, from how it went on three public data sets."""
+        if self.order != "adaptive":
+            return float(self.order == 2)
+        load = count / states / self._theta1(states)  # 1 where an average state just passes the threshold
+        return float(min(0.2 * load**1.6, 1.0))
+
+    def _own_warnings(self, states: int, share: float) -> Iterator[str]:
+        if self.order == "adaptive" and share < 0.2:
+            yield (
+                f"second order will hardly be used, for about {share:.0%} of the states; order 1 would give "
+                "its share of epsilon to first order"
+            )
+        if states == self.max_states:
+            yield f"max_states limits the model to {states:,} states; more data or epsilon adds no detail"
+
     def _share(self, name: str) -> Fraction:
         return self._exact(f"{name}_share")
 
@@ -236,23 +289,31 @@ class PrivTrace:
         if not self.second_layer:
             return coarse
         visits = in_trajectories(density).reshape(coarse.divisions.shape)
-        per_cell = self.density_per_cell
-        if self.population is not None:  # the paper's formula reads population in thousands
-            per_cell = 2e7 / (len(coarse.divisions) * self.population / 1000)
+        per_cell = self._density_per_cell(len(coarse.divisions))
         if per_cell is None:
             return refine_to(coarse, visits, self._target_states(n_trajectories))
         grid = refine(coarse, visits, per_cell)
         return grid if grid.n_cells <= self.max_states else refine_to(coarse, visits, self.max_states)
+
+    def _density_per_cell(self, coarse_size: int) -> float | None:
+        """Find the visits that a fine cell should hold, where settings say it."""
+        if self.population is None:
+            return self.density_per_cell
+        return 2e7 / (coarse_size * self.population / 1000)  # the paper's formula, population in thousands
 
     def _second_order_states(self, moves: Integers) -> npt.NDArray[np.int32]:
         """Select the model of each state."""
         n_states = moves.shape[1]
         if self.order != "adaptive":
             return np.arange(n_states if self.order == 2 else 0, dtype=np.int32)
-        theta1 = self.theta1
-        if theta1 is None:
-            theta1 = math.sqrt(2) * n_states / float(self.budget["first order"] / self.protected.contributions)
-        return states_worth_second_order(normcut(moves[:n_states]), theta1 * WEIGHT, self.theta2)
+        theta1 = self._theta1(n_states) * WEIGHT
+        return states_worth_second_order(normcut(moves[:n_states]), theta1, self.theta2)
+
+    def _theta1(self, n_states: int) -> float:
+        """Give the moves, in trajectories, below which a state stays first order."""
+        if self.theta1 is not None:
+            return self.theta1
+        return math.sqrt(2) * n_states / float(self.budget["first order"] / self.protected.contributions)
 
     def _second_order(
         self,
@@ -302,6 +363,14 @@ def _counted(blocks: Iterator[Integers], advance: Callable[[int], None]) -> Iter
         yield block
         advance(1)
 
+
+#: What gets the noise of each stage, for plans.
+_NOISY = {
+    "count": "the total",
+    "density": "a coarse cell",
+    "first order": "a first-order count",
+    "second order": "a second-order count",
+}
 
 #: The arrays of a model file: name, type, number of axes.
 SCHEMA = {
