@@ -37,7 +37,7 @@ DOWNWARD = {("trajectories", "io"), ("synthesizers", "models")}
 # Who may know the ledger: its own folder, the crossings, the recipes, and those who only print its charges.
 CROSSINGS = {"space/measure.py", "markov/measure.py"}
 RECIPES = {"synthesizers/privtrace.py"}
-PRINTERS = {"release.py", "models.py", "report/page.py", "cli/commands.py"}
+PRINTERS = {"release.py", "models.py", "report/page.py", "cli/modeling.py", "cli/spending.py"}
 
 MODULES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py"))
 

@@ -2,26 +2,44 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from pathlib import Path
+from typing import Annotated, Any
 
+import typer
+
+from privtrace.cli.options import Force, Quiet
 from privtrace.cli.screen import Screen
 
 N_TRIPS = 20_000
 
 
-def run_demo(output: Path, force: bool, screen: Screen) -> None:
-    """Make trips, fit at epsilon 1, generate, and draw both; say where everything is."""
+def demo(
+    output: Annotated[Path, typer.Option("--output", "-o", help="A folder for the demo's files.")] = Path(
+        "demo"
+    ),
+    force: Force = False,
+    quiet: Quiet = False,
+) -> None:
+    """Make a city and 20,000 trips in it, fit at epsilon 1, generate, and draw real beside synthetic.
+
+    \b
+    Example:
+      privtrace demo --output demo --force
+    """
     from privtrace.datasets import city_trips
     from privtrace.io import read, write
-    from privtrace.io.atomic import check_target
+    from privtrace.io.atomic import check_target, replacing
     from privtrace.models import load
     from privtrace.report.page import write_comparison
     from privtrace.space.region import Region
     from privtrace.synthesizers.privtrace import PrivTrace
 
+    screen = Screen(quiet)
     files = {
         "trips": output / "trips.parquet",
+        "region": output / "region.geojson",
         "model": output / "city.model",
         "synthetic": output / "synthetic.parquet",
         "page": output / "real-beside-synthetic-NOT-PRIVATE.html",
@@ -33,8 +51,10 @@ def run_demo(output: Path, force: bool, screen: Screen) -> None:
     with screen.stage(f"Making a city and {N_TRIPS:,} trips in it"):
         made = city_trips(N_TRIPS, seed=1)
         write(made.trajectories, files["trips"], force=force)
+        with replacing(files["region"], force) as temporary:
+            temporary.write_text(json.dumps(_polygon(*made.region)))
     trips = read(files["trips"])
-    synthesizer = PrivTrace(epsilon=1, region=Region.box(*made.region))
+    synthesizer = PrivTrace(epsilon=1, region=Region.parse(str(files["region"])))
     synthesizer.fit(trips, observer=screen).save(files["model"], force=force)
     model = load(files["model"])
     with screen.stage("Generating synthetic trajectories"), warnings.catch_warnings(record=True) as caught:
@@ -56,3 +76,9 @@ def run_demo(output: Path, force: bool, screen: Screen) -> None:
     for name, path in files.items():
         screen.say(f"  {name:10} {path}")
     screen.say(f"Open {files['page']} in a browser.", style="bold")
+
+
+def _polygon(west: float, south: float, east: float, north: float) -> dict[str, Any]:
+    """Write a box as GeoJSON, as a file of city limits would be."""
+    corners = [[west, south], [east, south], [east, north], [west, north], [west, south]]
+    return {"type": "Polygon", "coordinates": [corners]}

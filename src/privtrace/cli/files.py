@@ -16,7 +16,6 @@ from privtrace.cli.screen import Screen, tell_dropped
 if TYPE_CHECKING:
     from privtrace.io import FileSource
     from privtrace.io.check import Remarks
-    from privtrace.io.formats import Format
     from privtrace.trajectories import Trajectories
 
 
@@ -25,7 +24,9 @@ def convert(
     trips: InputPath,
     output: Annotated[Path, typer.Argument(metavar="OUT", help="Where to write; the suffix names the format.")],
     options: ConvertOptions,
-    to: Annotated[FormatName | None, typer.Option(help="The format, where the suffix does not name it.")] = None,
+    to: Annotated[
+        FormatName | None, typer.Option(help="The format, where the suffix does not name it.")
+    ] = None,
     sort: Annotated[bool, typer.Option("--sort", help="Order trajectories by user and id.")] = False,
 ) -> None:
     """Convert trajectories from one format to another, keeping users, times and ids where there is room.
@@ -56,6 +57,7 @@ def convert(
     screen = Screen(options.quiet, options.as_json)
     format = check_output(output, options.force, to.value if to else None)
     written: Counter[str] = Counter()
+    lost: set[str] = set()
     with options.source(trips) as source:
         tell_dropped(source, screen)
         with screen.stage(f"Writing {format.name}", source.n_points) as advance:
@@ -63,24 +65,18 @@ def convert(
             def parts() -> Iterator[Trajectories]:
                 for part in by_user_and_id(source) if sort else source.parts():
                     written.update(trajectories=len(part), points=part.n_points)
+                    lost.update(format.lost(part))
                     yield part
                     advance(part.n_points)
 
             write(parts(), output, format=format.name, force=options.force)
-        lost = _lost(source, format)
     if lost:
-        screen.warn(f"{format.name} has no room for {' and '.join(lost)}: they are not in {output}")
-    screen.data({"output": str(output), "format": format.name, **written, "lost": lost})
+        screen.warn(f"{format.name} has no room for {' and '.join(sorted(lost))}: {output} is without")
+    screen.data({"output": str(output), "format": format.name, **written, "lost": sorted(lost)})
     screen.say(
         f"{written['trajectories']:,} trajectories of {written['points']:,} points written to {output} "
         f"({format.name})"
     )
-
-
-def _lost(source: FileSource, format: Format) -> list[str]:
-    """List what the source has and the format has no room for."""
-    has = {"users": source.has_users, "times": source.has_times}
-    return [what for what, there in has.items() if there and what in format.lacks]
 
 
 @takes(InputOptions)
@@ -108,12 +104,13 @@ def check(
     screen = Screen(as_json=as_json, candid=True)
     with options.source(trips) as source:
         screen.say(f"NOT PRIVATE: exact facts about {trips}, for the curator only", style="bold")
-        listed = []
+        listed: list[dict[str, Any]] = []
+        reasons: Counter[str] = Counter()
         for fault in source.faults():
             screen.say(str(fault))
+            reasons[fault.reason] += 1
             if as_json:
                 listed.append({"file": str(fault.path), "line": fault.line, "reason": fault.reason})
-        reasons = source.fault_counts
         found = remarks(source)
         if region is not None:
             _tell_region(source, region, screen)
@@ -135,7 +132,9 @@ def _tell_region(source: FileSource, text: str, screen: Screen) -> None:
 def _show(found: Remarks, reasons: Counter[str], screen: Screen) -> None:
     """Show the numbers of a source, what was dropped, and what is odd but usable."""
     users = "" if found.n_users is None else f", {found.n_users:,} users"
-    screen.say(f"{found.n_rows:,} rows, {found.n_trajectories:,} trajectories{users}, {found.n_points:,} points")
+    screen.say(
+        f"{found.n_rows:,} rows, {found.n_trajectories:,} trajectories{users}, {found.n_points:,} points"
+    )
     for reason, count in reasons.most_common():
         screen.say(f"  {count:>12,}  {reason}")
     if not reasons:

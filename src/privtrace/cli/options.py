@@ -1,4 +1,4 @@
-"""Declare the options that `fit` and `synth` share, once."""
+"""Declare the options that commands share, once."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 if TYPE_CHECKING:
+    from privtrace.io import FileSource
+    from privtrace.privacy.budget_file import BudgetFile
     from privtrace.synthesizers.privtrace import PrivTrace
 
 
@@ -29,6 +31,13 @@ class MethodName(StrEnum):
     privtrace = "privtrace"
 
 
+class UnitName(StrEnum):
+    """Name the protected units."""
+
+    trajectory = "trajectory"
+    user = "user"
+
+
 class OrderName(StrEnum):
     """Name the orders of the Markov model."""
 
@@ -37,40 +46,110 @@ class OrderName(StrEnum):
     second = "2"
 
 
+class FormatName(StrEnum):
+    """Name the formats."""
+
+    parquet = "parquet"
+    csv = "csv"
+    tsv = "tsv"
+    dat = "dat"
+    porto = "porto"
+    geolife = "geolife"
+
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing output.")]
+InputPath = Annotated[
+    Path, typer.Argument(metavar="TRIPS", help="A file or folder; `privtrace help convert` lists formats.")
+]
+ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors and warnings.")]
+
+
 @dataclass(frozen=True)
-class OutputOptions:
+class SpeakingOptions:
     """Say how a command speaks and whether it overwrites."""
 
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors and warnings.")] = False
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False
-    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing output.")] = False
+    quiet: Quiet = False
+    as_json: AsJson = False
+    force: Force = False
+
+
+@dataclass(frozen=True)
+class OutputOptions(SpeakingOptions):
+    """Say also on how many threads to work."""
+
     threads: Annotated[
         int | None, typer.Option(min=1, help="Threads to work on; all cores by default. Changes no result.")
     ] = None
 
 
 @dataclass(frozen=True)
-class FitOptions(OutputOptions):
-    """Say what to fit, for how much epsilon, and how."""
+class InputOptions:
+    """Say how to read the input."""
+
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ROLE=NAME,...",
+            help="What columns are called: lon=X,lat=Y,traj_id=Z; also user_id, t, x and y.",
+        ),
+    ] = None
+    crs: Annotated[
+        CrsName | None, typer.Option(help="Read coordinates as these, whatever the columns are called.")
+    ] = None
+    gap: Annotated[
+        float | None,
+        typer.Option(metavar="MINUTES", help="Cut logs into trips where no point was recorded for longer."),
+    ] = None
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Stop at the first bad row instead of dropping it.")
+    ] = False
+
+    def source(self, path: Path) -> FileSource:
+        """Open the input as the options say."""
+        from privtrace.errors import DataError
+        from privtrace.io import read
+        from privtrace.io.columns import parse_columns
+
+        source = read(
+            path,
+            crs=self.crs.value if self.crs else None,
+            columns=parse_columns(self.columns) if self.columns else None,
+            gap_minutes=self.gap,
+        )
+        if self.strict and (fault := next(source.faults(), None)) is not None:
+            raise DataError(
+                f"{fault}; mend the row, or leave out --strict to drop what is bad (privtrace check lists all)"
+            )
+        return source
+
+
+@dataclass(frozen=True)
+class MethodOptions:
+    """Say for which area, unit and epsilon to synthesize, and how."""
 
     region: Annotated[
         str | None,
-        typer.Option(metavar="W,S,E,N", help="The public area, chosen without the data. Required."),
+        typer.Option(
+            metavar="W,S,E,N|FILE",
+            help="The public area, chosen without the data: a box, or a GeoJSON file with a polygon. Required.",
+        ),
     ] = None
     epsilon: Annotated[
         str | None, typer.Option(metavar="NUMBER", help="The whole privacy budget, such as 1 or 0.5. Required.")
     ] = None
     method: Annotated[MethodName, typer.Option(help="How to synthesize.")] = MethodName.privtrace
-    crs: Annotated[
-        CrsName | None, typer.Option(help="Read coordinates as these, whatever the columns are called.")
+    unit: Annotated[UnitName, typer.Option(help="What is protected: one trajectory, or all of one user's.")] = (
+        UnitName.trajectory
+    )
+    max_per_user: Annotated[
+        int | None,
+        typer.Option(metavar="K", help="With --unit user: trajectories of a user that count, at most."),
     ] = None
     public_count: Annotated[
         int | None,
         typer.Option(metavar="N", min=0, help="The number of trajectories, if it is public; else measured."),
-    ] = None
-    noise_seed: Annotated[
-        int | None,
-        typer.Option(metavar="SEED", help="Repeatable noise, for benchmarks only: stamps NOT PRIVATE."),
     ] = None
     order: Annotated[
         OrderName,
@@ -114,17 +193,50 @@ class FitOptions(OutputOptions):
         region = Region.parse(self.region)
         if self.epsilon is None:
             raise SettingsError("an epsilon is needed: the whole privacy budget, such as --epsilon 1")
-        names = {field.name for field in fields(PrivTrace)} - {"region", "order", "unit", "max_per_user"}
+        names = {field.name for field in fields(PrivTrace)} - {"region", "order", "unit"}
         settings = {name: getattr(self, name) for name in names}
         order: Any = "adaptive" if self.order is OrderName.adaptive else int(self.order.value)
-        return PrivTrace(region=region, order=order, **settings)
+        return PrivTrace(region=region, order=order, unit=self.unit.value, **settings)
 
 
-InputPath = Annotated[Path, typer.Argument(metavar="TRIPS", help="A table of points: Parquet or CSV.")]
-ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file.")]
+@dataclass(frozen=True)
+class FitOptions(OutputOptions, InputOptions, MethodOptions):
+    """Say what to fit, how, and whose budget it spends."""
+
+    budget_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="NAME.ledger",
+            help="Charge this data set's own ledger, and stop where its limit would be passed.",
+        ),
+    ] = None
+    limit: Annotated[
+        str | None,
+        typer.Option(metavar="NUMBER", help="All the epsilon that a new budget file may ever spend."),
+    ] = None
+    noise_seed: Annotated[
+        int | None,
+        typer.Option(metavar="SEED", help="Repeatable noise, for benchmarks only: stamps NOT PRIVATE."),
+    ] = None
+
+    def account(self) -> BudgetFile | None:
+        """Open the budget file, if one is named."""
+        from privtrace.errors import SettingsError
+        from privtrace.privacy.budget_file import BudgetFile
+
+        if self.budget_file is None:
+            if self.limit is not None:
+                raise SettingsError("--limit is the limit of a budget file: name one with --budget-file")
+            return None
+        return BudgetFile(self.budget_file, self.limit)
 
 
-def takes(options: type[OutputOptions]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+@dataclass(frozen=True)
+class ConvertOptions(SpeakingOptions, InputOptions):
+    """Say what to read and how to write it."""
+
+
+def takes(options: type[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command all fields of an options class as options; it receives them as one object, `options`."""
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
@@ -22,6 +22,9 @@ from rich.progress import (
 
 from privtrace.errors import PrivTraceError
 
+if TYPE_CHECKING:
+    from privtrace.io import FileSource
+
 
 @dataclass(frozen=True)
 class Screen:
@@ -29,6 +32,7 @@ class Screen:
 
     quiet: bool = False
     as_json: bool = False
+    candid: bool = False  # notes show even where they may end in a log: the command was asked for them
     results: Console = field(default_factory=lambda: Console(highlight=False, emoji=False, soft_wrap=True))
     errors: Console = field(
         default_factory=lambda: Console(stderr=True, highlight=False, emoji=False, soft_wrap=True)
@@ -54,7 +58,7 @@ class Screen:
 
     def note(self, text: str, *, loud: bool = False) -> None:
         """Show the curator a sentence that may hold exact numbers; only a loud one goes into a log."""
-        if loud or (not self.quiet and self.errors.is_terminal):
+        if loud or self.candid or (not self.quiet and self.errors.is_terminal):
             self.errors.print(f"for the curator only, NOT PRIVATE: {text}", style="yellow", markup=False)
 
     def warn(self, text: str) -> None:
@@ -74,6 +78,17 @@ class Screen:
         """Show the result as JSON, with --json."""
         if self.as_json:
             self.results.print(json.dumps(result, indent=2), markup=False)
+
+
+def tell_dropped(source: FileSource, screen: Screen) -> None:
+    """Tell the curator how many rows were dropped, and how to find them."""
+    with screen.stage("Opening and grouping the input"):
+        dropped = source.dropped_rows
+    if dropped:
+        screen.note(
+            f"{dropped:,} rows belong to no trajectory or cannot be read, and were dropped; "
+            f"`privtrace check {source.path}` lists them"
+        )
 
 
 def guarded(command: Callable[..., None]) -> Callable[..., None]:

@@ -98,7 +98,9 @@ def ledger(
         f"{'fit' if len(entries) == 1 else 'fits'}; {decimal(record.left)} is left"
     )
     if record.torn:
-        screen.warn("the last line was cut off while it was written; that fit was never granted, and drew nothing")
+        screen.warn(
+            "the last line was cut off while it was written; that fit was never granted, and drew nothing"
+        )
 
 
 def _show_table(plans: list[Plan], screen: Screen) -> None:
