@@ -94,7 +94,7 @@ _DAT = Format(
     "dat",
     (".dat",),
     is_text=True,
-    recognizes=lambda line: re.match(rb"#\d+:", line) is not None,
+    recognizes=lambda line: re.fullmatch(rb"(\xef\xbb\xbf)?#[^\r\n]*:\s*", line) is not None,
     read=_fixed(dat.DatReader),
     read_folder=None,
     write=dat.write,
@@ -155,6 +155,8 @@ def recognize(path: Path) -> Format:
         if file.read(4) == b"PAR1":
             return _PARQUET
     line = tables.first_line(path)
+    if not line and path.suffix.lower() in _DAT.suffixes:
+        return _DAT  # it has no header, so nothing is no trajectories
     if not line:
         raise DataError(f"{path}: is empty, without even a header; check that it was written to its end")
     _refuse_foreign(path, line)
