@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -15,19 +14,11 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from tests.cli.running import COMMAND, run
 
 import privtrace as pt
 
-COMMAND = [sys.executable, "-m", "privtrace"]
 BOX = "0,0,10,10"
-
-
-def run(*arguments: str, cwd: Path, code: int = 0) -> subprocess.CompletedProcess[str]:
-    """Run the command and check its exit code; never a traceback."""
-    done = subprocess.run([*COMMAND, *arguments], cwd=cwd, capture_output=True, text=True, timeout=120)
-    assert done.returncode == code, done.stderr
-    assert "Traceback" not in done.stderr + done.stdout
-    return done
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ def fit(trips: InputPath, output: OutputPath, options: FitOptions) -> None:
 
     screen = Screen(options.quiet, options.as_json)
     check_target(output, options.force)
-    model = _fitted(trips, options, screen)
+    model = _fitted(trips, output, options, screen)
     model.save(output, force=options.force)
     _report(model, screen, {"model": str(output)})
     _show_model(model, screen)
@@ -95,7 +95,7 @@ def synth(
         check_target(model, options.force)
         if model.resolve() == output.resolve():
             raise OutputError(f"{model}: --model and --output are the same file; give two")
-    fitted = _fitted(trips, options, screen)
+    fitted = _fitted(trips, output, options, screen)
     if model is not None:  # first, since epsilon is spent by now
         fitted.save(model, force=options.force)
     _write_synthetic(fitted, output, count, seed, options, screen)
@@ -130,14 +130,14 @@ def inspect(model: ModelPath, as_json: AsJson = False) -> None:
         screen.say(f"  {name:24}{'by rule' if setting is None else str(setting):>12}")
 
 
-def _fitted(trips: Path, options: FitOptions, screen: Screen) -> Model:
+def _fitted(trips: Path, output: Path, options: FitOptions, screen: Screen) -> Model:
     """Fit as the options say, with progress."""
     from privtrace.backends.local import Threads
     from privtrace.privacy.noise import SeededNoise
 
     synthesizer = options.synthesizer()
     noise = None if options.noise_seed is None else SeededNoise(options.noise_seed)
-    budget_file = options.account()
+    budget_file = options.account(str(output))
     with options.source(trips) as source:
         if source.has_times:
             screen.say("The input's times set the order of points; they are not synthesized.")

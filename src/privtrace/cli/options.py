@@ -219,8 +219,8 @@ class FitOptions(OutputOptions, InputOptions, MethodOptions):
         typer.Option(metavar="SEED", help="Repeatable noise, for benchmarks only: stamps NOT PRIVATE."),
     ] = None
 
-    def account(self) -> BudgetFile | None:
-        """Open the budget file, if one is named."""
+    def account(self, note: str) -> BudgetFile | None:
+        """Open the budget file, if one is named; the note goes along with the fit."""
         from privtrace.errors import SettingsError
         from privtrace.privacy.budget_file import BudgetFile
 
@@ -228,7 +228,7 @@ class FitOptions(OutputOptions, InputOptions, MethodOptions):
             if self.limit is not None:
                 raise SettingsError("--limit is the limit of a budget file: name one with --budget-file")
             return None
-        return BudgetFile(self.budget_file, self.limit)
+        return BudgetFile(self.budget_file, self.limit, note)
 
 
 @dataclass(frozen=True)

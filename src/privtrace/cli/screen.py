@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,7 +22,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from privtrace.errors import PrivTraceError
+from privtrace.errors import PrivTraceError, SettingsError
 
 if TYPE_CHECKING:
     from privtrace.io import FileSource
@@ -98,6 +100,9 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
     def run(*arguments: Any, **values: Any) -> None:
         try:
             command(*arguments, **values)
+        except SettingsError as error:
+            Screen().fail(_with_options(str(error), command))
+            raise typer.Exit(2) from None
         except PrivTraceError as error:
             Screen().fail(str(error))
             raise typer.Exit(2) from None
@@ -109,3 +114,15 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             raise typer.Exit(130) from None
 
     return run
+
+
+def _with_options(text: str, command: Callable[..., None]) -> str:
+    """Write the settings that a message names as the command's options: max_steps becomes --max-steps."""
+    names = [name for name in inspect.signature(command).parameters if "_" in name or len(name) == 1]
+    if not names:
+        return text
+    return re.sub(rf"(?<![-\w])({'|'.join(names)})(?![\w=])", lambda match: _option(match[1]), text)
+
+
+def _option(name: str) -> str:
+    return "--" + name.replace("_", "-")

@@ -59,7 +59,7 @@ class Declared:
         named = [name for name in self.columns.values() if name]
         for name in named:
             if named.count(name) > 1:
-                raise SettingsError(f"columns: {name!r} is named for two roles; name it for one")
+                raise SettingsError(f"--columns (columns): {name!r} is named for two roles; name it for one")
 
 
 def parse_columns(text: str) -> dict[str, str]:
@@ -69,10 +69,10 @@ def parse_columns(text: str) -> dict[str, str]:
         role, equals, name = (part.strip() for part in item.partition("="))
         if not role or not equals:
             raise SettingsError(
-                f"columns: {item.strip()!r} is not ROLE=NAME; write them as lon=X,lat=Y,traj_id=Z"
+                f"--columns (columns): {item.strip()!r} is not ROLE=NAME; write them as lon=X,lat=Y,traj_id=Z"
             )
         if role in columns:
-            raise SettingsError(f"columns: {role!r} is there twice; give it once")
+            raise SettingsError(f"--columns (columns): {role!r} is there twice; give it once")
         columns[role] = name
     Declared(columns=columns)  # refuses roles that there are not
     return columns

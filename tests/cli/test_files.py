@@ -1,0 +1,134 @@
+"""Convert and check, run as a user runs them."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.cli.running import run
+
+import privtrace as pt
+
+DIRTY = """\
+trip;user;when;lng;lat
+a;ann;1;8,50;47,1
+a;ann;3;8,52;47,3
+b;bob;5;8,6;400
+a;ann;2;8,51;47,2
+;bob;6;8,6;47,1
+b;bob;7;0;0
+b;bob;8;x;47,1
+b;bob;9;8,6;47,1;extra
+c;;10;8,7;47,4
+"""
+
+
+@pytest.fixture
+def dirty(tmp_path: Path) -> Path:
+    (tmp_path / "dirty.csv").write_text(DIRTY)
+    return tmp_path
+
+
+def columns() -> str:
+    return "--columns=traj_id=trip,user_id=user,t=when"
+
+
+def test_check_tells_file_line_and_reason_and_never_a_value(dirty: Path) -> None:
+    done = run("check", "dirty.csv", columns(), cwd=dirty, code=1)
+    lines = done.stdout.splitlines()
+    assert "NOT PRIVATE" in lines[0]
+    assert lines[1:6] == [
+        "dirty.csv:4: latitude is beyond 90 degrees",
+        "dirty.csv:6: no trajectory id",
+        "dirty.csv:7: the point is (0, 0), which receivers report without a fix",
+        "dirty.csv:8: longitude is missing or not a number",
+        "dirty.csv:9: too many fields",
+    ]
+    assert "9 rows, 3 trajectories, 2 users" in done.stdout
+    for words in ("2  trajectories whose rows do not stand together", "1  trajectories whose times are out of"):
+        assert words in done.stdout
+    assert "47" not in done.stdout and "400" not in done.stdout
+
+
+def test_check_as_json(dirty: Path) -> None:
+    facts = json.loads(run("check", "dirty.csv", columns(), "--json", cwd=dirty, code=1).stdout)
+    assert facts["not_private"] is True and facts["n_trajectories"] == 3
+    assert [fault["line"] for fault in facts["faults"]] == [4, 6, 7, 8, 9]
+    assert sum(facts["reasons"].values()) == 5
+
+
+def test_check_of_a_sound_file_ends_with_0(tmp_path: Path, wanderers: pt.Trajectories) -> None:
+    wanderers.write(tmp_path / "a.parquet")
+    done = run("check", "a.parquet", "--region=0,0,10,10", cwd=tmp_path)
+    assert "all rows are usable" in done.stdout and "600 trajectories" in done.stdout
+    assert "trajectories and" in done.stderr and "NOT PRIVATE" in done.stderr
+
+
+def test_swapped_axes_are_hinted_at(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("tid,lon,lat\n" + "1,41.1,-8.6\n1,41.2,-8.6\n" * 20)
+    region = "--region=-8.70,41.10,-8.54,41.22"
+    assert "swapped" in run("check", "a.csv", region, cwd=tmp_path).stderr
+    done = run("fit", "a.csv", region, "--epsilon=1", "--output=a.model", cwd=tmp_path)
+    assert "swapped" in done.stderr
+
+
+def test_strict_stops_at_the_first_bad_row(dirty: Path) -> None:
+    done = run("convert", "dirty.csv", "a.parquet", columns(), "--strict", cwd=dirty, code=2)
+    assert "dirty.csv:4: latitude is beyond 90 degrees" in done.stderr and "400" not in done.stderr
+    assert not (dirty / "a.parquet").exists()
+
+
+def test_convert_keeps_users_and_times(dirty: Path) -> None:
+    run("convert", "dirty.csv", "a.parquet", columns(), "--sort", cwd=dirty)
+    made = pt.read(dirty / "a.parquet").collect()
+    assert made.ids is not None and made.users is not None and made.times is not None
+    assert made.ids.tolist() == ["a", "b", "c"] and made.users.tolist() == ["ann", "bob", ""]
+    assert made.times.tolist() == [1, 2, 3, 5, 7, 8, 10]
+    np.testing.assert_array_equal(made.points[:3], [[8.5, 47.1], [8.51, 47.2], [8.52, 47.3]])
+
+
+def test_convert_says_what_a_format_has_no_room_for(dirty: Path) -> None:
+    done = run("convert", "dirty.csv", "a.dat", columns(), cwd=dirty)
+    assert "no room for times and users" in done.stderr
+    facts = json.loads(run("convert", "a.dat", "b.csv.gz", "--json", cwd=dirty).stdout)
+    assert facts == {"output": "b.csv.gz", "format": "csv", "trajectories": 3, "points": 7, "lost": []}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["convert", "empty", "a.csv"], "no data in this folder"),
+        (["convert", "nothing.csv", "a.parquet"], "is empty"),
+        (["convert", "page.pdf", "a.parquet"], "PDF"),
+        (["convert", "dirty.csv", "a.xlsx", columns()], "unknown format"),
+        (["convert", "dirty.csv", "here.csv", columns()], "--force"),
+        (["convert", "dirty.csv", "empty", "--to=geolife", columns(), "--force", "--gap=x"], "gap"),
+        (["convert", "dirty.csv", "a.csv", "--columns=lon=lng,lat=lat,traj_id=nope"], "nope"),
+        (["convert", "dirty.csv", "a.csv", "--columns=lon:lng"], "--columns"),
+        (["convert", "dirty.csv", "a.csv", "--columns=traj_id=trip", "--gap=-3"], "gap"),
+        (["check", "absent.csv"], "no such file"),
+        (["check", "two.csv"], "--columns"),
+    ],
+)  # fmt: skip
+def test_mistakes_end_with_2_and_words(dirty: Path, arguments: list[str], words: str) -> None:
+    (dirty / "empty").mkdir()
+    (dirty / "nothing.csv").touch()
+    (dirty / "page.pdf").write_bytes(b"%PDF-1.7 nothing else")
+    (dirty / "here.csv").write_text("precious")
+    (dirty / "two.csv").write_text("tid,trip_id,lon,lat\n1,1,2,3\n")
+    before = sorted(path.name for path in dirty.iterdir())
+    done = run(*arguments, cwd=dirty, code=2)
+    assert words in " ".join(done.stderr.split())
+    assert sorted(path.name for path in dirty.iterdir()) == before
+    assert (dirty / "here.csv").read_text() == "precious"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="names like this need a POSIX file system")
+def test_odd_names_of_files(tmp_path: Path, wanderers: pt.Trajectories) -> None:
+    name = "öäü trips [1] *.csv"
+    wanderers[:5].write(tmp_path / name)
+    run("convert", name, "--", "-out.csv", cwd=tmp_path)
+    assert (tmp_path / "-out.csv").exists()

@@ -1,0 +1,64 @@
+"""Help whose examples work when they are pasted, and completion."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.cli.running import COMMAND, run
+
+COMMANDS = ["plan", "fit", "generate", "synth", "inspect", "ledger", "convert", "check", "demo"]
+
+
+def examples(command: str, cwd: Path) -> list[str]:
+    """Take the examples out of a command's help, as a user would copy them."""
+    shown = run("help", command, cwd=cwd).stdout
+    _, _, after = shown.partition("Examples:\n" if "Examples:" in shown else "Example:\n")
+    pasted = after.partition("\n\n")[0].replace("\\\n", " ")
+    return [line.strip() for line in pasted.splitlines()]
+
+
+def test_examples_work_when_pasted(tmp_path: Path) -> None:
+    """All of them, one after the other, in one folder; the demo that each starts with runs once."""
+    pasted = [line for command in ["demo", *COMMANDS] for line in examples(command, tmp_path)]
+    unique = list(dict.fromkeys(pasted))
+    assert len(unique) > 15 and all(line.startswith("privtrace ") for line in unique)
+    command = f"'{sys.executable}' -m privtrace "
+    script = "\n".join(line.replace("privtrace ", command, 1) for line in unique)
+    done = subprocess.run(
+        ["bash", "-e"], input=script, cwd=tmp_path, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_help_lists_the_commands(tmp_path: Path) -> None:
+    shown = run("help", cwd=tmp_path).stdout
+    assert all(command in shown for command in COMMANDS)
+    assert "No such command" in run("help", "magic", cwd=tmp_path, code=2).stderr
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion(shell: str, tmp_path: Path) -> None:
+    environment = {**os.environ, "_PRIVTRACE_COMPLETE": f"source_{shell}", "SHELL": f"/bin/{shell}"}
+    done = subprocess.run(
+        [Path(sys.executable).parent / "privtrace"], env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert "privtrace" in done.stdout and "COMPLETE" in done.stdout.upper()
+    asked = {**environment, "_PRIVTRACE_COMPLETE": f"complete_{shell}", "COMP_WORDS": "privtrace conv"}
+    asked |= {
+        "COMP_CWORD": "1",
+        "_TYPER_COMPLETE_ARGS": "privtrace conv",
+        "_TYPER_COMPLETE_FISH_ACTION": "get-args",
+    }
+    done = subprocess.run(
+        [Path(sys.executable).parent / "privtrace"], env=asked, capture_output=True, text=True, timeout=60
+    )
+    assert "convert" in done.stdout
+
+
+def test_the_version(tmp_path: Path) -> None:
+    done = subprocess.run([*COMMAND, "--version"], capture_output=True, text=True, cwd=tmp_path, timeout=60)
+    assert done.stdout.startswith("privtrace ")

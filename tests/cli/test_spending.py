@@ -1,0 +1,90 @@
+"""Plans, budget files and users, run as a user runs them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.cli.running import run
+
+import privtrace as pt
+
+BOX = "--region=0,0,10,10"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, wanderers: pt.Trajectories) -> Path:
+    users = np.arange(600) // 20
+    pt.Trajectories(wanderers.points, wanderers.offsets, users=users, crs="planar").write(tmp_path / "t.csv")
+    return tmp_path
+
+
+def test_a_plan_touches_no_data_and_speaks_plainly(tmp_path: Path) -> None:
+    shown = run("plan", "--region=-8.70,41.10,-8.54,41.22", "--epsilon=1", "--count=25000", cwd=tmp_path)
+    assert "a first-order count is off by about ±3.5 trips" in shown.stdout
+    assert "0.5" in shown.stdout and "MB" in shown.stdout and "No data was touched" in shown.stdout
+    assert "second order will hardly be used" in shown.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_plan_for_users_says_what_the_cap_costs(tmp_path: Path) -> None:
+    arguments = ["--region=0,0,1,1", "--epsilon=1", "--count=25000", "--unit=user", "--max-per-user=5"]
+    shown = run("plan", *arguments, cwd=tmp_path)
+    assert "a factor of 5" in shown.stderr and "per user" in shown.stdout
+    facts = json.loads(run("plan", *arguments, "--json", cwd=tmp_path).stdout)
+    assert facts["unit"] == {"kind": "user", "contributions": 5}
+    assert facts["stages"][2]["noise_scale"] == 12.5
+    assert [other["epsilon"] for other in facts["instead"]] == ["0.5", "2"]
+
+
+def test_users_are_protected_and_charged(folder: Path) -> None:
+    arguments = [
+        "fit", "t.csv", BOX, "--epsilon=0.5", "--unit=user", "--max-per-user=4", "--budget-file=t.ledger",
+    ]  # fmt: skip
+    assert "--limit" in run(*arguments, "--output=a.model", cwd=folder, code=2).stderr
+    assert not (folder / "t.ledger").exists()
+    done = run(*arguments, "--limit=1", "--output=a.model", cwd=folder)
+    assert "epsilon = 0.5 per user" in done.stdout
+    run(*arguments, "--output=b.model", cwd=folder)
+    refused = run(*arguments, "--output=c.model", cwd=folder, code=2)
+    assert "1 of 1 is spent" in refused.stderr and not (folder / "c.model").exists()
+    shown = run("ledger", "t.ledger", cwd=folder).stdout
+    assert "Spent 1 of 1 in 2 fits; 0 is left" in shown and "a.model" in shown
+    facts = json.loads(run("ledger", "t.ledger", "--json", cwd=folder).stdout)
+    assert (facts["spent"], facts["left"], len(facts["fits"])) == ("1", "0", 2)
+    release = pt.load(folder / "a.model").release
+    assert release.unit.contributions == 4
+    assert "all trajectories of one user together" in dict(release.statement())["Protected unit"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--unit=user"], "--max-per-user"),
+        (["--max-per-user=3"], "--unit user"),
+        (["--unit=user", "--max-per-user=0"], "--max-per-user"),
+        (["--limit=3"], "--budget-file"),
+        (["--budget-file=t.csv"], "not a budget file"),
+        (["--budget-file=a.ledger", "--limit=x"], "limit"),
+        (["--budget-file=a.ledger", "--limit=9", "--noise-seed=1"], "NOT PRIVATE"),
+        (["--max-states=3"], "--max-states"),
+        (["--K=3", "--c=4"], "--K and --c"),
+        (["--grid-share=0.9"], "add up"),
+    ],
+)
+def test_mistakes_end_with_2_and_words(folder: Path, arguments: list[str], words: str) -> None:
+    done = run("fit", "t.csv", BOX, "--epsilon=1", "--output=a.model", *arguments, cwd=folder, code=2)
+    assert words in " ".join(done.stderr.split())
+    assert [path.name for path in folder.iterdir()] == ["t.csv"]
+
+
+def test_users_need_a_column_of_users(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("tid,x,y\n1,2,3\n")
+    arguments = ["--epsilon=1", "--unit=user", "--max-per-user=2", "--output=a.model"]
+    assert "user" in run("fit", "t.csv", BOX, *arguments, cwd=tmp_path, code=2).stderr
+
+
+def test_a_ledger_that_is_not_there(tmp_path: Path) -> None:
+    assert "no budget file" in run("ledger", "x.ledger", cwd=tmp_path, code=2).stderr
