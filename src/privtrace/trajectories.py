@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from numba import njit
 
 from privtrace.errors import DataError, SettingsError
 
@@ -160,6 +161,20 @@ class Trajectories:
         from privtrace.io import write
 
         write(self, path, force=force)
+
+
+def limits(crs: Crs | None) -> Floats:
+    """Bound what can be a point, for `is_bad`: the largest |x|, the largest |y|, and 1 where (0, 0) is none.
+
+    Receivers without a fix report longitude and latitude 0. In planar coordinates (0, 0) is a place.
+    """
+    return np.array([180.0, 90.0, 1.0] if crs == "lonlat" else [*[np.finfo(float).max] * 2, 0.0])
+
+
+@njit(cache=True, nogil=True, inline="always")
+def is_bad(x, y, limits):  # type: ignore[no-untyped-def]
+    """Tell whether a point is not a number, infinite or impossible; such a point is as if it were absent."""
+    return not (abs(x) <= limits[0] and abs(y) <= limits[1]) or (x == 0.0 and y == 0.0 and limits[2] == 1.0)
 
 
 def _joined(arrays: list[Array | None]) -> Array | None:
