@@ -11,7 +11,7 @@ from numba import njit
 import privtrace as pt
 from privtrace.paths import Paths
 from privtrace.space.grid import Grid
-from privtrace.space.region import longest_run
+from privtrace.space.lattice import longest_run
 
 
 def errors(real: pt.Trajectories, synthetic: pt.Trajectories, region: pt.Region) -> dict[str, float]:
@@ -31,16 +31,16 @@ def errors(real: pt.Trajectories, synthetic: pt.Trajectories, region: pt.Region)
 
 def clip(given: pt.Trajectories, region: pt.Region) -> pt.Trajectories:
     """Keep each trajectory's longest run in the region; drop those that have none."""
-    keep, offsets = _clip(given.points, given.offsets, region.sides, region.limits)
+    keep, offsets = _clip(given.points, given.offsets, Grid.uniform(region, 1).lattice)
     return pt.Trajectories(given.points[keep], offsets, crs=given.crs)
 
 
 @njit(cache=True)
-def _clip(points, offsets, sides, limits):  # type: ignore[no-untyped-def]
+def _clip(points, offsets, lattice):  # type: ignore[no-untyped-def]
     keep = np.zeros(len(points), np.bool_)
     kept_offsets = [0]
     for t in range(len(offsets) - 1):
-        start, stop = longest_run(points, offsets[t], offsets[t + 1], sides, limits)
+        start, stop = longest_run(points, offsets[t], offsets[t + 1], lattice)
         for p in range(start, stop):
             keep[p] = np.isfinite(points[p, 0]) and np.isfinite(points[p, 1])
         if stop > start:

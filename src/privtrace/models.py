@@ -120,7 +120,11 @@ def public_facts(release: Release) -> dict[str, Any]:
         "software": release.software,
         "epsilon": decimal(release.epsilon),
         "unit": _unit_facts(release.unit),
-        "region": {"box": region.sides.tolist(), "crs": region.crs},
+        "region": {
+            "box": [region.west, region.south, region.east, region.north],
+            "crs": region.crs,
+            **({"polygon": region.shape.coordinates} if region.shape is not None else {}),
+        },
         "public_count": release.public_count,
         "settings": dict(release.settings),
         "ledger": [
@@ -151,8 +155,6 @@ def _release(header: dict[str, Any]) -> Release:
         raise ModelFormatError(
             f"the model's method is {header['method']!r}; this version knows {', '.join(_METHODS)}"
         )
-    if header["region"]["crs"] is None:
-        raise ModelFormatError("the region has no coordinate system; the file is not sound")
     unit = Unit(**header["unit"])
     charges = tuple(_charge(entry, unit) for entry in header["ledger"])
     release = Release(
@@ -160,7 +162,7 @@ def _release(header: dict[str, Any]) -> Release:
         software=_text(header["software"]),
         epsilon=exact(_text(header["epsilon"])),
         unit=unit,
-        region=Region.box(*header["region"]["box"], crs=header["region"]["crs"]),
+        region=_region(header["region"]),
         public_count=header["public_count"],
         settings=dict(header["settings"]),
         charges=charges,
@@ -169,6 +171,14 @@ def _release(header: dict[str, Any]) -> Release:
     if release.spent > release.epsilon:
         raise ModelFormatError("the ledger has spent more than epsilon; the file is not sound")
     return release
+
+
+def _region(entry: dict[str, Any]) -> Region:
+    if entry["crs"] is None:
+        raise ModelFormatError("the region has no coordinate system; the file is not sound")
+    if "polygon" in entry:
+        return Region.polygon(entry["polygon"], crs=entry["crs"])
+    return Region.box(*entry["box"], crs=entry["crs"])
 
 
 def _charge(entry: dict[str, Any], unit: Unit) -> Charge:

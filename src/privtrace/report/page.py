@@ -76,7 +76,7 @@ class _Side:
         n_trajectories = n_points = 0
         length_m = 0.0
         for part in source.parts():
-            _, with_point_inside, inside, _, _ = region.tally(part).tolist()
+            _, with_point_inside, inside, *_ = region.tally(part).tolist()
             n_trajectories += with_point_inside
             n_points += inside
             length_m += _length_m(part, region)
@@ -87,13 +87,11 @@ class _Side:
 
 def _length_m(part: Trajectories, region: Region) -> float:
     """Add up the lengths of lines between neighboring points in the region."""
-    west, south, east, north = region.sides
-    x, y = part.points.T
-    inside = (west <= x) & (x <= east) & (south <= y) & (y <= north)  # false for what is not a number
+    points, inside = region.unwrap(part.points), region.contains(part.points)
     line = inside[:-1] & inside[1:]
     joints = part.offsets[1:-1] - 1  # no line leads from one trajectory into the next
     line[joints[(joints >= 0) & (joints < len(line))]] = False
-    steps = (part.points[1:][line] - part.points[:-1][line]) * region.scale_m
+    steps = (points[1:][line] - points[:-1][line]) * region.scale_m
     return float(np.hypot(*steps.T).sum())
 
 

@@ -10,8 +10,10 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from privtrace.space.region import Region, is_bad, is_inside
-from privtrace.trajectories import Array, Floats, Integers, Source
+from privtrace.space.area import is_inside, unwrapped
+from privtrace.space.lattice import until
+from privtrace.space.region import Region
+from privtrace.trajectories import Array, Floats, Integers, Source, is_bad
 
 Pixels: TypeAlias = npt.NDArray[np.uint8]  # (height, width, 3): red, green, blue
 
@@ -45,7 +47,7 @@ def flow(source: Source, region: Region, size: int) -> Integers:
     height, width = (max(1, round(size * side_m / longer_m)) for side_m in (region.height_m, region.width_m))
     counts = np.zeros((height, width), np.int64)
     for part in source.parts():
-        _draw(counts, part.points, part.offsets, region.sides, region.limits)
+        _draw(counts, part.points, part.offsets, region.area)
     return counts
 
 
@@ -77,8 +79,9 @@ def _chunk(kind: bytes, data: bytes) -> bytes:
 
 
 @njit(cache=True, nogil=True)
-def _draw(counts, points, offsets, sides, limits):  # type: ignore[no-untyped-def]
+def _draw(counts, points, offsets, area):  # type: ignore[no-untyped-def]
     """Add trajectories to the counts."""
+    sides = area.sides
     height, width = counts.shape
     columns_per_unit = width / (sides[2] - sides[0])
     rows_per_unit = height / (sides[3] - sides[1])
@@ -89,9 +92,10 @@ def _draw(counts, points, offsets, sides, limits):  # type: ignore[no-untyped-de
         column = row = 0
         for p in range(offsets[trajectory], offsets[trajectory + 1]):
             x, y = points[p, 0], points[p, 1]
-            if is_bad(x, y, limits):
+            if is_bad(x, y, area.limits):
                 continue
-            if not is_inside(x, y, sides):
+            x = unwrapped(x, area)
+            if not is_inside(x, y, area):
                 drawing = False
                 continue
             to_across, to_down = (x - sides[0]) * columns_per_unit, (sides[3] - y) * rows_per_unit
@@ -99,11 +103,10 @@ def _draw(counts, points, offsets, sides, limits):  # type: ignore[no-untyped-de
             if not drawing:
                 column, row = to_column, to_row
                 _pass(counts, latest, trajectory, row, column)
-            # From pixel to pixel by whichever edge the line meets first, both at a corner. Every turn brings
-            # the pixel nearer to the last one, so rounding can neither lead astray nor go on forever.
+            # From pixel to pixel by whichever edge the line meets first, both at a corner.
             while column != to_column or row != to_row:
-                until_column = _until(column, to_column, across, to_across)
-                until_row = _until(row, to_row, down, to_down)
+                until_column = until(column, to_column, across, to_across)
+                until_row = until(row, to_row, down, to_down)
                 if until_column <= until_row:
                     column += 1 if column < to_column else -1
                 if until_row <= until_column:
@@ -118,12 +121,3 @@ def _pass(counts, latest, trajectory, row, column):  # type: ignore[no-untyped-d
     if latest[row, column] != trajectory:
         latest[row, column] = trajectory
         counts[row, column] += 1
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _until(pixel, to_pixel, start, end):  # type: ignore[no-untyped-def]
-    """Tell at which part of a line it leaves a pixel along one axis; never, if it ends there."""
-    if pixel == to_pixel:
-        return np.inf
-    edge = pixel + 1 if pixel < to_pixel else pixel
-    return (edge - start) / (end - start)

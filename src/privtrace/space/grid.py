@@ -7,26 +7,40 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 from scipy.sparse import csr_array
 
+from privtrace.errors import SettingsError
 from privtrace.paths import Paths
-from privtrace.space.region import Region, is_bad, longest_run
-from privtrace.trajectories import Floats, Integers, Trajectories
+from privtrace.space.lattice import Lattice, encode
+from privtrace.space.pieces import Pieces, chosen, cut, linked, whole
+from privtrace.space.region import Region
+from privtrace.trajectories import Array, Floats, Integers, Trajectories
 
 #: Pairs of cells compared at once, to bound memory.
 _PAIRS = 1 << 22
+
+#: Slots of a grid over a polygon: most may be empty, and still each is looked at.
+MAX_SLOTS = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
 class Grid:
     """Cut a region into cells, numbered coarse cell by coarse cell, each from south to north, west to east.
 
-    A coarse cell with division d holds d x d fine cells, so a uniform grid has all divisions 1.
+    A coarse cell with division d has d x d slots, so a uniform grid has all divisions 1. A slot holds a cell
+    if some of it is in the region: over a box all slots do; over a polygon the others hold none, a cell is
+    slot ∩ polygon (its piece), and numbers go on without gaps.
     """
 
     region: Region
     divisions: npt.NDArray[np.int32]  # (K, K), row from the south, column from the west; at least 1
+
+    def __post_init__(self) -> None:
+        divisions = self.divisions
+        if divisions.ndim != 2 or not 0 < divisions.shape[0] == divisions.shape[1] or divisions.min() < 1:
+            raise SettingsError("a grid has K x K coarse cells, each divided into at least one cell")
+        if self.region.shape is not None and self.n_slots > MAX_SLOTS:
+            raise SettingsError(f"a grid over a polygon can have {MAX_SLOTS:,} cells and gaps, not more")
 
     @classmethod
     def uniform(cls, region: Region, n_per_side: int) -> Grid:
@@ -34,60 +48,99 @@ class Grid:
         return cls(region, np.ones((n_per_side, n_per_side), np.int32))
 
     @cached_property
-    def first_cell(self) -> Integers:
-        """Number the first fine cell of each coarse cell, and the end: (K * K + 1,)."""
+    def first_slot(self) -> Integers:
+        """Number the first slot of each coarse cell, and the end: (K * K + 1,)."""
         return np.concatenate([[0], np.cumsum(self.divisions.ravel().astype(np.int64) ** 2)])
+
+    @property
+    def n_slots(self) -> int:
+        """Count the slots, with and without a cell."""
+        return int(self.first_slot[-1])
 
     @property
     def n_cells(self) -> int:
         """Count the cells."""
-        return int(self.first_cell[-1])
+        return self.n_slots if self.region.shape is None else len(self._cut[0])
+
+    @cached_property
+    def lattice(self) -> Lattice:
+        """Prepare the grid for kernels."""
+        size, sides = len(self.divisions), self.region.sides
+        cells, has_all = np.empty(0, np.int32), np.empty(0, np.bool_)
+        if self.n_cells < self.n_slots:
+            cells = np.full(self.n_slots, -1, np.int32)
+            cells[self._cut[0]] = np.arange(self.n_cells)
+            has_all = np.minimum.reduceat(cells, self.first_slot[:-1]) >= 0
+        per_unit = size / (sides[2:] - sides[:2])
+        return Lattice(self.region.area, per_unit, self.divisions, self.first_slot, cells, has_all)
 
     def encode(self, part: Trajectories) -> Paths:
         """Turn each trajectory into the path of cells of its longest run in the region.
 
-        A run is a stretch of consecutive points inside; the longest has most points, the first on a tie. Bad
+        A run is a stretch of consecutive points inside; the longest has most points, the first on a tie. Over a
+        polygon a run also ends where the straight line to the next point enters a slot without a cell. Bad
         points count as absent. Consecutive points in one cell are one visit. A trajectory with no point inside
         has an empty path.
         """
-        cells, offsets = _encode(
-            part.points,
-            part.offsets,
-            self.region.sides,
-            self.region.limits,
-            self.divisions,
-            self.first_cell,
-        )
-        return Paths(cells, offsets)
+        return Paths(*encode(part.points, part.offsets, self.lattice))
+
+    def spread(self, values: Array) -> Array:
+        """Lay values of the cells of a uniform grid out in rows and columns, with 0 where there is no cell."""
+        assert self.n_slots == self.divisions.size
+        laid_out = np.zeros(self.n_slots, values.dtype)
+        laid_out[self._cut[0]] = values
+        return laid_out.reshape(self.divisions.shape)
 
     @cached_property
-    def _places(self) -> Integers:
-        """Place each cell on its coarse cell's lattice: column, row, division, (n_cells, 3).
+    def _cut(self) -> tuple[Integers, Pieces]:
+        """Cut slots by the polygon: list the slots that hold a cell, (n_cells,), and the cells' pieces."""
+        boxes = self._boxes(self._slot_places)
+        if self.region.shape is None:
+            return np.arange(self.n_slots), whole(boxes)
+        shares, pieces = cut(boxes, self.region.area)
+        return np.flatnonzero(shares), chosen(pieces, shares > 0)
 
-        A cell spans [column, column + 1] / division in units of coarse cells, and so for rows: integers, by
+    @property
+    def pieces(self) -> Pieces:
+        """Give what of each cell is in the region."""
+        return self._cut[1]
+
+    @property
+    def _slot_places(self) -> Integers:
+        """Place each slot on its coarse cell's lattice: column, row, division, (n_slots, 3).
+
+        A slot spans [column, column + 1] / division in units of coarse cells, and so for rows: integers, by
         which touching is decided without rounding.
         """
         size = self.divisions.shape[0]
-        division = np.repeat(self.divisions.ravel().astype(np.int64), np.diff(self.first_cell))
-        coarse = np.repeat(np.arange(size * size), np.diff(self.first_cell))
-        within = np.arange(self.n_cells) - self.first_cell[coarse]
+        division = np.repeat(self.divisions.ravel().astype(np.int64), np.diff(self.first_slot))
+        coarse = np.repeat(np.arange(size * size), np.diff(self.first_slot))
+        within = np.arange(self.n_slots) - self.first_slot[coarse]
         column = coarse % size * division + within % division
         row = coarse // size * division + within // division
         return np.stack([column, row, division], axis=1)
 
     @cached_property
+    def _places(self) -> Integers:
+        """Place each cell as its slot is placed: (n_cells, 3)."""
+        return self._slot_places[self._cut[0]]
+
+    @cached_property
     def boxes(self) -> Floats:
         """Give each cell's west, south, east and north, in the region's coordinates: (n_cells, 4)."""
+        return self._boxes(self._places)
+
+    def _boxes(self, places: Integers) -> Floats:
         region, size = self.region, self.divisions.shape[0]
-        column, row, division = self._places.T
-        width = (region.east - region.west) / size
-        height = (region.north - region.south) / size
+        west, south, east, north = region.sides
+        column, row, division = places.T
+        width, height = (east - west) / size, (north - south) / size
         boxes: Floats = np.stack(
             [
-                region.west + width * (column / division),
-                region.south + height * (row / division),
-                region.west + width * ((column + 1) / division),
-                region.south + height * ((row + 1) / division),
+                west + width * (column / division),
+                south + height * (row / division),
+                west + width * ((column + 1) / division),
+                south + height * ((row + 1) / division),
             ],
             axis=1,
         )
@@ -97,13 +150,18 @@ class Grid:
 
     @cached_property
     def centers_m(self) -> Floats:
-        """Give each cell's center in meters from the region's southwest corner: (n_cells, 2)."""
-        middle = (self.boxes[:, :2] + self.boxes[:, 2:]) / 2
-        centers: Floats = (middle - self.region.sides[:2]) * np.array(self.region.scale_m)
+        """Give the center of each cell's piece in meters from the box's southwest corner: (n_cells, 2)."""
+        centers: Floats = (self.pieces.centers - self.region.sides[:2]) * np.array(self.region.scale_m)
         return centers
 
     def touching(self) -> csr_array:
-        """Link cells whose closed boxes share a point, by the distance of their centers in meters."""
+        """Link cells that touch, by the distance of their centers in meters.
+
+        Cells touch whose closed boxes share a point. Over a polygon their pieces must share it: a stretch of
+        the border between the boxes (of a millionth of the shorter side at least), or, where boxes share but
+        a corner, that corner. So a gap between pieces parts them, however narrow it is. A cell is one state
+        even where the polygon leaves several fragments of it.
+        """
         places = self._places
         rows_at_once = max(1, _PAIRS // self.n_cells)
         pairs = [
@@ -112,6 +170,9 @@ class Grid:
         ]
         i, j = np.concatenate(pairs, axis=1)
         i, j = i[i != j], j[i != j]
+        if self.region.shape is not None:
+            touch = linked(i, j, self.boxes, self.pieces)
+            i, j = i[touch], j[touch]
         distances = np.hypot(*(self.centers_m[i] - self.centers_m[j]).T)
         return csr_array((distances, (i, j)), shape=(self.n_cells, self.n_cells))
 
@@ -126,32 +187,3 @@ def _touching(some: Integers, others: Integers) -> Integers:
         near &= low * other_division <= (other_low + 1) * division
         near &= other_low * division <= (low + 1) * other_division
     return np.stack(np.nonzero(near))
-
-
-@njit(cache=True, nogil=True)
-def _encode(points, offsets, sides, limits, divisions, first_cell):  # type: ignore[no-untyped-def]
-    cells = np.empty(len(points), np.int32)
-    path_offsets = np.zeros(len(offsets), np.int64)
-    size = divisions.shape[0]
-    columns_per_unit = size / (sides[2] - sides[0])
-    rows_per_unit = size / (sides[3] - sides[1])
-    n_cells = 0
-    for trajectory in range(len(offsets) - 1):
-        start, stop = longest_run(points, offsets[trajectory], offsets[trajectory + 1], sides, limits)
-        last = -1
-        for p in range(start, stop):
-            x, y = points[p, 0], points[p, 1]
-            if is_bad(x, y, limits):
-                continue
-            across, up = (x - sides[0]) * columns_per_unit, (y - sides[1]) * rows_per_unit
-            column, row = min(int(across), size - 1), min(int(up), size - 1)
-            division = divisions[row, column]
-            fine_column = min(int((across - column) * division), division - 1)
-            fine_row = min(int((up - row) * division), division - 1)
-            cell = first_cell[row * size + column] + fine_row * division + fine_column
-            if cell != last:
-                cells[n_cells] = cell
-                n_cells += 1
-                last = cell
-        path_offsets[trajectory + 1] = n_cells
-    return cells[:n_cells].copy(), path_offsets

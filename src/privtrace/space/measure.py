@@ -53,16 +53,23 @@ def tell_curator(scan: Scan, region: Region) -> None:
 
 def _tally(scan: Scan, region: Region) -> Integers:
     """Count exactly over a source what `Region.tally` counts, and tell the curator, who alone may know."""
-    tally = sum(scan.map(region.tally, "Counting trajectories in the region"), start=np.zeros(5, np.int64))
+    tally = sum(scan.map(region.tally, "Counting trajectories in the region"), start=np.zeros(6, np.int64))
     _note(tally, scan.observer)
     return tally
 
 
 def _note(tally: Integers, observer: Observer) -> None:
-    """Put a tally in words for the curator, loudly where nothing is usable."""
-    n_trajectories, n_inside, inside, outside, bad = (int(number) for number in tally)
+    """Put a tally in words for the curator, loudly where nothing is usable or the axes seem to be swapped."""
+    n_trajectories, n_inside, inside, outside, bad, swapped = (int(number) for number in tally)
     n_points = inside + outside + bad
-    if n_inside == 0:
+    seems_swapped = swapped > inside and 2 * inside < n_points
+    if seems_swapped:
+        observer.note(
+            f"{inside:,} of {n_points:,} points lie in the region, and {swapped:,} would if x and y changed "
+            "places; are longitude and latitude swapped, in the data or in the region?",
+            loud=True,
+        )
+    elif n_inside == 0:
         observer.note(
             f"0 of {n_points:,} rows are usable ({outside:,} points are outside the region, {bad:,} are not "
             "points at all); are longitude and latitude swapped, or is it another region?",

@@ -7,32 +7,50 @@ its outermost trajectory went.
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from numba import njit
 
 from privtrace.errors import SettingsError
-from privtrace.trajectories import Crs, Floats, Integers, Trajectories
+from privtrace.space.area import Area, area_of, is_inside, tally, unwrapped
+from privtrace.space.geojson import parse_polygon, read_polygon, unwrap
+from privtrace.space.polygon import Polygon
+from privtrace.trajectories import Crs, Floats, Integers, Trajectories, is_bad
 
 # WGS 84: equatorial radius in meters, and first eccentricity squared.
 _RADIUS_M = 6378137.0
 _ECCENTRICITY2 = 0.0066943799901413165
 
+# Where the projection holds: no nearer to a pole, and degrees of longitude no more unequal in length.
+_MAX_LATITUDE = 85.0
+_MAX_STRETCH = 4.0
+
+_MIN_LONLAT_M = 10.0
+_MIN_PLANAR, _MAX_PLANAR = 1e-6, 1e9
+_RESOLUTION = 1e-9  # of coordinates: below this share of them, cells would be cut by rounding
+
 MISSING = (
-    "a region is needed: W,S,E,N in the data's coordinates, such as -8.70,41.10,-8.54,41.22. It cannot be "
-    "taken from the data, because the edges of the data show where its outermost trajectory went. Choose the "
-    "area that the release should speak of, for instance a city's limits; what lies outside does not count"
+    "a region is needed: W,S,E,N in the data's coordinates, such as -8.70,41.10,-8.54,41.22, or a GeoJSON "
+    "file with a polygon. It cannot be taken from the data, because the edges of the data show where its "
+    "outermost trajectory went. Choose the area that the release should speak of, for instance a city's "
+    "limits; what lies outside does not count"
 )
 
 
 @dataclass(frozen=True)
 class Region:
-    """Describe a box, edges included, in the data's coordinates.
+    """Describe a box, edges included, or a polygon in the data's coordinates.
 
     Longitude and latitude are projected to meters around the center by scaling each axis (the equirectangular
     projection on the WGS 84 ellipsoid). A box stays a box under it, so that cells are boxes in both systems
     and a synthetic point is in the region exactly when it is in its cell. Planar coordinates stay as they are.
+    A box of longitudes whose west is greater than its east lies across the antimeridian.
     """
 
     west: float
@@ -40,29 +58,75 @@ class Region:
     east: float
     north: float
     crs: Crs | None = None  # None until the region meets data, whose columns decide
+    shape: Polygon | None = None  # what of the box is inside; None is all of it
 
     def __post_init__(self) -> None:
-        sides = {name: getattr(self, name) for name in ("west", "south", "east", "north")}
-        for name, value in sides.items():
+        for name in _SIDES:
+            value = getattr(self, name)
             try:
                 object.__setattr__(self, name, float(value))
             except (TypeError, ValueError):
                 raise SettingsError(f"the region's {name} must be a number, not {value!r}") from None
         if self.crs not in (None, "lonlat", "planar"):
             raise SettingsError(f"the region's crs must be 'lonlat' or 'planar', not {self.crs!r}")
-        if not all(math.isfinite(getattr(self, name)) for name in sides):
+        if not all(math.isfinite(getattr(self, name)) for name in _SIDES):
             raise SettingsError(f"the region {self} must have finite sides")
-        if not (self.west < self.east and self.south < self.north):
+        if self.west == self.east or not self.south < self.north:
             raise SettingsError(f"the region {self} is empty: give W,S,E,N with west < east and south < north")
-        if self.crs == "lonlat" and not (
-            -180 <= self.west and self.east <= 180 and -90 <= self.south and self.north <= 90
-        ):
+        if self.west > self.east:
+            self._check_antimeridian()
+        if self.shape is not None and tuple(self.sides) != self.shape.sides:
+            raise SettingsError("the box is not the one around the polygon; use Region.polygon")
+        if self.crs == "lonlat":
+            self._check_degrees()
+        elif self.crs == "planar":
+            self._check_planar()
+
+    def _check_antimeridian(self) -> None:
+        """Take west > east for a box across the antimeridian, if that can be meant."""
+        degrees = max(abs(self.west), abs(self.east)) <= 180
+        if self.crs == "planar" or not degrees or self.east + 360 - self.west > 180:
+            raise SettingsError(
+                f"the region {self} is inverted or empty: is its west really east of its east? The order is "
+                "W,S,E,N. Only a box of at most 180 degrees across the antimeridian, such as 170,-20,-170,-10, "
+                "has a west greater than its east"
+            )
+
+    def _check_degrees(self) -> None:
+        """Refuse what is not degrees, and where a degree of longitude has not one length."""
+        if not all(abs(getattr(self, name)) <= most for name, most in zip(_SIDES, (180, 90) * 2, strict=True)):
             raise SettingsError(
                 f"the region {self} is not in degrees: longitude goes from -180 to 180 and latitude from -90 "
-                "to 90. Is the order W,S,E,N? For planar data name the columns x and y, or pass --crs planar"
+                "to 90. Is the order W,S,E,N? A box across the antimeridian has its west greater than its "
+                "east, such as 170,-20,-170,-10. For planar data name the columns x and y, or pass --crs planar"
             )
-        if self.crs is not None and not (1e-3 <= self.width_m < 1e9 and 1e-3 <= self.height_m < 1e9):
-            raise SettingsError(f"the region {self} is too small or too large to be cut into cells")
+        advice = "give a smaller region, or project the data to planar coordinates made for the area"
+        if max(abs(self.south), abs(self.north)) > _MAX_LATITUDE:
+            raise SettingsError(
+                f"the region {self} is too near to a pole, where meridians meet and degrees of longitude lose "
+                f"their length; stay within {_MAX_LATITUDE:g} degrees of latitude, or {advice}"
+            )
+        cosines = [math.cos(math.radians(latitude)) for latitude in (self.south, self.north)]
+        widest = 1.0 if self.south < 0 < self.north else max(cosines)
+        if widest > _MAX_STRETCH * min(cosines) or self.sides[2] - self.sides[0] > 180:
+            raise SettingsError(
+                f"the region {self} is too large: degrees of longitude differ by more than a factor of "
+                f"{_MAX_STRETCH:g} in length between its south and north, or it is wider than 180 degrees; "
+                f"{advice}"
+            )
+        if min(self.width_m, self.height_m) < _MIN_LONLAT_M:
+            raise SettingsError(
+                f"the region {self} is too small: it is less than {_MIN_LONLAT_M:g} m wide or high. Is it in "
+                "degrees, as the data is?"
+            )
+
+    def _check_planar(self) -> None:
+        least = max(_MIN_PLANAR, _RESOLUTION * float(np.abs(self.sides).max()))
+        if not least <= min(self.width_m, self.height_m) <= max(self.width_m, self.height_m) < _MAX_PLANAR:
+            raise SettingsError(
+                f"the region {self} is too small or too large to be cut into cells: its sides must be between "
+                f"{least:g} and {_MAX_PLANAR:g} long"
+            )
 
     @classmethod
     def box(cls, west: float, south: float, east: float, north: float, *, crs: Crs | None = None) -> Region:
@@ -70,23 +134,53 @@ class Region:
         return cls(west, south, east, north, crs)
 
     @classmethod
+    def polygon(cls, given: Any, *, crs: Crs | None = None) -> Region:
+        """Make a region from a GeoJSON mapping, or the coordinates of a Polygon or MultiPolygon.
+
+        Collections of polygons are united: districts that share borders become one area.
+        """
+        polygon, named_crs = parse_polygon(given)
+        return cls._of(polygon, named_crs).for_data(crs) if crs else cls._of(polygon, named_crs)
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Region:
+        """Read a GeoJSON file of polygons; see `Region.polygon`."""
+        return cls._of(*read_polygon(path))
+
+    @classmethod
     def parse(cls, text: str | None) -> Region:
-        """Read `W,S,E,N`."""
+        """Read `W,S,E,N`, or the GeoJSON file of that name."""
         if not text:
             raise SettingsError(MISSING)
         sides = text.split(",")
+        if Path(text).suffix.lower() in (".json", ".geojson") or (len(sides) != 4 and os.path.isfile(text)):
+            return cls.read(text)
         if len(sides) != 4:
-            raise SettingsError(f"the region {text!r} must be four numbers W,S,E,N separated by commas")
+            raise SettingsError(
+                f"the region {text!r} must be four numbers W,S,E,N separated by commas, or the name of a "
+                "GeoJSON file with a polygon"
+            )
         return cls(*sides)  # type: ignore[arg-type]
 
+    @classmethod
+    def _of(cls, polygon: Polygon, crs: Crs | None) -> Region:
+        """Put the box around a polygon, whose longitudes may go on beyond 180."""
+        if crs == "lonlat":
+            polygon = unwrap(polygon)
+        west, south, east, north = polygon.sides
+        if crs == "lonlat" and 180 < east <= west + 180:
+            east -= 360
+        return cls(west, south, east, north, crs, polygon)
+
     def __str__(self) -> str:
-        return f"{self.west:.12g},{self.south:.12g},{self.east:.12g},{self.north:.12g}"
+        box = f"{self.west:.12g},{self.south:.12g},{self.east:.12g},{self.north:.12g}"
+        return box if self.shape is None else f"{box} (a polygon of {self.shape})"
 
     def for_data(self, crs: Crs) -> Region:
         """Settle the coordinate system when the region meets data."""
         if self.crs not in (None, crs):
             raise SettingsError(f"the region {self} is {self.crs}, but the data is {crs}; make them agree")
-        return replace(self, crs=crs)
+        return replace(self, crs=crs) if self.shape is None else self._of(self.shape, crs)
 
     @property
     def scale_m(self) -> tuple[float, float]:
@@ -102,7 +196,7 @@ class Region:
     @property
     def width_m(self) -> float:
         """Measure west to east, in meters (or planar units)."""
-        return (self.east - self.west) * self.scale_m[0]
+        return float(self.sides[2] - self.sides[0]) * self.scale_m[0]
 
     @property
     def height_m(self) -> float:
@@ -111,64 +205,39 @@ class Region:
 
     @property
     def sides(self) -> Floats:
-        """List west, south, east, north, for kernels."""
-        return np.array([self.west, self.south, self.east, self.north])
+        """List west, south, east, north, for kernels; across the antimeridian, east is beyond 180."""
+        east = self.east + 360 if self.west > self.east else self.east
+        return np.array([self.west, self.south, east, self.north])
 
-    @property
-    def limits(self) -> Floats:
-        """List the largest possible absolute coordinates; what is beyond, or not a number, is a bad point."""
-        return np.array([180.0, 90.0] if self.crs == "lonlat" else [np.finfo(float).max] * 2)
+    @cached_property
+    def area(self) -> Area:
+        """Prepare the region for kernels."""
+        return area_of(self.sides, self.crs, self.shape)
+
+    def contains(self, points: Floats) -> npt.NDArray[np.bool_]:
+        """Tell of each point whether it is in the region; bad points are not."""
+        return _contains(points, self.area)  # type: ignore[no-any-return]
+
+    def unwrap(self, points: Floats) -> Floats:
+        """Bring longitudes to where the region is: across the antimeridian, -179 becomes 181."""
+        x = points[:, 0]
+        return np.stack([np.where(x < self.west, x + self.area.turn, x), points[:, 1]], axis=1)
 
     def tally(self, part: Trajectories) -> Integers:
-        """Count exactly: trajectories, those with a point inside; points inside, outside, and bad: (5,)."""
-        return _tally(part.points, part.offsets, self.sides, self.limits)  # type: ignore[no-any-return]
+        """Count exactly, (6,): trajectories, those with a point inside; points inside, outside, and bad.
+
+        The last number is of the points that would lie inside if x and y were swapped.
+        """
+        return tally(part.points, part.offsets, self.area)  # type: ignore[no-any-return]
 
 
-@njit(cache=True, nogil=True, inline="always")
-def is_bad(x, y, limits):  # type: ignore[no-untyped-def]
-    """Tell whether a point is not a number, infinite or impossible; such a point is as if it were absent."""
-    return not (abs(x) <= limits[0] and abs(y) <= limits[1])
-
-
-@njit(cache=True, nogil=True, inline="always")
-def is_inside(x, y, sides):  # type: ignore[no-untyped-def]
-    """Tell whether a point is in the box, edges included."""
-    return sides[0] <= x <= sides[2] and sides[1] <= y <= sides[3]
+_SIDES = ("west", "south", "east", "north")
 
 
 @njit(cache=True, nogil=True)
-def _tally(points, offsets, sides, limits):  # type: ignore[no-untyped-def]
-    tally = np.zeros(5, np.int64)
-    tally[0] = len(offsets) - 1
-    for trajectory in range(len(offsets) - 1):
-        found = False
-        for p in range(offsets[trajectory], offsets[trajectory + 1]):
-            if is_bad(points[p, 0], points[p, 1], limits):
-                tally[4] += 1
-            elif is_inside(points[p, 0], points[p, 1], sides):
-                tally[2] += 1
-                found = True
-            else:
-                tally[3] += 1
-        tally[1] += found
-    return tally
-
-
-@njit(cache=True, nogil=True)
-def longest_run(points, first, last, sides, limits):  # type: ignore[no-untyped-def]
-    """Find the longest stretch of points inside, as start and stop."""
-    best_start, best_stop, best_length = first, first, 0
-    start, length = first, 0
-    for p in range(first, last):
+def _contains(points, area):  # type: ignore[no-untyped-def]
+    inside = np.zeros(len(points), np.bool_)
+    for p in range(len(points)):
         x, y = points[p, 0], points[p, 1]
-        if is_bad(x, y, limits):
-            continue
-        if not is_inside(x, y, sides):
-            length = 0
-            continue
-        if length == 0:
-            start = p
-        length += 1
-        if length > best_length:
-            best_start, best_stop, best_length = start, p + 1, length
-    return best_start, best_stop
+        inside[p] = not is_bad(x, y, area.limits) and is_inside(unwrapped(x, area), y, area)
+    return inside

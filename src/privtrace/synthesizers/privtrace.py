@@ -175,7 +175,7 @@ class PrivTrace:
             release=self._release(region, ledger),
             count=round(n_trajectories * WEIGHT),
             divisions=grid.divisions,
-            density=density.reshape(coarse.divisions.shape),
+            density=coarse.spread(density),
             moves=moves,
             second_states=chosen,
             second=second,
@@ -288,7 +288,7 @@ class PrivTrace:
         """Divide dense coarse cells."""
         if not self.second_layer:
             return coarse
-        visits = in_trajectories(density).reshape(coarse.divisions.shape)
+        visits = coarse.spread(in_trajectories(density))
         per_cell = self._density_per_cell(len(coarse.divisions))
         if per_cell is None:
             return refine_to(coarse, visits, self._target_states(n_trajectories))

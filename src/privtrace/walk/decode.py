@@ -1,4 +1,4 @@
-"""Place one point in each cell of a path, uniform in the cell."""
+"""Place one point in each cell of a path, uniform in what of the cell is in the region."""
 
 from __future__ import annotations
 
@@ -6,27 +6,73 @@ import numpy as np
 from numba import njit
 
 from privtrace.paths import Paths
+from privtrace.space.area import is_inside
 from privtrace.space.grid import Grid
 from privtrace.trajectories import Trajectories
 from privtrace.walk.random import PLACING, philox
 
+#: Draws for one point, each thrown away where rounding put it outside; then the cell's center is taken.
+_MAX_DRAWS = 100
+
 
 def decode(paths: Paths, grid: Grid, first_trajectory: int, seed: int) -> Trajectories:
     """Turn paths into trajectories; a point depends on the seed, its trajectory's number and its step alone."""
-    points = _place(paths.cells, paths.offsets, grid.boxes, first_trajectory, np.uint64(seed))
+    points = _place(
+        paths.cells,
+        paths.offsets,
+        grid.boxes,
+        grid.pieces,
+        grid.region.area,
+        first_trajectory,
+        np.uint64(seed),
+    )
     assert grid.region.crs is not None
     return Trajectories(points, paths.offsets, crs=grid.region.crs)
 
 
 @njit(cache=True, nogil=True)
-def _place(cells, offsets, boxes, first_trajectory, seed):  # type: ignore[no-untyped-def]
+def _place(cells, offsets, boxes, pieces, area, first_trajectory, seed):  # type: ignore[no-untyped-def]
     points = np.empty((len(cells), 2))
     for path in range(len(offsets) - 1):
         trajectory = np.uint64(first_trajectory + path)
         for p in range(offsets[path], offsets[path + 1]):
-            words = philox(seed, trajectory, np.uint64(p - offsets[path]), np.uint64(PLACING))
-            for axis in range(2):
-                low, high = boxes[cells[p], axis], boxes[cells[p], axis + 2]
-                share = np.float64(words[axis] >> np.uint64(11)) * 2.0**-53  # in [0, 1)
-                points[p, axis] = min(low + share * (high - low), high)
+            cell, step = cells[p], np.uint64(p - offsets[path])
+            x, y = pieces.centers[cell]
+            for draw in range(_MAX_DRAWS):
+                # Walking has an even purpose, so no draw repeats.
+                words = philox(seed, trajectory, step, np.uint64(PLACING + 2 * draw))
+                shares = _share(words[0]), _share(words[1])
+                drawn_x, drawn_y = _in_piece(cell, shares, boxes, pieces)
+                if is_inside(drawn_x, drawn_y, area):
+                    x, y = drawn_x, drawn_y
+                    break
+            points[p, 0] = x - area.turn if x > 180.0 else x
+            points[p, 1] = y
     return points
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _share(word):  # type: ignore[no-untyped-def]
+    """Turn 64 random bits into a number in [0, 1)."""
+    return np.float64(word >> np.uint64(11)) * 2.0**-53
+
+
+@njit(cache=True, nogil=True)
+def _in_piece(cell, shares, boxes, pieces):  # type: ignore[no-untyped-def]
+    """Turn two shares into a point of a cell: in its box, or in a trapezoid of its piece chosen by area."""
+    first, last = pieces.offsets[cell], pieces.offsets[cell + 1]
+    if first == last:
+        west, south, east, north = boxes[cell]
+        return min(west + shares[0] * (east - west), east), min(south + shares[1] * (north - south), north)
+    target = shares[1] * pieces.cumulative[last - 1]
+    t = first + np.searchsorted(pieces.cumulative[first:last], target, side="right")
+    t = min(t, last - 1)
+    before = pieces.cumulative[t - 1] if t > first else 0.0
+    share = (target - before) / (pieces.cumulative[t] - before)  # uniform again, within the trapezoid
+    south, north, west0, west1, east0, east1 = pieces.trapezoids[t]
+    width0, width1 = east0 - west0, east1 - west1
+    # The height below which this share of the area lies, written so that nothing cancels.
+    root = np.sqrt(width0 * width0 + share * (width1 * width1 - width0 * width0))
+    up = share * (width0 + width1) / (width0 + root) if share > 0 else 0.0
+    west, east = west0 + up * (west1 - west0), east0 + up * (east1 - east0)
+    return west + shares[0] * (east - west), south + up * (north - south)

@@ -1,0 +1,112 @@
+"""Tell which points are in the region: kernels that look one point up, whether the region is box or polygon.
+
+The edges of a polygon are listed in bands of equal height from south to north, so that a point is compared with
+the few edges at its own height and not with all. Bands follow from the polygon alone, which is public.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from privtrace.space.polygon import Polygon
+from privtrace.trajectories import Crs, Floats, Integers, is_bad, limits
+
+_MAX_BANDS = 1 << 14
+
+#: Entries of all bands per edge, at most: long edges stand in many bands.
+_MAX_ENTRIES = 8
+
+
+class Area(NamedTuple):
+    """Hold what kernels need to know of a region. A box has no edges: its sides say all."""
+
+    sides: Floats  # (4,): west, south, east, north; east is beyond 180 across the antimeridian
+    limits: Floats  # (3,): what is a bad point
+    turn: float  # degrees added to a longitude west of the region: 360 across the antimeridian, else 0
+    bands_per_unit: float
+    bands: Integers  # (n_bands + 1,): band b holds edges[bands[b]:bands[b + 1]]
+    edges: Floats  # (n_entries, 4): x, y of the southern end, x, y of the northern end
+
+
+def area_of(sides: Floats, crs: Crs | None, polygon: Polygon | None) -> Area:
+    """Prepare a region for kernels."""
+    turn = 360.0 if crs == "lonlat" and sides[2] > 180 else 0.0
+    if polygon is None:
+        return Area(sides, limits(crs), turn, 0.0, np.zeros(2, np.int64), np.empty((0, 4)))
+    edges, south, height = polygon.edges, float(sides[1]), float(sides[3] - sides[1])
+    n_bands = _n_bands(edges, height)
+    per_unit = n_bands / height
+    low, high = (np.minimum((edges[:, end] - south) * per_unit, n_bands - 1).astype(np.int64) for end in (1, 3))
+    n_passed = high - low + 1
+    edge = np.repeat(np.arange(len(edges)), n_passed)
+    band = np.arange(len(edge)) - np.repeat(np.cumsum(n_passed) - n_passed, n_passed) + low[edge]
+    order = np.argsort(band, kind="stable")
+    bands = np.searchsorted(band[order], np.arange(n_bands + 1))
+    return Area(sides, limits(crs), turn, per_unit, bands, edges[edge[order]])
+
+
+def _n_bands(edges: Floats, height: float) -> int:
+    """Choose a band an edge, fewer where long edges would stand in very many."""
+    heights = float(np.sum(edges[:, 3] - edges[:, 1])) / height
+    return max(1, min(_MAX_BANDS, len(edges), int(_MAX_ENTRIES * len(edges) / max(heights, 1.0))))
+
+
+@njit(cache=True, nogil=True, inline="always")
+def unwrapped(x, area):  # type: ignore[no-untyped-def]
+    """Bring a coordinate to where the region is: across the antimeridian, -179 degrees becomes 181."""
+    return x + area.turn if x < area.sides[0] else x
+
+
+@njit(cache=True, nogil=True, inline="always")
+def is_inside(x, y, area):  # type: ignore[no-untyped-def]
+    """Tell whether a point, its x unwrapped, is in the region: a box with its edges, a polygon by even-odd."""
+    sides = area.sides
+    if not (sides[0] <= x <= sides[2] and sides[1] <= y <= sides[3]):
+        return False
+    return len(area.edges) == 0 or is_in_polygon(x, y, area)
+
+
+@njit(cache=True, nogil=True)
+def is_in_polygon(x, y, area):  # type: ignore[no-untyped-def]
+    """Tell whether an odd number of edges is to the east of a point."""
+    band = band_at(y, area)
+    odd = False
+    for e in range(area.bands[band], area.bands[band + 1]):
+        if area.edges[e, 1] <= y < area.edges[e, 3] and x < crossing(area.edges, e, y):
+            odd = not odd
+    return odd
+
+
+@njit(cache=True, nogil=True, inline="always")
+def band_at(y, area):  # type: ignore[no-untyped-def]
+    """Find the band of a height. Rounding rises with y, so an edge stands in the band of each of its points."""
+    return min(max(int((y - area.sides[1]) * area.bands_per_unit), 0), len(area.bands) - 2)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def crossing(edges, e, y):  # type: ignore[no-untyped-def]
+    """Give the x of an edge at a height between its ends."""
+    return edges[e, 0] + (y - edges[e, 1]) * ((edges[e, 2] - edges[e, 0]) / (edges[e, 3] - edges[e, 1]))
+
+
+@njit(cache=True, nogil=True)
+def tally(points, offsets, area):  # type: ignore[no-untyped-def]
+    """Count what `Region.tally` says."""
+    counts = np.zeros(6, np.int64)
+    counts[0] = len(offsets) - 1
+    for trajectory in range(len(offsets) - 1):
+        found = False
+        for p in range(offsets[trajectory], offsets[trajectory + 1]):
+            x, y = points[p, 0], points[p, 1]
+            bad = is_bad(x, y, area.limits)
+            if not bad and is_inside(unwrapped(x, area), y, area):
+                counts[2] += 1
+                found = True
+            else:
+                counts[4 if bad else 3] += 1
+            counts[5] += not is_bad(y, x, area.limits) and is_inside(unwrapped(y, area), x, area)
+        counts[1] += found
+    return counts

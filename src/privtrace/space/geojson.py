@@ -1,0 +1,221 @@
+"""Read polygons at the door: from GeoJSON (RFC 7946) to canonical rings, refusing what is not an area.
+
+Shapely checks and unites here, and only here. What runs later (which points are inside, areas, sampling) is our
+own code, so that no result depends on the version of a library.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from privtrace.errors import SettingsError
+from privtrace.space.polygon import Point, Polygon, shifted
+from privtrace.trajectories import Crs
+
+if TYPE_CHECKING:
+    import shapely
+
+#: Vertices of a region: enough for a country's border at 100 m, few enough to look up millions of points.
+MAX_VERTICES = 100_000
+_MAX_FILE_BYTES = 1 << 26
+
+#: The largest coordinate: beyond it, products of coordinates are far from exact.
+_MAX_COORDINATE = 1e12
+
+#: A polygon fills at least this share of the box around it; below, it is a line with rounding errors.
+_MIN_SHARE = 1e-8
+
+_KINDS = "Polygon, MultiPolygon, or a Feature, FeatureCollection or GeometryCollection of those"
+
+# Names of longitude and latitude in the `crs` member that GeoJSON had before 2016.
+_LONLAT_NAME = re.compile(r"\b(CRS:?84|EPSG:+4326)\b", re.IGNORECASE)
+
+
+def read_polygon(path: str | os.PathLike[str]) -> tuple[Polygon, Crs | None]:
+    """Read a GeoJSON file: its polygons as one, and the coordinate system if the file names it."""
+    try:
+        if os.path.getsize(path) > _MAX_FILE_BYTES:
+            raise SettingsError(
+                f"{path}: the file is larger than {_MAX_FILE_BYTES >> 20} MB; simplify the polygon"
+            )
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise SettingsError(f"{path}: cannot be read ({error.strerror}); check the path") from None
+    except UnicodeDecodeError:
+        raise SettingsError(f"{path}: this is not a GeoJSON file, nor any text in UTF-8") from None
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        raise SettingsError(f"{path}: this is not JSON; a region's file must be GeoJSON") from None
+    try:
+        return parse_polygon(content)
+    except SettingsError as error:
+        raise SettingsError(f"{path}: {error}") from None
+
+
+def parse_polygon(given: Any) -> tuple[Polygon, Crs | None]:
+    """Take a GeoJSON mapping, or the coordinates of a Polygon or MultiPolygon."""
+    if isinstance(given, Mapping):
+        try:
+            parts = [part for coordinates in _coordinates(given) for part in coordinates]
+        except RecursionError:
+            raise SettingsError("the GeoJSON is nested too deeply") from None
+        return join(parts), _named_crs(given)
+    return join(_multi(given)), None
+
+
+def join(parts: list[Any]) -> Polygon:
+    """Check parts, each a list of rings, and unite those that overlap or share borders."""
+    checked = _checked(parts)
+    import shapely
+
+    polygons = [shapely.Polygon(outer, holes) for outer, *holes in checked]
+    for polygon in polygons:
+        _refuse_invalid(polygon)
+    united: Any = shapely.MultiPolygon(polygons)
+    if not united.is_valid:  # only then: parts that are apart keep their vertices as they are
+        united = shapely.union_all(polygons)
+    found = [part for part in getattr(united, "geoms", [united]) if part.geom_type == "Polygon"]
+    result = Polygon.of(
+        [[list(ring.coords) for ring in (part.exterior, *part.interiors)] for part in found if part.area > 0]
+    )
+    _refuse_lines(result)
+    return result
+
+
+def unwrap(polygon: Polygon) -> Polygon:
+    """Join a polygon that was cut at the antimeridian: there, longitudes go on beyond 180 degrees."""
+    west, _, east, _ = polygon.sides
+    turn = 360.0 if west < -180 else -360.0 if west >= 180 else 0.0
+    parts = [shifted(part, turn) for part in polygon.parts] if turn else list(polygon.parts)
+    if east - west > 180:
+        parts = [shifted(part, 360.0) if max(x for x, _ in part[0]) <= 0 else part for part in parts]
+    return polygon if parts == list(polygon.parts) else join(parts)
+
+
+def _coordinates(given: Any) -> Iterator[list[Any]]:
+    """Walk through nested GeoJSON; yield the coordinates of each polygon as those of a MultiPolygon."""
+    kind = given.get("type") if isinstance(given, Mapping) else None
+    if kind == "Polygon":
+        yield [given.get("coordinates")]
+    elif kind == "MultiPolygon":
+        yield _list(given.get("coordinates"), "the coordinates of a MultiPolygon")
+    elif kind == "Feature":
+        yield from _coordinates(given.get("geometry"))
+    elif kind == "FeatureCollection":
+        for feature in _list(given.get("features"), "the features of a FeatureCollection"):
+            yield from _coordinates(feature)
+    elif kind == "GeometryCollection":
+        for geometry in _list(given.get("geometries"), "the geometries of a GeometryCollection"):
+            yield from _coordinates(geometry)
+    else:
+        raise SettingsError(f"a region must be a {_KINDS}, not {str(kind)[:40]}")
+
+
+def _multi(given: Any) -> list[Any]:
+    """Tell coordinates of a Polygon from those of a MultiPolygon by their depth."""
+    depth, inner = 0, given
+    while isinstance(inner, list | tuple) or hasattr(inner, "tolist"):
+        inner = inner.tolist() if hasattr(inner, "tolist") else inner
+        if not isinstance(inner, list | tuple):
+            break
+        depth, inner = depth + 1, inner[0] if inner else None
+    if depth not in (3, 4):
+        raise SettingsError(
+            "a polygon must be a list of rings, the outer one first, each a list of points such as "
+            "[[[0, 0], [1, 0], [1, 1], [0, 0]]]; or a list of such lists; or a GeoJSON mapping"
+        )
+    return [given] if depth == 3 else list(given)
+
+
+def _checked(parts: list[Any]) -> list[list[list[Point]]]:
+    """Turn nested lists into rings of points, refusing whatever is not."""
+    room = MAX_VERTICES
+    checked = []
+    for part in parts:
+        rings = []
+        for ring in _list(part, "the coordinates of a polygon"):
+            points = _list(ring, "a ring")
+            room -= len(points) - 1
+            if room < 0:
+                raise SettingsError(
+                    f"the polygon has more than {MAX_VERTICES:,} vertices; simplify it, for instance to 10 m"
+                )
+            rings.append(_ring(points))
+        if not rings:
+            raise SettingsError("a polygon without rings is no area; give at least one")
+        checked.append(rings)
+    if not checked:
+        raise SettingsError("there is no polygon; give at least one")
+    return checked
+
+
+def _ring(points: list[Any]) -> list[Point]:
+    ring = [_point(point) for point in points]
+    if len(ring) < 4:
+        raise SettingsError(f"a ring of {len(ring)} points is no area; it takes three, and the first again")
+    if ring[0] != ring[-1]:
+        raise SettingsError(f"the ring that starts at {_shown(ring[0])} is not closed; end it where it starts")
+    return ring
+
+
+def _point(point: Any) -> Point:
+    values = _list(point, "a point")[:2]  # a third is a height
+    good = len(values) == 2 and all(
+        isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _MAX_COORDINATE
+        for value in values
+    )
+    if not good:
+        raise SettingsError(f"a point must be two numbers up to {_MAX_COORDINATE:g}, not {str(point)[:60]}")
+    return float(values[0]) + 0.0, float(values[1]) + 0.0  # + 0.0 makes -0.0 the same point as 0.0
+
+
+def _list(given: Any, name: str) -> list[Any]:
+    given = given.tolist() if hasattr(given, "tolist") else given
+    if not isinstance(given, list | tuple):
+        raise SettingsError(f"{name} must be a list, not {str(given)[:40]}")
+    return list(given)
+
+
+def _refuse_invalid(polygon: shapely.Polygon) -> None:
+    """Refuse rings that cross themselves or each other, and say where: the region is public."""
+    if polygon.is_valid and polygon.area > 0:
+        return
+    import shapely
+
+    reason = re.fullmatch(r"(.*)\[(\S+) (\S+)\]", shapely.is_valid_reason(polygon))
+    if reason is None:
+        raise SettingsError("a polygon has no area; give at least three corners that are not on one line")
+    what = reason[1].strip().lower()
+    where = _shown((float(reason[2]), float(reason[3])))
+    raise SettingsError(f"the polygon is not sound at {where} ({what}); mend its rings there")
+
+
+def _refuse_lines(polygon: Polygon) -> None:
+    if polygon.parts:
+        west, south, east, north = polygon.sides
+        if polygon.area >= _MIN_SHARE * (east - west) * (north - south) > 0:
+            return
+    raise SettingsError("the polygon has no area to speak of in the box around it; is it a line?")
+
+
+def _named_crs(given: Mapping[str, Any]) -> Crs | None:
+    """Read the `crs` member of old GeoJSON; without it, the coordinate system is that of the data."""
+    if given.get("crs") is None:
+        return None
+    if _LONLAT_NAME.search(str(given["crs"])):
+        return "lonlat"
+    raise SettingsError(
+        f"the polygon names a coordinate system that is not longitude and latitude, {str(given['crs'])[:120]}; "
+        "convert it, or remove the member `crs` if the data is planar in the same system"
+    )
+
+
+def _shown(point: Point) -> str:
+    return ", ".join(f"{value:.9g}" if math.isfinite(value) else "?" for value in point)

@@ -1,0 +1,229 @@
+"""Grids over polygons: cells, areas, sampling and links against shapely, paths against the contract's words."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import shapely
+from scipy.stats import chi2
+from tests.conftest import trajectories
+from tests.polygons import SHAPES, oracle, region, square
+
+import privtrace as pt
+from privtrace.paths import Paths
+from privtrace.space.adaptive import refine_to
+from privtrace.space.grid import MAX_SLOTS, Grid
+from privtrace.trips.estimate import estimate_trips
+from privtrace.trips.shortest import shortest_transitions
+from privtrace.walk.decode import decode
+
+
+def uneven(name: str, seed: int = 0, size: int = 4) -> Grid:
+    rng = np.random.default_rng(seed)
+    return Grid(region(name), rng.integers(1, 5, (size, size)).astype(np.int32))
+
+
+def slot_boxes(grid: Grid) -> list[tuple[float, float, float, float]]:
+    """List all slots in their order, with or without a cell."""
+    west, south, east, north = grid.region.sides
+    size = len(grid.divisions)
+    boxes = []
+    for row in range(size):
+        for column in range(size):
+            d = int(grid.divisions[row, column])
+            for i in range(d):
+                for j in range(d):
+                    x0, x1 = (west + (east - west) * (column + k / d) / size for k in (j, j + 1))
+                    y0, y1 = (south + (north - south) * (row + k / d) / size for k in (i, i + 1))
+                    boxes.append((x0, y0, x1, y1))
+    return boxes
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_cells_exist_where_the_polygon_has_area_in_their_box(name: str) -> None:
+    grid, polygon = uneven(name), oracle(name)
+    expected = []
+    for box in slot_boxes(grid):
+        cell = shapely.box(*box)
+        if cell.intersection(polygon).area > 1e-9 * cell.area:
+            expected.append(box)
+    assert grid.n_cells == len(expected) == len(grid.boxes)
+    assert np.allclose(grid.boxes, expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_pieces_have_the_areas_and_centers_of_intersections(name: str) -> None:
+    grid, polygon = uneven(name, seed=1), oracle(name)
+    pieces = grid.pieces
+    areas = np.prod(grid.boxes[:, 2:] - grid.boxes[:, :2], axis=1)
+    cut = np.diff(pieces.offsets) > 0
+    areas[cut] = pieces.cumulative[pieces.offsets[1:][cut] - 1]
+    assert areas.sum() == pytest.approx(polygon.area, rel=1e-9)
+    for area, box, center in zip(areas, grid.boxes, pieces.centers, strict=True):
+        piece = shapely.box(*box).intersection(polygon)
+        assert area == pytest.approx(piece.area, rel=1e-9, abs=1e-12)
+        assert piece.distance(shapely.Point(center)) < 1e-9
+    assert grid.region.contains(pieces.centers).all()
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_touching_agrees_with_shapely(name: str) -> None:
+    grid, polygon = uneven(name, seed=2, size=3), oracle(name)
+    shapes = [shapely.box(*box).intersection(polygon) for box in grid.boxes]
+    links = grid.touching().toarray()
+    assert np.array_equal(links, links.T)
+    for a in range(grid.n_cells):
+        for b in range(a):
+            border = shapely.box(*grid.boxes[a]).intersection(shapely.box(*grid.boxes[b]))
+            if border.geom_type == "Point":  # boxes share but a corner: both pieces must reach it
+                expected = max(shapes[a].distance(border), shapes[b].distance(border)) < 1e-9
+            else:
+                expected = shapes[a].intersection(shapes[b]).length > 1e-5
+            assert (links[a, b] > 0) == expected, (a, b, grid.boxes[a], grid.boxes[b])
+            if expected:
+                assert links[a, b] == pytest.approx(np.hypot(*(grid.centers_m[a] - grid.centers_m[b])))
+
+
+@pytest.mark.parametrize("name", ["mixed 0", "mixed 3", "ell", "diamond", "steps"])
+def test_points_are_uniform_in_their_pieces(name: str) -> None:
+    """Count points in 3 x 3 parts of each cell; each part expects its share of the piece's area."""
+    grid, polygon = uneven(name, seed=3, size=2), oracle(name)
+    n = 2000
+    cells = np.repeat(np.arange(grid.n_cells, dtype=np.int32), n)
+    points = decode(Paths(cells, np.arange(len(cells) + 1)), grid, 0, 7).points
+    assert grid.region.contains(points).all()
+    statistic, freedom = 0.0, 0
+    for cell, (west, south, east, north) in enumerate(grid.boxes):
+        mine = points[cell * n : (cell + 1) * n]
+        assert np.all((mine >= (west, south)) & (mine <= (east, north)))
+        x, y = np.linspace(west, east, 4), np.linspace(south, north, 4)
+        areas = np.array(
+            [
+                [shapely.box(x[i], y[j], x[i + 1], y[j + 1]).intersection(polygon).area for j in range(3)]
+                for i in range(3)
+            ]
+        )
+        counts = np.histogram2d(*mine.T, bins=(x, y))[0]
+        expected = n * areas / areas.sum()
+        assert counts[areas == 0].sum() == 0
+        large = expected > 5
+        statistic += float(((counts - expected)[large] ** 2 / expected[large]).sum())
+        freedom += int(large.sum()) - 1
+    assert chi2.sf(statistic, freedom) > 1e-3
+
+
+def test_a_point_depends_on_seed_trajectory_and_step_alone() -> None:
+    grid = uneven("mixed 1")
+    rng = np.random.default_rng(0)
+    cells = rng.integers(0, grid.n_cells, 300).astype(np.int32)
+    offsets = np.arange(0, 301, 10)
+    together = decode(Paths(cells, offsets), grid, 5, 9).points
+    apart = decode(Paths(cells[100:], offsets[10:] - 100), grid, 15, 9).points
+    assert np.array_equal(together[100:], apart)
+
+
+def slow_paths(given: pt.Trajectories, grid: Grid) -> list[list[int]]:
+    """Follow the contract's sentence: runs of points inside, ended by lines that enter a missing cell."""
+    boxes = {box: cell for cell, box in enumerate(map(tuple, grid.boxes.tolist()))}
+    missing = [box for box in slot_boxes(grid) if not np.isclose(grid.boxes, box, 0, 1e-12).all(axis=1).any()]
+    paths = []
+    for first, last in zip(given.offsets[:-1], given.offsets[1:], strict=True):
+        runs: list[list[tuple[float, float]]] = [[]]
+        for x, y in given.points[first:last].tolist():
+            if not (np.isfinite(x) and np.isfinite(y)):
+                continue
+            if not grid.region.contains(np.array([[x, y]]))[0]:
+                runs.append([])
+                continue
+            if runs[-1] and any(enters(runs[-1][-1], (x, y), box) for box in missing):
+                runs.append([])
+            runs[-1].append((x, y))
+        path: list[int] = []
+        for x, y in max(runs, key=len):
+            cell = next(cell for (w, s, e, n), cell in boxes.items() if w <= x < e and s <= y < n)
+            if not path or path[-1] != cell:
+                path.append(cell)
+        paths.append(path)
+    return paths
+
+
+def enters(a: tuple[float, float], b: tuple[float, float], box: tuple[float, ...]) -> bool:
+    """Tell exactly whether a line passes through the inside of a box."""
+    start, stop = Fraction(0), Fraction(1)
+    for axis in range(2):
+        origin, step = Fraction(a[axis]), Fraction(b[axis]) - Fraction(a[axis])
+        low, high = Fraction(box[axis]), Fraction(box[axis + 2])
+        if step == 0:
+            if not low < origin < high:
+                return False
+            continue
+        near, far = sorted(((low - origin) / step, (high - origin) / step))
+        start, stop = max(start, near), min(stop, far)
+    return start < stop
+
+
+@pytest.mark.parametrize("name", [*(f"mixed {seed}" for seed in range(4)), "frame", "ell", "two banks"])
+def test_paths_agree_with_the_contracts_words(name: str, wanderers: pt.Trajectories) -> None:
+    grid = uneven(name, seed=4, size=5)
+    rng = np.random.default_rng(6)
+    points = wanderers.points[:1500].copy()
+    points[rng.random(len(points)) < 0.05] = np.nan
+    offsets = np.append(wanderers.offsets[wanderers.offsets < 1500], 1500)
+    given = pt.Trajectories(points, offsets, crs="planar")
+    paths = grid.encode(given)
+    found = [part.tolist() for part in np.split(paths.cells, paths.offsets[1:-1])]
+    assert found == slow_paths(given, grid)
+
+
+def test_lines_over_a_gap_end_a_run_and_lines_past_its_corner_do_not() -> None:
+    grid = Grid.uniform(region("frame"), 4)  # the lake is the four cells in the middle
+    given = trajectories(
+        [(1, 5), (9, 5), (9, 6), (9, 9)],  # over the lake, then on
+        [(1, 4), (4, 1), (9, 1)],  # past its corner at (2.5, 2.5), exactly
+        [(1, 1), (9, 1), (9, 9)],  # around it
+        [(1, 5), (np.nan, 0), (9, 5)],  # over it, with a bad point in between: two runs of one
+    )
+    paths = grid.encode(given)
+    found = [part.tolist() for part in np.split(paths.cells, paths.offsets[1:-1])]
+    assert grid.n_cells == 12
+    assert found == [[7, 11], [4, 1, 3], [0, 3, 11], [6]]
+
+
+def test_refinement_counts_existing_cells() -> None:
+    rng = np.random.default_rng(1)
+    for name in SHAPES:
+        coarse = Grid.uniform(region(name), 4)
+        density = coarse.spread(rng.exponential(100, coarse.n_cells))
+        for n_cells in (coarse.n_cells, 40, 300):
+            grid = refine_to(coarse, density, n_cells)
+            assert max(coarse.n_cells, 0.8 * n_cells) <= grid.n_cells <= max(n_cells, coarse.n_cells)
+
+
+def test_tiny_islands_in_a_wide_sea_are_cut_within_limits() -> None:
+    far = pt.Region.polygon([[square(0, 0, 1)], [square(5000, 5000, 1)]], crs="planar")
+    coarse = Grid.uniform(far, 12)
+    assert coarse.n_cells == 2
+    grid = refine_to(coarse, coarse.spread(np.array([50.0, 80.0])), 1000)
+    assert 2 <= grid.n_cells <= 1000 and grid.n_slots <= MAX_SLOTS
+    with pytest.raises(pt.SettingsError, match="not more"):
+        Grid(far, np.full((12, 12), 1000, np.int32))
+
+
+@pytest.mark.parametrize("name", ["two banks", "mixed 2"])
+def test_parts_that_cannot_reach_each_other_have_no_trips(name: str) -> None:
+    grid = Grid(region(name), np.full((5, 5), 2, np.int32))
+    lengths = shortest_transitions(grid.touching())
+    rng = np.random.default_rng(0)
+    trips = estimate_trips(*rng.exponential(5, (2, grid.n_cells)), lengths, 1000.0)
+    apart = np.isinf(lengths)
+    assert apart.any() and not trips[apart].any()
+    assert trips.sum() == pytest.approx(1000)
+
+
+def test_a_lake_is_walked_around() -> None:
+    """From bank to bank it is six cells in a row, or eight around the lake: nine transitions."""
+    grid = Grid.uniform(region("frame"), 8)
+    west, east = (int(np.argmin(np.hypot(*(grid.centers_m - at).T))) for at in ((1.9, 5.6), (8.1, 5.6)))
+    assert shortest_transitions(grid.touching())[west, east] == 9
