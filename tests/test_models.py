@@ -15,11 +15,17 @@ import pytest
 import privtrace as pt
 from privtrace.models import from_bytes, to_bytes
 from privtrace.synthesizers.privtrace import SCHEMA
+from tests import polygons
 
 
 @pytest.fixture(scope="module")
 def content(wanderers: pt.Trajectories, region: pt.Region) -> bytes:
     return to_bytes(pt.PrivTrace(epsilon=4, region=region, theta1=5.0).fit(wanderers))
+
+
+@pytest.fixture(scope="module")
+def polygonal(wanderers: pt.Trajectories) -> bytes:
+    return to_bytes(pt.PrivTrace(epsilon=4, region=polygons.region("mixed 1"), K=5).fit(wanderers))
 
 
 def taken_apart(content: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -167,6 +173,61 @@ def test_files_that_are_not_sound_are_refused(content: bytes, name: str) -> None
     changed = put_together(header, arrays)
     with pytest.raises(pt.ModelFormatError):
         from_bytes(changed)
+
+
+def test_the_header_names_the_polygon_and_the_statement_describes_it(polygonal: bytes, content: bytes) -> None:
+    header, _ = taken_apart(polygonal)
+    assert header["region"].keys() == {"box", "crs", "polygon"}
+    assert taken_apart(content)[0]["region"].keys() == {"box", "crs"}
+    assert pt.Region.polygon(header["region"]["polygon"], crs="planar") == polygons.region("mixed 1")
+    release = from_bytes(polygonal).release
+    assert release.region == polygons.region("mixed 1")
+    public = dict(release.statement())["Public inputs"]
+    assert "a polygon of 4 parts, 1 hole and" in public and len(public) < 300
+
+
+def polygon_edits() -> dict[str, Callable[[dict[str, Any], dict[str, np.ndarray]], None]]:
+    def region(change: Callable[[Any], Any]) -> Callable[[dict[str, Any], dict[str, np.ndarray]], None]:
+        return lambda header, arrays: header["region"].update(polygon=change(header["region"]["polygon"]))
+
+    def comb(n: int) -> list[Any]:
+        teeth = [[i * 10 / n, 9.0 if i % 2 else 0.0] for i in range(n + 1)]
+        return [[[*teeth, [10, 10], [0, 10], teeth[0]]]]
+
+    def gap(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        arrays["density"][arrays["density"] == 0] = 7
+
+    def slots(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        arrays["divisions"][:] = 10_000
+
+    return {
+        "no rings": region(lambda parts: []),
+        "not a list": region(lambda parts: 7),
+        "nothing": region(lambda parts: None),
+        "a mapping": region(lambda parts: {"type": "MultiPolygon", "coordinates": parts}),
+        "another order": region(lambda parts: parts[::-1]),
+        "turned": region(lambda parts: [[ring[::-1] for ring in part] for part in parts]),
+        "a part less": region(lambda parts: parts[:-1]),
+        "not a number": region(lambda parts: [[[[0, 0], [1, None], [1, 1], [0, 0]]]]),
+        "huge": region(lambda parts: [[[[0, 0], [1e308, 0], [1, 1], [0, 0]]]]),
+        "deep": region(lambda parts: json.loads("[" * 500 + "]" * 500)),
+        "crossing itself": region(lambda parts: [[[[0, 0], [1, 1], [1, 0], [0, 1], [0, 0]]]]),
+        "too intricate": region(lambda parts: comb(90_000)),
+        "too many vertices": region(lambda parts: comb(110_000)),
+        "another box": lambda header, arrays: header["region"].update(box=[0, 0, 10, 10]),
+        "a box alone": lambda header, arrays: header["region"].pop("polygon"),
+        "density in a gap": gap,
+        "negative divisions": lambda header, arrays: arrays["divisions"].__setitem__((0, 0), -3),
+        "many slots": slots,
+    }
+
+
+@pytest.mark.parametrize("name", polygon_edits())
+def test_polygons_that_are_not_sound_are_refused(polygonal: bytes, name: str) -> None:
+    header, arrays = taken_apart(polygonal)
+    polygon_edits()[name](header, arrays)
+    with pytest.raises(pt.ModelFormatError):
+        from_bytes(put_together(header, arrays))
 
 
 def test_a_missing_stamp_reads_as_not_private(content: bytes) -> None:

@@ -89,7 +89,7 @@ class Release:
             ),
             (
                 "Public inputs",
-                f"The region {self.region} ({self.region.crs}), the settings, and all limits. {count}",
+                f"The {self.region.crs} region {self.region}, the settings, and all limits. {count}",
             ),
             (
                 "Choices made from data outside differential privacy",

@@ -163,12 +163,13 @@ class Trajectories:
         write(self, path, force=force)
 
 
-def limits(crs: Crs | None) -> Floats:
+def limits(crs: Crs | None) -> tuple[float, float, float]:
     """Bound what can be a point, for `is_bad`: the largest |x|, the largest |y|, and 1 where (0, 0) is none.
 
     Receivers without a fix report longitude and latitude 0. In planar coordinates (0, 0) is a place.
     """
-    return np.array([180.0, 90.0, 1.0] if crs == "lonlat" else [*[np.finfo(float).max] * 2, 0.0])
+    largest = float(np.finfo(float).max)
+    return (180.0, 90.0, 1.0) if crs == "lonlat" else (largest, largest, 0.0)
 
 
 @njit(cache=True, nogil=True, inline="always")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from tests import polygons
 from tests.conftest import trajectories
 
 import privtrace as pt
@@ -29,6 +30,7 @@ SYNTHESIZERS = {
     "no trips": lambda **setup: pt.PrivTrace(trip_estimation=False, **setup),
     "paper": lambda **setup: pt.PrivTrace.paper(c=100, population=1_000_000, **setup),
     "users": lambda **setup: pt.PrivTrace(unit="user", max_per_user=2, **setup),
+    "polygon": lambda **setup: pt.PrivTrace(**setup | {"region": polygons.region("mixed 1")}),
     "public count": lambda **setup: pt.PrivTrace(public_count=500, **setup),
 }
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests import polygons
 from tests.conftest import trajectories
 
 import privtrace as pt
@@ -105,6 +106,30 @@ def test_absurd_trajectories(
     vectors = assert_neighbors_are_close(monkeypatch, wanderers, ABSURD[name](), **setup)
     if name == "one point" and order == 2:
         assert vectors == [WEIGHT] * 4  # the bound is reached: the test can fail
+
+
+@pytest.mark.parametrize("name", ABSURD)
+def test_absurd_trajectories_in_a_polygon(
+    name: str, wanderers: pt.Trajectories, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setup = {"epsilon": 4, "region": polygons.region("mixed 0"), "order": 2}
+    assert_neighbors_are_close(monkeypatch, wanderers, ABSURD[name](), **setup)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    steps=st.lists(st.tuples(st.floats(0, 10), st.floats(0, 10)), min_size=0, max_size=40),
+    shape=st.sampled_from(["frame", "two banks", "mixed 2"]),
+)
+def test_any_trajectory_in_a_polygon(
+    steps: list[tuple[float, float]],
+    shape: str,
+    wanderers: pt.Trajectories,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Lines over lakes cut trajectories into runs; still only one of them counts."""
+    setup = {"epsilon": 4, "region": polygons.region(shape), "theta1": 5.0}
+    assert_neighbors_are_close(monkeypatch, wanderers[:300], trajectories(steps), **setup)
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

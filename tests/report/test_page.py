@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from fractions import Fraction
 from html.parser import HTMLParser
 from types import SimpleNamespace
@@ -165,3 +166,16 @@ def test_a_failure_leaves_nothing_behind(none, tmp_path):
     with pytest.raises(ValueError, match="planar"):
         write_comparison(planar, none, a_model(), tmp_path / "page.html")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_outside_a_polygon_does_not_count():
+    model = a_model()
+    ring = [[8.0, 53.0], [8.1, 53.0], [8.0, 53.1], [8.0, 53.0]]
+    model.release = replace(model.release, region=Region.polygon([ring], crs="lonlat"))
+    points = [[8.01, 53.01], [8.03, 53.01], [8.09, 53.09], [8.01, 53.02], [8.01, 53.04]]
+    page = Reader(
+        comparison(Trajectories(np.array(points), np.array([0, 5])), Trajectories.concatenate([]), model)
+    )
+    rows = dict(row[:2] for kind, row in page.texts if kind == "tr" and len(row) == 3)
+    assert rows["Points"] == "4"
+    assert rows["Mean length, km"] == "3.57"  # 1.34 km east and 2.23 km north, nothing across

@@ -179,3 +179,13 @@ def decoded(data):
     rows = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), np.uint8).reshape(height, 1 + 3 * width)
     assert not rows[:, 0].any()
     return rows[:, 1:].reshape(height, width, 3)
+
+
+def test_a_polygon_and_the_antimeridian_are_drawn_as_they_are():
+    """A point outside the polygon breaks the line; a line across 180 degrees does not run around the globe."""
+    upper = Region.polygon([[[0, 0], [8, 8], [0, 8], [0, 0]]])
+    drawn = flow(lines([(0.5, 7.5), (3.5, 7.5), (7.5, 0.5), (2.5, 3.5)]), upper, 8)
+    assert np.array_equal(np.argwhere(drawn), [[0, 0], [0, 1], [0, 2], [0, 3], [4, 2]])
+    sea = Region.box(179, -1, -179, 1)
+    given = Trajectories(np.array([[179.1, 0.1], [-179.1, 0.1]]), np.array([0, 2]))
+    assert flow(given, sea, 10).sum() == 10

@@ -12,6 +12,7 @@ from tests.conftest import trajectories
 from tests.polygons import SHAPES, oracle, region, square
 
 import privtrace as pt
+from privtrace.observer import Silent
 from privtrace.paths import Paths
 from privtrace.space.adaptive import refine_to
 from privtrace.space.grid import MAX_SLOTS, Grid
@@ -227,3 +228,73 @@ def test_a_lake_is_walked_around() -> None:
     grid = Grid.uniform(region("frame"), 8)
     west, east = (int(np.argmin(np.hypot(*(grid.centers_m - at).T))) for at in ((1.9, 5.6), (8.1, 5.6)))
     assert shortest_transitions(grid.touching())[west, east] == 9
+
+
+def shifted(given: pt.Trajectories, by: float) -> pt.Trajectories:
+    """Move longitudes around the globe; by powers of two, so that nothing rounds."""
+    points = given.points + np.array([by, 0])
+    points[points[:, 0] > 180, 0] -= 360
+    return pt.Trajectories(points, given.offsets, crs="lonlat")
+
+
+@pytest.mark.parametrize("is_polygon", [False, True])
+def test_the_antimeridian_is_a_line_like_any_other(is_polygon: bool, wanderers: pt.Trajectories) -> None:
+    """A town moved across 180 degrees has the same model and the same synthetic points, moved as well."""
+    points = np.round(wanderers.points * 2.0**20) / 2.0**24 + np.array([100, 40])  # some 60 km
+    town = pt.Trajectories(points, wanderers.offsets, crs="lonlat")
+    made = []
+    for by in (0.0, 79.75):
+        west, east = 100 + by, 100.625 + by
+        area = pt.Region.box(west, 40, east - 360 if east > 180 else east, 40.625)
+        if is_polygon:
+            ring = np.array([[0, 1], [5, 0], [10, 4], [7, 10], [1, 9], [0, 1]]) / 16 + (west, 40)
+            lake = np.array([[3, 2.5], [4, 6.25], [6.125, 6], [3, 2.5]]) / 16 + (west, 40)
+            area = pt.Region.polygon([ring, lake])
+        model = pt.PrivTrace(epsilon=10, region=area).fit(shifted(town, by), noise=pt.SeededNoise(4))
+        made.append((model, model.sample(2000, seed=1)))
+    (first, here), (second, there) = made
+    assert first.grid.n_cells > 20
+    for name, values in first.arrays().items():
+        assert np.array_equal(values, second.arrays()[name]), name
+    assert np.abs(there.points).max() <= 180 and (there.points[:, 0] < 0).any() and (there.points > 179).any()
+    assert np.allclose(there.points, shifted(here, 79.75).points, rtol=0, atol=1e-9)
+    assert second.release.region.contains(there.points).all()
+
+
+def test_trips_of_a_fit_stay_in_their_part(wanderers: pt.Trajectories) -> None:
+    area = pt.Region.polygon([[square(0, 0, 4)], [square(6, 6, 4)]])
+    model = pt.PrivTrace(epsilon=5, region=area, K=5).fit(wanderers)
+    north = model.grid.boxes[:, 1] > 5
+    assert north.any() and not north.all()
+    assert not model.trips[np.ix_(north, ~north)].any() and not model.trips[np.ix_(~north, north)].any()
+    assert model.trips[np.ix_(north, north)].any() and model.trips[np.ix_(~north, ~north)].any()
+
+
+class Listener(Silent):
+    """Remember what the curator is told."""
+
+    def __init__(self) -> None:
+        self.notes: list[tuple[str, bool]] = []
+
+    def note(self, text: str, *, loud: bool = False) -> None:
+        self.notes.append((text, loud))
+
+
+@pytest.mark.parametrize(
+    ("box", "word", "is_loud"),
+    [
+        ((0, 0, 10, 10), "of 600 trajectories", False),
+        ((20, 0, 30, 10), "would if x and y changed places; are longitude and latitude swapped", True),
+        ((50, 50, 60, 60), "are usable", True),
+    ],
+)
+def test_the_curator_hears_of_swapped_axes(
+    box: tuple[float, ...], word: str, is_loud: bool, wanderers: pt.Trajectories
+) -> None:
+    given = wanderers
+    if is_loud:
+        given = pt.Trajectories(wanderers.points + np.array([0, 20]), wanderers.offsets, crs="planar")
+    listener = Listener()
+    pt.PrivTrace(epsilon=1, region=pt.Region.box(*box)).fit(given, observer=listener)
+    text, loud = listener.notes[0]
+    assert word in text and loud == is_loud

@@ -18,17 +18,88 @@ from privtrace.space.region import Region
         ("", "cannot be taken from the data"),
         ("1,2,3", "four numbers"),
         ("1,2,3,x", "north must be a number"),
-        ("3,2,1,4", "empty"),
+        ("3,2,1,4", "is its west really east of its east"),
+        ("3,4,1,2", "empty"),
+        ("1,4,3,2", "empty"),
         ("1,2,1,4", "empty"),
         ("nan,2,1,4", "finite"),
         ("0,0,inf,4", "finite"),
         ("0,0,1e-9,4", "too small or too large"),
         ("0,0,1e12,4", "too small or too large"),
+        ("1e9,1e9,1000000000.5,1000000010", "too small or too large"),
+        ("1e300,0,2e300,1", "too small or too large"),
+        ("1e-9,1e-9,2e-9,2e-9", "too small or too large"),
+        ("170,-20,-170,-10", "is its west really east of its east"),
     ],
 )
 def test_bad_regions_are_refused_in_words(text: str | None, word: str) -> None:
     with pytest.raises(SettingsError, match=word):
         Region.parse(text).for_data("planar")
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("-8.54,41.10,-8.70,41.22", "is its west really east of its east"),  # the other way round the globe
+        ("170,-20,190,-10", "across the antimeridian"),
+        ("200,0,210,1", "not in degrees"),
+        ("0,80,10,91", "not in degrees"),
+        ("41.10,-98.7,41.22,-98.5", "order W,S,E,N"),
+        ("0,84,10,86", "too near to a pole"),
+        ("-10,-90,10,-60", "too near to a pole"),
+        ("-180,-90,180,90", "too near to a pole"),
+        ("0,0,10,80", "too large"),
+        ("-10,-50,10,80", "too large"),
+        ("-180,-50,180,50", "too large"),
+        ("0,0,0.00005,1", "Is it in degrees"),
+        ("0,0,1,0.00005", "Is it in degrees"),
+        ("180,0,-180,1", "Is it in degrees"),
+    ],
+)
+def test_boxes_that_cannot_be_mapped_are_refused_in_words(text: str, word: str) -> None:
+    with pytest.raises(SettingsError, match=word):
+        Region.parse(text).for_data("lonlat")
+
+
+@pytest.mark.parametrize(
+    "text", ["-180,-20,-170,-10", "170,-20,180,-10", "100,60,-169,75", "0,-75,1,75", "15,74,33,81"]
+)
+def test_boxes_that_can_be_mapped_are_taken(text: str) -> None:
+    assert str(Region.parse(text).for_data("lonlat")) == text
+
+
+def test_a_box_across_the_antimeridian_is_as_wide_as_elsewhere() -> None:
+    across, elsewhere = (Region.box(w, -20, e, -10, crs="lonlat") for w, e in ((170, -165), (0, 25)))
+    assert across.width_m == elsewhere.width_m and across.sides.tolist() == [170, -20, 195, -10]
+    points = np.array([(170, -15), (180, -15), (-180, -15), (-165, -15), (169, -15), (-164, -15), (10, -15)])
+    assert across.contains(points).tolist() == [True] * 4 + [False] * 3
+    assert across.unwrap(points)[:, 0].tolist() == [170, 180, 180, 195, 529, 196, 370]
+
+
+def test_polygons_that_were_cut_at_the_antimeridian_are_joined() -> None:
+    """Fiji and Chukotka come in two pieces, as the GeoJSON standard asks."""
+    eastern = [[[178, -20], [180, -20], [180, -15], [178, -16], [178, -20]]]
+    western = [[[-180, -20], [-178, -20], [-178, -16], [-180, -15], [-180, -20]]]
+    joined = Region.polygon([eastern, western])
+    assert (joined.west, joined.east) == (-180, 180) and joined.crs is None
+    region = joined.for_data("lonlat")
+    assert (region.west, region.east) == (178, -178) and region.shape is not None
+    assert len(region.shape.parts) == 1 and region.shape.area == pytest.approx(18)
+    whole = [[[178, -20], [182, -20], [182, -16], [180, -15], [178, -16], [178, -20]]]
+    for written in (whole, [[[x - 360, y] for x, y in whole[0]]]):
+        assert Region.polygon(written, crs="lonlat").shape.area == pytest.approx(18)  # type: ignore[union-attr]
+    points = np.array([(179, -18), (-179, -18), (180, -18), (-180, -18), (177, -18), (-177, -18), (0, -18)])
+    assert region.contains(points).tolist() == [True] * 4 + [False] * 3
+    assert region.for_data("lonlat") == region
+    with pytest.raises(SettingsError, match="too large"):
+        Region.polygon([[[-170, 0], [170, 0], [170, 9], [-170, 9], [-170, 0]]], crs="lonlat")
+
+
+def test_no_fix_is_a_bad_point_in_degrees_and_a_place_on_the_plane() -> None:
+    lists = [(0, 0), (0.5, 0), (0, 0), (0.5, 0.5), (-0.0, 0.0)]
+    box = (-1, -1, 1, 1)
+    assert Region.box(*box, crs="lonlat").tally(trajectories(lists, crs="lonlat")).tolist()[2:5] == [2, 0, 3]
+    assert Region.box(*box, crs="planar").tally(trajectories(lists)).tolist()[2:5] == [5, 0, 0]
 
 
 def test_text_goes_round() -> None:
@@ -63,6 +134,12 @@ def test_the_tally_counts_trajectories_bad_points_and_points_outside() -> None:
         [(1, 1), (11, 1)], [(12, 12)], [(np.nan, 1), (5, np.inf)], [], [(0, 10), (10, 0), (-0.001, 3)]
     )
     assert Region.box(0, 0, 10, 10, crs="planar").tally(given).tolist() == [5, 2, 3, 3, 2, 3]
+
+
+def test_the_tally_sees_swapped_axes_even_where_they_are_impossible() -> None:
+    beijing = Region.box(116, 39, 117, 41, crs="lonlat")
+    given = trajectories([(39.9, 116.4), (40, 116.5), (5, 5)], [(116.4, 39.9)], crs="lonlat")
+    assert beijing.tally(given).tolist() == [2, 1, 1, 1, 2, 2]
 
 
 def test_impossible_degrees_are_bad_points() -> None:

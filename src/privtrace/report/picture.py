@@ -81,7 +81,7 @@ def _chunk(kind: bytes, data: bytes) -> bytes:
 @njit(cache=True, nogil=True)
 def _draw(counts, points, offsets, area):  # type: ignore[no-untyped-def]
     """Add trajectories to the counts."""
-    sides = area.sides
+    sides, turn, limits = area.sides, area.turn, area.limits
     height, width = counts.shape
     columns_per_unit = width / (sides[2] - sides[0])
     rows_per_unit = height / (sides[3] - sides[1])
@@ -92,9 +92,9 @@ def _draw(counts, points, offsets, area):  # type: ignore[no-untyped-def]
         column = row = 0
         for p in range(offsets[trajectory], offsets[trajectory + 1]):
             x, y = points[p, 0], points[p, 1]
-            if is_bad(x, y, area.limits):
+            if is_bad(x, y, limits):
                 continue
-            x = unwrapped(x, area)
+            x = unwrapped(x, sides, turn)
             if not is_inside(x, y, area):
                 drawing = False
                 continue

@@ -21,11 +21,15 @@ _MAX_ENTRIES = 8
 
 
 class Area(NamedTuple):
-    """Hold what kernels need to know of a region. A box has no edges: its sides say all."""
+    """Hold what kernels need to know of a region.
 
-    sides: Floats  # (4,): west, south, east, north; east is beyond 180 across the antimeridian
-    limits: Floats  # (3,): what is a bad point
+    Tuples of numbers are for loops over points, where touching an array of a tuple would count references.
+    """
+
+    sides: tuple[float, float, float, float]  # west, south, east, north; east beyond 180 at the antimeridian
     turn: float  # degrees added to a longitude west of the region: 360 across the antimeridian, else 0
+    limits: tuple[float, float, float]  # what is a bad point
+    is_box: bool  # without edges: the sides say all
     bands_per_unit: float
     bands: Integers  # (n_bands + 1,): band b holds edges[bands[b]:bands[b + 1]]
     edges: Floats  # (n_entries, 4): x, y of the southern end, x, y of the northern end
@@ -33,19 +37,20 @@ class Area(NamedTuple):
 
 def area_of(sides: Floats, crs: Crs | None, polygon: Polygon | None) -> Area:
     """Prepare a region for kernels."""
-    turn = 360.0 if crs == "lonlat" and sides[2] > 180 else 0.0
+    west, south, east, north = sides.tolist()
+    turn = 360.0 if crs == "lonlat" and east > 180 else 0.0
+    box = (west, south, east, north), turn, limits(crs)
     if polygon is None:
-        return Area(sides, limits(crs), turn, 0.0, np.zeros(2, np.int64), np.empty((0, 4)))
-    edges, south, height = polygon.edges, float(sides[1]), float(sides[3] - sides[1])
-    n_bands = _n_bands(edges, height)
-    per_unit = n_bands / height
+        return Area(*box, True, 0.0, np.zeros(2, np.int64), np.empty((0, 4)))
+    edges, n_bands = polygon.edges, _n_bands(polygon.edges, north - south)
+    per_unit = n_bands / (north - south)
     low, high = (np.minimum((edges[:, end] - south) * per_unit, n_bands - 1).astype(np.int64) for end in (1, 3))
     n_passed = high - low + 1
     edge = np.repeat(np.arange(len(edges)), n_passed)
     band = np.arange(len(edge)) - np.repeat(np.cumsum(n_passed) - n_passed, n_passed) + low[edge]
     order = np.argsort(band, kind="stable")
     bands = np.searchsorted(band[order], np.arange(n_bands + 1))
-    return Area(sides, limits(crs), turn, per_unit, bands, edges[edge[order]])
+    return Area(*box, False, per_unit, bands, edges[edge[order]])
 
 
 def _n_bands(edges: Floats, height: float) -> int:
@@ -55,18 +60,21 @@ def _n_bands(edges: Floats, height: float) -> int:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def unwrapped(x, area):  # type: ignore[no-untyped-def]
+def unwrapped(x, sides, turn):  # type: ignore[no-untyped-def]
     """Bring a coordinate to where the region is: across the antimeridian, -179 degrees becomes 181."""
-    return x + area.turn if x < area.sides[0] else x
+    return x + turn if x < sides[0] else x
 
 
 @njit(cache=True, nogil=True, inline="always")
+def is_in_box(x, y, sides):  # type: ignore[no-untyped-def]
+    """Tell whether a point, its x unwrapped, is in the region's box, edges included."""
+    return sides[0] <= x <= sides[2] and sides[1] <= y <= sides[3]
+
+
+@njit(cache=True, nogil=True)
 def is_inside(x, y, area):  # type: ignore[no-untyped-def]
     """Tell whether a point, its x unwrapped, is in the region: a box with its edges, a polygon by even-odd."""
-    sides = area.sides
-    if not (sides[0] <= x <= sides[2] and sides[1] <= y <= sides[3]):
-        return False
-    return len(area.edges) == 0 or is_in_polygon(x, y, area)
+    return is_in_box(x, y, area.sides) and (area.is_box or is_in_polygon(x, y, area))
 
 
 @njit(cache=True, nogil=True)
@@ -80,7 +88,7 @@ def is_in_polygon(x, y, area):  # type: ignore[no-untyped-def]
     return odd
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def band_at(y, area):  # type: ignore[no-untyped-def]
     """Find the band of a height. Rounding rises with y, so an edge stands in the band of each of its points."""
     return min(max(int((y - area.sides[1]) * area.bands_per_unit), 0), len(area.bands) - 2)
@@ -97,16 +105,20 @@ def tally(points, offsets, area):  # type: ignore[no-untyped-def]
     """Count what `Region.tally` says."""
     counts = np.zeros(6, np.int64)
     counts[0] = len(offsets) - 1
+    sides, turn, limits, is_box = area.sides, area.turn, area.limits, area.is_box
     for trajectory in range(len(offsets) - 1):
         found = False
         for p in range(offsets[trajectory], offsets[trajectory + 1]):
             x, y = points[p, 0], points[p, 1]
-            bad = is_bad(x, y, area.limits)
-            if not bad and is_inside(unwrapped(x, area), y, area):
+            bad = is_bad(x, y, limits)
+            at = unwrapped(x, sides, turn)
+            if not bad and is_in_box(at, y, sides) and (is_box or is_in_polygon(at, y, area)):
                 counts[2] += 1
                 found = True
             else:
                 counts[4 if bad else 3] += 1
-            counts[5] += not is_bad(y, x, area.limits) and is_inside(unwrapped(y, area), x, area)
+            at = unwrapped(y, sides, turn)
+            if is_in_box(at, x, sides) and not is_bad(y, x, limits):
+                counts[5] += is_box or is_in_polygon(at, x, area)
         counts[1] += found
     return counts

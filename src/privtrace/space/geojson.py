@@ -80,7 +80,10 @@ def join(parts: list[Any]) -> Polygon:
         _refuse_invalid(polygon)
     united: Any = shapely.MultiPolygon(polygons)
     if not united.is_valid:  # only then: parts that are apart keep their vertices as they are
-        united = shapely.union_all(polygons)
+        try:
+            united = shapely.union_all(polygons)
+        except shapely.GEOSException:
+            raise SettingsError("the polygons cannot be united; unite them before, or simplify them") from None
     found = [part for part in getattr(united, "geoms", [united]) if part.geom_type == "Polygon"]
     result = Polygon.of(
         [[list(ring.coords) for ring in (part.exterior, *part.interiors)] for part in found if part.area > 0]

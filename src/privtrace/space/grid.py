@@ -60,19 +60,20 @@ class Grid:
     @property
     def n_cells(self) -> int:
         """Count the cells."""
-        return self.n_slots if self.region.shape is None else len(self._cut[0])
+        return self.n_slots if self.region.shape is None else len(self.slots)
 
     @cached_property
     def lattice(self) -> Lattice:
         """Prepare the grid for kernels."""
-        size, sides = len(self.divisions), self.region.sides
+        region, size = self.region, len(self.divisions)
+        west, south, east, north = region.sides.tolist()
         cells, has_all = np.empty(0, np.int32), np.empty(0, np.bool_)
         if self.n_cells < self.n_slots:
             cells = np.full(self.n_slots, -1, np.int32)
-            cells[self._cut[0]] = np.arange(self.n_cells)
+            cells[self.slots] = np.arange(self.n_cells)
             has_all = np.minimum.reduceat(cells, self.first_slot[:-1]) >= 0
-        per_unit = size / (sides[2:] - sides[:2])
-        return Lattice(self.region.area, per_unit, self.divisions, self.first_slot, cells, has_all)
+        per_unit, has_gaps = (size / (east - west), size / (north - south)), len(cells) > 0
+        return Lattice(region.area, *per_unit, has_gaps, self.divisions, self.first_slot, cells, has_all)
 
     def encode(self, part: Trajectories) -> Paths:
         """Turn each trajectory into the path of cells of its longest run in the region.
@@ -88,7 +89,7 @@ class Grid:
         """Lay values of the cells of a uniform grid out in rows and columns, with 0 where there is no cell."""
         assert self.n_slots == self.divisions.size
         laid_out = np.zeros(self.n_slots, values.dtype)
-        laid_out[self._cut[0]] = values
+        laid_out[self.slots] = values
         return laid_out.reshape(self.divisions.shape)
 
     @cached_property
@@ -99,6 +100,11 @@ class Grid:
             return np.arange(self.n_slots), whole(boxes)
         shares, pieces = cut(boxes, self.region.area)
         return np.flatnonzero(shares), chosen(pieces, shares > 0)
+
+    @property
+    def slots(self) -> Integers:
+        """List the slots that hold a cell: (n_cells,)."""
+        return self._cut[0]
 
     @property
     def pieces(self) -> Pieces:
@@ -123,7 +129,7 @@ class Grid:
     @cached_property
     def _places(self) -> Integers:
         """Place each cell as its slot is placed: (n_cells, 3)."""
-        return self._slot_places[self._cut[0]]
+        return self._slot_places[self.slots]
 
     @cached_property
     def boxes(self) -> Floats:

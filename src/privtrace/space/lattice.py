@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from privtrace.space.area import Area, is_inside, unwrapped
-from privtrace.trajectories import Floats, Integers, is_bad
+from privtrace.space.area import Area, is_in_box, is_in_polygon, unwrapped
+from privtrace.trajectories import Integers, is_bad
 
 #: Lines that pass a corner as near as this (in cells, or as part of the line) pass through it: rounding decides
 #: no run.
@@ -23,17 +23,21 @@ class Lattice(NamedTuple):
     """
 
     area: Area
-    per_unit: Floats  # (2,): coarse columns and rows in one unit of x and y
+    columns_per_unit: float  # coarse columns in one unit of x
+    rows_per_unit: float
+    has_gaps: bool  # some slots hold no cell
     divisions: npt.NDArray[np.int32]  # (K, K)
     first_slot: Integers  # (K * K + 1,)
-    cells: npt.NDArray[np.int32]  # (n_slots,): the cell in each slot or -1; empty if each slot holds its own
-    has_all: npt.NDArray[np.bool_]  # (K * K,): every slot of the coarse cell holds a cell; or empty likewise
+    cells: npt.NDArray[np.int32]  # (n_slots,): the cell in each slot or -1; empty without gaps
+    has_all: npt.NDArray[np.bool_]  # (K * K,): every slot of the coarse cell holds a cell; empty without gaps
 
 
 @njit(cache=True, nogil=True)
 def encode(points, offsets, lattice):  # type: ignore[no-untyped-def]
     """Make the paths of `Grid.encode`."""
-    area, per_unit = lattice.area, lattice.per_unit
+    sides, turn, limits = lattice.area.sides, lattice.area.turn, lattice.area.limits
+    columns_per_unit, rows_per_unit = lattice.columns_per_unit, lattice.rows_per_unit
+    divisions, first_slot, gaps = lattice.divisions, lattice.first_slot, lattice.cells
     cells = np.empty(len(points), np.int32)
     path_offsets = np.zeros(len(offsets), np.int64)
     n_cells = 0
@@ -42,10 +46,10 @@ def encode(points, offsets, lattice):  # type: ignore[no-untyped-def]
         last = -1
         for p in range(start, stop):
             x, y = points[p, 0], points[p, 1]
-            if is_bad(x, y, area.limits):
+            if is_bad(x, y, limits):
                 continue
-            x = unwrapped(x, area)
-            cell = cell_at((x - area.sides[0]) * per_unit[0], (y - area.sides[1]) * per_unit[1], lattice)
+            across = (unwrapped(x, sides, turn) - sides[0]) * columns_per_unit
+            cell = _cell(across, (y - sides[1]) * rows_per_unit, divisions, first_slot, gaps)
             if cell != last:
                 cells[n_cells] = cell
                 n_cells += 1
@@ -60,23 +64,24 @@ def longest_run(points, first, last, lattice):  # type: ignore[no-untyped-def]
 
     Bad points count as absent: a line leads from the last good point to the next.
     """
-    area, per_unit = lattice.area, lattice.per_unit
-    has_gaps = len(lattice.cells) > 0
+    area = lattice.area
+    sides, turn, limits, is_box = area.sides, area.turn, area.limits, area.is_box
+    has_gaps = lattice.has_gaps
     best_start, best_stop, best_length = first, first, 0
     start, length = first, 0
     from_across, from_up = 0.0, 0.0
     for p in range(first, last):
         x, y = points[p, 0], points[p, 1]
-        if is_bad(x, y, area.limits):
+        if is_bad(x, y, limits):
             continue
-        x = unwrapped(x, area)
-        if not is_inside(x, y, area):
+        x = unwrapped(x, sides, turn)
+        if not (is_in_box(x, y, sides) and (is_box or is_in_polygon(x, y, area))):
             length = 0
             continue
         if has_gaps:
-            across, up = (x - area.sides[0]) * per_unit[0], (y - area.sides[1]) * per_unit[1]
+            across, up = (x - sides[0]) * lattice.columns_per_unit, (y - sides[1]) * lattice.rows_per_unit
             # A point on the very border of the polygon may round into a cell that does not exist.
-            if cell_at(across, up, lattice) < 0:
+            if _cell(across, up, lattice.divisions, lattice.first_slot, lattice.cells) < 0:
                 length = 0
                 continue
             if length > 0 and _enters_gap(from_across, from_up, across, up, lattice):
@@ -91,15 +96,15 @@ def longest_run(points, first, last, lattice):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, inline="always")
-def cell_at(across, up, lattice):  # type: ignore[no-untyped-def]
+def _cell(across, up, divisions, first_slot, cells):  # type: ignore[no-untyped-def]
     """Find the cell of a point given in coarse columns and rows, or -1."""
-    size = lattice.divisions.shape[0]
+    size = divisions.shape[0]
     column, row = min(int(across), size - 1), min(int(up), size - 1)
-    division = lattice.divisions[row, column]
+    division = divisions[row, column]
     fine_column = min(int((across - column) * division), division - 1)
     fine_row = min(int((up - row) * division), division - 1)
-    slot = lattice.first_slot[row * size + column] + fine_row * division + fine_column
-    return slot if len(lattice.cells) == 0 else np.int64(lattice.cells[slot])
+    slot = first_slot[row * size + column] + fine_row * division + fine_column
+    return slot if len(cells) == 0 else np.int64(cells[slot])
 
 
 @njit(cache=True, nogil=True)

@@ -239,5 +239,6 @@ def _contains(points, area):  # type: ignore[no-untyped-def]
     inside = np.zeros(len(points), np.bool_)
     for p in range(len(points)):
         x, y = points[p, 0], points[p, 1]
-        inside[p] = not is_bad(x, y, area.limits) and is_inside(unwrapped(x, area), y, area)
+        bad = is_bad(x, y, area.limits)
+        inside[p] = not bad and is_inside(unwrapped(x, area.sides, area.turn), y, area)
     return inside

@@ -405,7 +405,9 @@ class PrivTraceModel:
         limit = (1 << 62) // max(m, 1)
         checks = {
             "count": 0 <= self.count <= 1 << 60,
-            "density": self.density.shape == self.divisions.shape == (size, size) and size > 0,
+            "density": self.density.shape == self.divisions.shape == (size, size)
+            and size > 0
+            and not np.delete(self.density, Grid.uniform(self.release.region, size).slots).any(),
             "divisions": bool(np.all((self.divisions >= 1) & (self.divisions <= 10_000))),
             "moves": self.moves.shape == (m + 1, m) and m == self.grid.n_cells,
             "second_states": _rising(self.second_states, 0, m),

@@ -33,20 +33,26 @@ def decode(paths: Paths, grid: Grid, first_trajectory: int, seed: int) -> Trajec
 @njit(cache=True, nogil=True)
 def _place(cells, offsets, boxes, pieces, area, first_trajectory, seed):  # type: ignore[no-untyped-def]
     points = np.empty((len(cells), 2))
+    is_box, turn = area.is_box, area.turn
     for path in range(len(offsets) - 1):
         trajectory = np.uint64(first_trajectory + path)
         for p in range(offsets[path], offsets[path + 1]):
             cell, step = cells[p], np.uint64(p - offsets[path])
-            x, y = pieces.centers[cell]
-            for draw in range(_MAX_DRAWS):
-                # Walking has an even purpose, so no draw repeats.
-                words = philox(seed, trajectory, step, np.uint64(PLACING + 2 * draw))
-                shares = _share(words[0]), _share(words[1])
-                drawn_x, drawn_y = _in_piece(cell, shares, boxes, pieces)
-                if is_inside(drawn_x, drawn_y, area):
-                    x, y = drawn_x, drawn_y
-                    break
-            points[p, 0] = x - area.turn if x > 180.0 else x
+            words = philox(seed, trajectory, step, np.uint64(PLACING))
+            shares = _share(words[0]), _share(words[1])
+            if is_box:
+                x, y = _in_box(boxes[cell], shares)
+            else:
+                x, y = _in_piece(cell, shares, boxes, pieces)
+                for draw in range(1, _MAX_DRAWS):
+                    if is_inside(x, y, area):
+                        break
+                    # Rounding put it outside. Odd purposes are this one's: walking has an even one.
+                    words = philox(seed, trajectory, step, np.uint64(PLACING + 2 * draw))
+                    x, y = _in_piece(cell, (_share(words[0]), _share(words[1])), boxes, pieces)
+                else:
+                    x, y = pieces.centers[cell, 0], pieces.centers[cell, 1]
+            points[p, 0] = x - turn if x > 180.0 else x
             points[p, 1] = y
     return points
 
@@ -57,16 +63,21 @@ def _share(word):  # type: ignore[no-untyped-def]
     return np.float64(word >> np.uint64(11)) * 2.0**-53
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _in_box(box, shares):  # type: ignore[no-untyped-def]
+    """Turn two shares into a point of a box."""
+    x, y = box[0] + shares[0] * (box[2] - box[0]), box[1] + shares[1] * (box[3] - box[1])
+    return min(x, box[2]), min(y, box[3])
+
+
 @njit(cache=True, nogil=True)
 def _in_piece(cell, shares, boxes, pieces):  # type: ignore[no-untyped-def]
     """Turn two shares into a point of a cell: in its box, or in a trapezoid of its piece chosen by area."""
     first, last = pieces.offsets[cell], pieces.offsets[cell + 1]
     if first == last:
-        west, south, east, north = boxes[cell]
-        return min(west + shares[0] * (east - west), east), min(south + shares[1] * (north - south), north)
+        return _in_box(boxes[cell], shares)
     target = shares[1] * pieces.cumulative[last - 1]
-    t = first + np.searchsorted(pieces.cumulative[first:last], target, side="right")
-    t = min(t, last - 1)
+    t = min(first + np.searchsorted(pieces.cumulative[first:last], target, side="right"), last - 1)
     before = pieces.cumulative[t - 1] if t > first else 0.0
     share = (target - before) / (pieces.cumulative[t] - before)  # uniform again, within the trapezoid
     south, north, west0, west1, east0, east1 = pieces.trapezoids[t]
