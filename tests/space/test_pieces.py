@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 import shapely
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.stats import chi2
 from tests.conftest import trajectories
 from tests.polygons import SHAPES, oracle, region, square
@@ -16,6 +19,7 @@ from privtrace.observer import Silent
 from privtrace.paths import Paths
 from privtrace.space.adaptive import refine_to
 from privtrace.space.grid import MAX_SLOTS, Grid
+from privtrace.trajectories import Floats
 from privtrace.trips.estimate import estimate_trips
 from privtrace.trips.shortest import shortest_transitions
 from privtrace.walk.decode import decode
@@ -57,22 +61,50 @@ def test_cells_exist_where_the_polygon_has_area_in_their_box(name: str) -> None:
 @pytest.mark.parametrize("name", SHAPES)
 def test_pieces_have_the_areas_and_centers_of_intersections(name: str) -> None:
     grid, polygon = uneven(name, seed=1), oracle(name)
-    pieces = grid.pieces
-    areas = np.prod(grid.boxes[:, 2:] - grid.boxes[:, :2], axis=1)
-    cut = np.diff(pieces.offsets) > 0
-    areas[cut] = pieces.cumulative[pieces.offsets[1:][cut] - 1]
-    assert areas.sum() == pytest.approx(polygon.area, rel=1e-9)
-    for area, box, center in zip(areas, grid.boxes, pieces.centers, strict=True):
+    assert areas(grid).sum() == pytest.approx(polygon.area, rel=1e-9)
+    for area, box, center in zip(areas(grid), grid.boxes, grid.pieces.centers, strict=True):
         piece = shapely.box(*box).intersection(polygon)
         assert area == pytest.approx(piece.area, rel=1e-9, abs=1e-12)
         assert piece.distance(shapely.Point(center)) < 1e-9
-    assert grid.region.contains(pieces.centers).all()
+    assert grid.region.contains(grid.pieces.centers).all()
 
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_touching_agrees_with_shapely(name: str) -> None:
-    grid, polygon = uneven(name, seed=2, size=3), oracle(name)
-    shapes = [shapely.box(*box).intersection(polygon) for box in grid.boxes]
+    assert_links_agree(uneven(name, seed=2, size=3), oracle(name))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    corners=st.lists(
+        st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=3, max_size=8, unique=True
+    ).filter(lambda corners: shapely.Polygon(corners).is_valid and shapely.Polygon(corners).area > 0),
+    size=st.integers(1, 6),
+    seed=st.integers(0, 99),
+)
+def test_corners_and_edges_on_the_lines_of_the_grid_are_cut_right(
+    corners: list[tuple[int, int]], size: int, seed: int
+) -> None:
+    polygon = shapely.Polygon(corners)
+    divisions = np.random.default_rng(seed).integers(1, 3, (size, size)).astype(np.int32)
+    grid = Grid(pt.Region.polygon([[*corners, corners[0]]], crs="planar"), divisions)
+    expected = [shapely.box(*box).intersection(polygon).area for box in grid.boxes]
+    assert np.allclose(areas(grid), expected, rtol=0, atol=1e-12)
+    assert sum(expected) == pytest.approx(polygon.area)
+    assert_links_agree(grid, polygon)
+
+
+def areas(grid: Grid) -> Floats:
+    """Measure what of each cell is in the region."""
+    pieces = grid.pieces
+    sizes: Floats = np.prod(grid.boxes[:, 2:] - grid.boxes[:, :2], axis=1)
+    cut = np.diff(pieces.offsets) > 0
+    sizes[cut] = pieces.cumulative[pieces.offsets[1:][cut] - 1]
+    return sizes
+
+
+def assert_links_agree(grid: Grid, polygon: Any) -> None:
+    shapes = [_regular(shapely.box(*box).intersection(polygon)) for box in grid.boxes]
     links = grid.touching().toarray()
     assert np.array_equal(links, links.T)
     for a in range(grid.n_cells):
@@ -85,6 +117,12 @@ def test_touching_agrees_with_shapely(name: str) -> None:
             assert (links[a, b] > 0) == expected, (a, b, grid.boxes[a], grid.boxes[b])
             if expected:
                 assert links[a, b] == pytest.approx(np.hypot(*(grid.centers_m[a] - grid.centers_m[b])))
+
+
+def _regular(shape: Any) -> Any:
+    """Keep what has area: edges along a cell's side leave lines and slivers in an intersection."""
+    parts = getattr(shape, "geoms", [shape])
+    return shapely.MultiPolygon([part for part in parts if part.geom_type == "Polygon" and part.area > 1e-12])
 
 
 @pytest.mark.parametrize("name", ["mixed 0", "mixed 3", "ell", "diamond", "steps"])
@@ -180,13 +218,13 @@ def test_paths_agree_with_the_contracts_words(name: str, wanderers: pt.Trajector
 
 def test_lines_over_a_gap_end_a_run_and_lines_past_its_corner_do_not() -> None:
     grid = Grid.uniform(region("frame"), 4)  # the lake is the four cells in the middle
-    given = trajectories(
+    lines = trajectories(
         [(1, 5), (9, 5), (9, 6), (9, 9)],  # over the lake, then on
         [(1, 4), (4, 1), (9, 1)],  # past its corner at (2.5, 2.5), exactly
         [(1, 1), (9, 1), (9, 9)],  # around it
         [(1, 5), (np.nan, 0), (9, 5)],  # over it, with a bad point in between: two runs of one
     )
-    paths = grid.encode(given)
+    paths = grid.encode(lines)
     found = [part.tolist() for part in np.split(paths.cells, paths.offsets[1:-1])]
     assert grid.n_cells == 12
     assert found == [[7, 11], [4, 1, 3], [0, 3, 11], [6]]

@@ -80,11 +80,12 @@ def is_inside(x, y, area):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def is_in_polygon(x, y, area):  # type: ignore[no-untyped-def]
     """Tell whether an odd number of edges is to the east of a point."""
-    band = band_at(y, area)
+    edges, band = area.edges, band_at(y, area)
     odd = False
     for e in range(area.bands[band], area.bands[band + 1]):
-        if area.edges[e, 1] <= y < area.edges[e, 3] and x < crossing(area.edges, e, y):
-            odd = not odd
+        # Most edges are wholly to one side, and need no division.
+        if edges[e, 1] <= y < edges[e, 3] and x < max(edges[e, 0], edges[e, 2]):
+            odd ^= x < min(edges[e, 0], edges[e, 2]) or x < crossing(edges, e, y)
     return odd
 
 
@@ -96,8 +97,9 @@ def band_at(y, area):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, inline="always")
 def crossing(edges, e, y):  # type: ignore[no-untyped-def]
-    """Give the x of an edge at a height between its ends."""
-    return edges[e, 0] + (y - edges[e, 1]) * ((edges[e, 2] - edges[e, 0]) / (edges[e, 3] - edges[e, 1]))
+    """Give the x of an edge at a height between its ends; rounding does not lead beyond them."""
+    x = edges[e, 0] + (y - edges[e, 1]) * ((edges[e, 2] - edges[e, 0]) / (edges[e, 3] - edges[e, 1]))
+    return min(max(x, min(edges[e, 0], edges[e, 2])), max(edges[e, 0], edges[e, 2]))
 
 
 @njit(cache=True, nogil=True)

@@ -74,12 +74,11 @@ def _cut(boxes, area, max_work):  # type: ignore[no-untyped-def]
     full = np.zeros(len(boxes), np.bool_)
     room = len(area.edges) + 1
     local, heights = np.empty(room, np.int64), np.empty(4 * room)
-    order, places = np.empty(room, np.int64), np.empty(room)
-    lefts, rights = np.empty(room, np.int64), np.empty(room, np.int64)
-    old_lefts = np.empty(room, np.int64)
+    active, places = np.empty(room, np.int64), np.empty(room)
+    lefts, rights, old_lefts = np.empty((3, room), np.int64)
     # By the rank of the left edge in local, and last for the side: what trapezoid is open there.
-    open_right, open_south = np.empty(room, np.int64), np.empty(room)
-    last_strip = np.empty(room, np.int64)
+    open_right, last_strip = np.empty((2, room), np.int64)
+    open_south = np.empty(room)
     work = 0
     for b in range(len(boxes)):
         box = boxes[b]
@@ -90,9 +89,10 @@ def _cut(boxes, area, max_work):  # type: ignore[no-untyped-def]
             offsets[b + 1] = n_trapezoids
             continue
         heights[:n_heights].sort()
+        local[:n_local] = local[:n_local][np.argsort(area.edges[local[:n_local], 1])]  # from the south up
         open_right[: n_local + 1] = _NONE
         last_strip[: n_local + 1] = -1
-        n_old = 0
+        n_begun, n_active, n_old = 0, 0, 0
         for strip in range(n_heights):
             south = heights[strip]
             n_now = 0
@@ -100,8 +100,9 @@ def _cut(boxes, area, max_work):  # type: ignore[no-untyped-def]
                 if not south < heights[strip + 1]:
                     continue
                 middle = south + (heights[strip + 1] - south) / 2
-                n_now = _pairs(box, middle, area, local[:n_local], order, places, lefts, rights)
-                work += n_local
+                n_begun, n_active = _advance(middle, area, local[:n_local], n_begun, active, n_active, places)
+                n_now = _pairs(box, middle, area, local[:n_local], active[:n_active], places, lefts, rights)
+                work += n_active
                 if work > max_work:
                     return False, full, offsets, trapezoids
             for pair in range(n_now):
@@ -168,30 +169,48 @@ def _gather(box, area, local, heights):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _pairs(box, height, area, local, order, places, lefts, rights):  # type: ignore[no-untyped-def]
+def _advance(height, area, local, n_begun, active, n_active, places):  # type: ignore[no-untyped-def]
+    """Go up to a height: list the ranks of the edges that pass it, from west to east, with their places."""
+    n_kept = 0
+    for k in range(n_active):
+        if area.edges[local[active[k]], 3] > height:
+            active[n_kept] = active[k]
+            n_kept += 1
+    first_new = n_kept
+    while n_begun < len(local) and area.edges[local[n_begun], 1] <= height:
+        if area.edges[local[n_begun], 3] > height:
+            active[n_kept] = n_begun
+            n_kept += 1
+        n_begun += 1
+    for k in range(n_kept):
+        places[k] = crossing(area.edges, local[active[k]], height)
+    if n_kept - first_new > 16:
+        order = np.argsort(places[:n_kept], kind="mergesort")
+        active[:n_kept], places[:n_kept] = active[:n_kept][order], places[:n_kept][order]
+        return n_begun, n_kept
+    for k in range(1, n_kept):  # those from the strip below are in order already, but for rounding
+        rank, place = active[k], places[k]
+        while k > 0 and places[k - 1] > place:
+            active[k], places[k] = active[k - 1], places[k - 1]
+            k -= 1
+        active[k], places[k] = rank, place
+    return n_begun, n_kept
+
+
+@njit(cache=True, nogil=True)
+def _pairs(box, height, area, local, active, places, lefts, rights):  # type: ignore[no-untyped-def]
     """Find what is inside at a height: ranks of left edges (the last is the west side), and right edges."""
-    n = 0
-    for rank in range(len(local)):
-        e = local[rank]
-        if area.edges[e, 1] <= height < area.edges[e, 3]:
-            place = crossing(area.edges, e, height)
-            if box[0] < place < box[2]:
-                k = n
-                while k > 0 and places[k - 1] > place:
-                    places[k], order[k] = places[k - 1], order[k - 1]
-                    k -= 1
-                places[k], order[k] = place, rank
-                n += 1
     inside = is_in_polygon(box[0], height, area)
     left, n_pairs = len(local), 0
-    for k in range(n + 1):
-        if inside:
-            lefts[n_pairs] = left
-            rights[n_pairs] = local[order[k]] if k < n else _SIDE
-            n_pairs += 1
-        if k < n:
-            left = order[k]
-        inside = not inside
+    for k in range(len(active)):
+        if box[0] < places[k] < box[2]:
+            if inside:
+                lefts[n_pairs], rights[n_pairs] = left, local[active[k]]
+                n_pairs += 1
+            left, inside = active[k], not inside
+    if inside:
+        lefts[n_pairs], rights[n_pairs] = left, _SIDE
+        n_pairs += 1
     return n_pairs
 
 

@@ -108,11 +108,16 @@ class Region:
             )
         cosines = [math.cos(math.radians(latitude)) for latitude in (self.south, self.north)]
         widest = 1.0 if self.south < 0 < self.north else max(cosines)
-        if widest > _MAX_STRETCH * min(cosines) or self.sides[2] - self.sides[0] > 180:
+        if widest > _MAX_STRETCH * min(cosines):
             raise SettingsError(
                 f"the region {self} is too large: degrees of longitude differ by more than a factor of "
-                f"{_MAX_STRETCH:g} in length between its south and north, or it is wider than 180 degrees; "
-                f"{advice}"
+                f"{_MAX_STRETCH:g} in length between its south and north; {advice}"
+            )
+        if self.sides[2] - self.sides[0] > 180:
+            raise SettingsError(
+                f"the region {self} is too large: it is wider than 180 degrees, and the short way between its "
+                "ends leads around the other side of the globe. Cut a polygon across the antimeridian in two "
+                f"there, as the GeoJSON standard asks; else {advice}"
             )
         if min(self.width_m, self.height_m) < _MIN_LONLAT_M:
             raise SettingsError(
