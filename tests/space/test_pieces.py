@@ -250,6 +250,17 @@ def test_tiny_islands_in_a_wide_sea_are_cut_within_limits() -> None:
         Grid(far, np.full((12, 12), 1000, np.int32))
 
 
+def test_a_polygon_that_would_take_minutes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A comb whose teeth all end at heights of their own: 45,000 would, and 2,000 do under a lower limit."""
+    tips = np.stack([np.arange(4000), np.random.default_rng(0).uniform(0, 4e3, 4000)], axis=1)
+    tips[::2, 1] += 5e3
+    comb = pt.Region.polygon([[*tips.tolist(), [4e3, 1e4], [0, 1e4], tips[0].tolist()]], crs="planar")
+    assert Grid.uniform(comb, 2).n_cells == 4
+    monkeypatch.setattr("privtrace.space.pieces._MAX_WORK", 1 << 20)
+    with pytest.raises(pt.SettingsError, match="too intricate"):
+        Grid.uniform(comb, 2).encode(trajectories([(1, 1)]))
+
+
 @pytest.mark.parametrize("name", ["two banks", "mixed 2"])
 def test_parts_that_cannot_reach_each_other_have_no_trips(name: str) -> None:
     grid = Grid(region(name), np.full((5, 5), 2, np.int32))

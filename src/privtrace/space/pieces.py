@@ -24,8 +24,8 @@ NEGLIGIBLE = 1e-9
 #: A shared border counts from this share of the shorter side on; below, it may be rounding.
 _STRETCH = 1e-6
 
-#: Edges looked at while cutting one grid: seconds of work, a thousand times what a coastline needs.
-_MAX_WORK = 1 << 31
+#: Edges looked at while cutting one grid: seconds of work, a hundred times what a coastline needs.
+_MAX_WORK = 1 << 29
 
 _SIDE = -1  # stands for the side of the cell where an edge could stand
 _NONE = -2
@@ -102,7 +102,8 @@ def _cut(boxes, area, max_work):  # type: ignore[no-untyped-def]
                 middle = south + (heights[strip + 1] - south) / 2
                 n_begun, n_active = _advance(middle, area, local[:n_local], n_begun, active, n_active, places)
                 n_now = _pairs(box, middle, area, local[:n_local], active[:n_active], places, lefts, rights)
-                work += n_active
+                band = band_at(middle, area)
+                work += n_active + area.bands[band + 1] - area.bands[band]
                 if work > max_work:
                     return False, full, offsets, trapezoids
             for pair in range(n_now):
@@ -291,9 +292,10 @@ def _reaches(cell, x, y, boxes, pieces):  # type: ignore[no-untyped-def]
     """Tell whether a piece reaches a corner of its cell, to within rounding."""
     if pieces.offsets[cell] == pieces.offsets[cell + 1]:
         return True
-    near_x = NEGLIGIBLE * (boxes[cell, 2] - boxes[cell, 0])
-    near_y = NEGLIGIBLE * (boxes[cell, 3] - boxes[cell, 1])
+    near_x, near_y = _near(cell, boxes)
     for t in range(pieces.offsets[cell], pieces.offsets[cell + 1]):
+        if _is_sliver(cell, t, boxes, pieces):
+            continue
         for end in range(2):
             trapezoid = pieces.trapezoids[t, end::2]  # height, west and east of this end
             if abs(trapezoid[0] - y) <= near_y and trapezoid[1] - near_x <= x <= trapezoid[2] + near_x:
@@ -304,28 +306,53 @@ def _reaches(cell, x, y, boxes, pieces):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _shared(a, b, axis, boxes, pieces):  # type: ignore[no-untyped-def]
     """Measure the border that two pieces share: a's east is b's west (axis 0), or a's north b's south (1)."""
-    total = 0.0
-    for s in range(max(1, pieces.offsets[a + 1] - pieces.offsets[a])):
-        low, high = _reach(a, s, axis, 1, boxes, pieces)
-        if low < high:
-            for t in range(max(1, pieces.offsets[b + 1] - pieces.offsets[b])):
-                other_low, other_high = _reach(b, t, axis, 0, boxes, pieces)
-                total += max(0.0, min(high, other_high) - max(low, other_low))
+    lows, highs = _reach(a, axis, 1, boxes, pieces)
+    other_lows, other_highs = _reach(b, axis, 0, boxes, pieces)
+    total, s, t = 0.0, 0, 0
+    while s < len(lows) and t < len(other_lows):
+        total += max(0.0, min(highs[s], other_highs[t]) - max(lows[s], other_lows[t]))
+        if highs[s] < other_highs[t]:
+            s += 1
+        else:
+            t += 1
     return total
 
 
 @njit(cache=True, nogil=True)
-def _reach(cell, t, axis, end, boxes, pieces):  # type: ignore[no-untyped-def]
-    """Give the stretch of a cell's side that a trapezoid reaches; a whole cell reaches all of it."""
-    box = boxes[cell]
-    if pieces.offsets[cell] == pieces.offsets[cell + 1]:
-        return box[1 - axis], box[3 - axis]
-    south, north, west0, west1, east0, east1 = pieces.trapezoids[pieces.offsets[cell] + t]
-    if axis == 1:
-        if end == 1 and north == box[3]:
-            return west1, east1
-        if end == 0 and south == box[1]:
-            return west0, east0
-    elif (end == 1 and east0 == east1 == box[2]) or (end == 0 and west0 == west1 == box[0]):
-        return south, north
-    return 0.0, 0.0
+def _reach(cell, axis, end, boxes, pieces):  # type: ignore[no-untyped-def]
+    """List the stretches of a cell's side that its piece reaches, in order: where they begin and end.
+
+    The side is the west or east one (axis 0, end 0 or 1), or the south or north one (axis 1).
+    """
+    first, last = pieces.offsets[cell], pieces.offsets[cell + 1]
+    lows, highs = np.empty(max(1, last - first)), np.empty(max(1, last - first))
+    lows[0], highs[0] = boxes[cell, 1 - axis], boxes[cell, 3 - axis]
+    if first == last:
+        return lows, highs
+    side, near, n = boxes[cell, axis + 2 * end], _near(cell, boxes)[axis], 0
+    for t in range(first, last):
+        if _is_sliver(cell, t, boxes, pieces):
+            continue
+        trapezoid = pieces.trapezoids[t]
+        if axis == 1 and abs(trapezoid[end] - side) <= near:
+            lows[n], highs[n] = trapezoid[2 + end], trapezoid[4 + end]
+            n += 1
+        elif axis == 0 and np.abs(trapezoid[2 + 2 * end : 4 + 2 * end] - side).max() <= near:
+            lows[n], highs[n] = trapezoid[0], trapezoid[1]
+            n += 1
+    # Stretches do not overlap, so their beginnings and their ends are in the same order.
+    return np.sort(lows[:n]), np.sort(highs[:n])
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _near(cell, boxes):  # type: ignore[no-untyped-def]
+    """Say how far rounding may lead from a side of a cell, in x and in y."""
+    return NEGLIGIBLE * (boxes[cell, 2] - boxes[cell, 0]), NEGLIGIBLE * (boxes[cell, 3] - boxes[cell, 1])
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _is_sliver(cell, t, boxes, pieces):  # type: ignore[no-untyped-def]
+    """Tell whether a trapezoid may come from rounding alone, where an edge runs along a side or past a corner."""
+    before = pieces.cumulative[t - 1] if t > pieces.offsets[cell] else 0.0
+    size = (boxes[cell, 2] - boxes[cell, 0]) * (boxes[cell, 3] - boxes[cell, 1])
+    return pieces.cumulative[t] - before <= NEGLIGIBLE * size
