@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from tests.conftest import trajectories
@@ -28,6 +30,7 @@ from privtrace.space.region import Region
         ("0,0,1e12,4", "too small or too large"),
         ("1e9,1e9,1000000000.5,1000000010", "too small or too large"),
         ("1e300,0,2e300,1", "too small or too large"),
+        ("-1.7e308,0,1.7e308,1", "too small or too large"),
         ("1e-9,1e-9,2e-9,2e-9", "too small or too large"),
         ("170,-20,-170,-10", "is its west really east of its east"),
     ],
@@ -35,6 +38,12 @@ from privtrace.space.region import Region
 def test_bad_regions_are_refused_in_words(text: str | None, word: str) -> None:
     with pytest.raises(SettingsError, match=word):
         Region.parse(text).for_data("planar")
+
+
+@pytest.mark.parametrize("side", [None, "a", [1], 10**400, 1j])
+def test_sides_that_are_no_numbers_are_refused_in_words(side: Any) -> None:
+    with pytest.raises(SettingsError, match="west must be a number"):
+        Region.box(side, 0, 1, 1)
 
 
 @pytest.mark.parametrize(

@@ -352,7 +352,7 @@ def _near(cell, boxes):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, inline="always")
 def _is_sliver(cell, t, boxes, pieces):  # type: ignore[no-untyped-def]
-    """Tell whether a trapezoid may come from rounding alone, where an edge runs along a side or past a corner."""
+    """Tell whether a trapezoid may come from rounding, where an edge runs along a side or past a corner."""
     before = pieces.cumulative[t - 1] if t > pieces.offsets[cell] else 0.0
     size = (boxes[cell, 2] - boxes[cell, 0]) * (boxes[cell, 3] - boxes[cell, 1])
     return pieces.cumulative[t] - before <= NEGLIGIBLE * size

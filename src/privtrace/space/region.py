@@ -65,8 +65,8 @@ class Region:
             value = getattr(self, name)
             try:
                 object.__setattr__(self, name, float(value))
-            except (TypeError, ValueError):
-                raise SettingsError(f"the region's {name} must be a number, not {value!r}") from None
+            except (TypeError, ValueError, OverflowError):
+                raise SettingsError(f"the region's {name} must be a number, not {str(value)[:60]!r}") from None
         if self.crs not in (None, "lonlat", "planar"):
             raise SettingsError(f"the region's crs must be 'lonlat' or 'planar', not {self.crs!r}")
         if not all(math.isfinite(getattr(self, name)) for name in _SIDES):
@@ -113,7 +113,7 @@ class Region:
                 f"the region {self} is too large: degrees of longitude differ by more than a factor of "
                 f"{_MAX_STRETCH:g} in length between its south and north; {advice}"
             )
-        if self.sides[2] - self.sides[0] > 180:
+        if self._far_east - self.west > 180:
             raise SettingsError(
                 f"the region {self} is too large: it is wider than 180 degrees, and the short way between its "
                 "ends leads around the other side of the globe. Cut a polygon across the antimeridian in two "
@@ -201,7 +201,7 @@ class Region:
     @property
     def width_m(self) -> float:
         """Measure west to east, in meters (or planar units)."""
-        return float(self.sides[2] - self.sides[0]) * self.scale_m[0]
+        return (self._far_east - self.west) * self.scale_m[0]
 
     @property
     def height_m(self) -> float:
@@ -211,8 +211,11 @@ class Region:
     @property
     def sides(self) -> Floats:
         """List west, south, east, north, for kernels; across the antimeridian, east is beyond 180."""
-        east = self.east + 360 if self.west > self.east else self.east
-        return np.array([self.west, self.south, east, self.north])
+        return np.array([self.west, self.south, self._far_east, self.north])
+
+    @property
+    def _far_east(self) -> float:
+        return self.east + 360 if self.west > self.east else self.east
 
     @cached_property
     def area(self) -> Area:
