@@ -88,8 +88,10 @@ def _cut(boxes, area, max_work):  # type: ignore[no-untyped-def]
             full[b] = is_in_polygon((box[0] + box[2]) / 2, (box[1] + box[3]) / 2, area)
             offsets[b + 1] = n_trapezoids
             continue
-        heights[:n_heights].sort()
-        local[:n_local] = local[:n_local][np.argsort(area.edges[local[:n_local], 1])]  # from the south up
+        _sort(heights[:n_heights], heights[:n_heights])
+        for rank in range(n_local):
+            places[rank] = area.edges[local[rank], 1]
+        _sort(places[:n_local], local[:n_local])  # from the south up
         open_right[: n_local + 1] = _NONE
         last_strip[: n_local + 1] = -1
         n_begun, n_active, n_old = 0, 0, 0
@@ -177,7 +179,6 @@ def _advance(height, area, local, n_begun, active, n_active, places):  # type: i
         if area.edges[local[active[k]], 3] > height:
             active[n_kept] = active[k]
             n_kept += 1
-    first_new = n_kept
     while n_begun < len(local) and area.edges[local[n_begun], 1] <= height:
         if area.edges[local[n_begun], 3] > height:
             active[n_kept] = n_begun
@@ -185,17 +186,27 @@ def _advance(height, area, local, n_begun, active, n_active, places):  # type: i
         n_begun += 1
     for k in range(n_kept):
         places[k] = crossing(area.edges, local[active[k]], height)
-    if n_kept - first_new > 16:
-        order = np.argsort(places[:n_kept], kind="mergesort")
-        active[:n_kept], places[:n_kept] = active[:n_kept][order], places[:n_kept][order]
-        return n_begun, n_kept
-    for k in range(1, n_kept):  # those from the strip below are in order already, but for rounding
-        rank, place = active[k], places[k]
-        while k > 0 and places[k - 1] > place:
-            active[k], places[k] = active[k - 1], places[k - 1]
-            k -= 1
-        active[k], places[k] = rank, place
+    _sort(places[:n_kept], active[:n_kept])
     return n_begun, n_kept
+
+
+@njit(cache=True, nogil=True)
+def _sort(keys, values):  # type: ignore[no-untyped-def]
+    """Sort keys in place, and values along with them, by Shell's method.
+
+    Keys that are nearly in order are done at once, and it compiles in a tenth of the time of numpy's sorting.
+    """
+    gap = 1
+    while 3 * gap < len(keys):
+        gap = 3 * gap + 1
+    while gap > 0:
+        for k in range(gap, len(keys)):
+            key, value, place = keys[k], values[k], k
+            while place >= gap and keys[place - gap] > key:
+                keys[place], values[place] = keys[place - gap], values[place - gap]
+                place -= gap
+            keys[place], values[place] = key, value
+        gap //= 3
 
 
 @njit(cache=True, nogil=True)
@@ -292,7 +303,8 @@ def _reaches(cell, x, y, boxes, pieces):  # type: ignore[no-untyped-def]
     """Tell whether a piece reaches a corner of its cell, to within rounding."""
     if pieces.offsets[cell] == pieces.offsets[cell + 1]:
         return True
-    near_x, near_y = _near(cell, boxes)
+    near_x = NEGLIGIBLE * (boxes[cell, 2] - boxes[cell, 0])
+    near_y = NEGLIGIBLE * (boxes[cell, 3] - boxes[cell, 1])
     for t in range(pieces.offsets[cell], pieces.offsets[cell + 1]):
         if _is_sliver(cell, t, boxes, pieces):
             continue
@@ -329,7 +341,8 @@ def _reach(cell, axis, end, boxes, pieces):  # type: ignore[no-untyped-def]
     lows[0], highs[0] = boxes[cell, 1 - axis], boxes[cell, 3 - axis]
     if first == last:
         return lows, highs
-    side, near, n = boxes[cell, axis + 2 * end], _near(cell, boxes)[axis], 0
+    side, near = boxes[cell, axis + 2 * end], NEGLIGIBLE * (boxes[cell, axis + 2] - boxes[cell, axis])
+    n = 0
     for t in range(first, last):
         if _is_sliver(cell, t, boxes, pieces):
             continue
@@ -337,17 +350,11 @@ def _reach(cell, axis, end, boxes, pieces):  # type: ignore[no-untyped-def]
         if axis == 1 and abs(trapezoid[end] - side) <= near:
             lows[n], highs[n] = trapezoid[2 + end], trapezoid[4 + end]
             n += 1
-        elif axis == 0 and np.abs(trapezoid[2 + 2 * end : 4 + 2 * end] - side).max() <= near:
+        elif axis == 0 and max(abs(trapezoid[2 + 2 * end] - side), abs(trapezoid[3 + 2 * end] - side)) <= near:
             lows[n], highs[n] = trapezoid[0], trapezoid[1]
             n += 1
-    # Stretches do not overlap, so their beginnings and their ends are in the same order.
-    return np.sort(lows[:n]), np.sort(highs[:n])
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _near(cell, boxes):  # type: ignore[no-untyped-def]
-    """Say how far rounding may lead from a side of a cell, in x and in y."""
-    return NEGLIGIBLE * (boxes[cell, 2] - boxes[cell, 0]), NEGLIGIBLE * (boxes[cell, 3] - boxes[cell, 1])
+    _sort(lows[:n], highs[:n])
+    return lows[:n], highs[:n]
 
 
 @njit(cache=True, nogil=True, inline="always")
