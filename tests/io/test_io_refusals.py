@@ -31,7 +31,7 @@ def refusal(path, **options) -> str:
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
     message = str(caught.value)
     assert message.startswith(str(path))
-    return message
+    return message.removeprefix(str(path))
 
 
 def test_paths_that_are_no_file(tmp_path):
@@ -193,9 +193,9 @@ def test_marks_of_something_else_count_in_the_first_line_only(tmp_path):
 
 def test_lines_that_end_in_returns_alone(tmp_path):
     path = tmp_path / "a.csv"
-    path.write_bytes(b"traj_id,lon,lat\r17,8.5,47.3\r17,8.5,47.4\r")
+    path.write_bytes(b"traj_id,lon,lat\r1917,8.5,47.3\r1917,8.5,47.4\r")
     message = refusal(path)
-    assert "carriage returns alone" in message and "8.5" not in message and "17" not in message
+    assert "carriage returns alone" in message and "8.5" not in message and "1917" not in message
 
 
 @pytest.mark.parametrize("n_bytes", [5, 15, 40, -3])
