@@ -90,6 +90,9 @@ class Trajectories:
             raise SettingsError(f"crs must be 'lonlat' or 'planar', not {self.crs!r}")
         object.__setattr__(self, "points", points)
         object.__setattr__(self, "offsets", offsets)
+        for name in ("times", "users", "ids"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, np.asarray(getattr(self, name)))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

@@ -16,6 +16,7 @@ from privtrace.observer import Observer
 from privtrace.privacy.budget_file import BudgetFile
 from privtrace.privacy.noise import Noise
 from privtrace.release import Release
+from privtrace.synthesizers.plan import Plan
 from privtrace.trajectories import Source, Trajectories
 
 #: Trajectories that one task makes: enough to keep a core busy, little enough to stream; and points at most.
@@ -72,6 +73,10 @@ class Model(Protocol):
 
 class Synthesizer(Protocol):
     """Hold a method's settings, before any data."""
+
+    def plan(self, count: int) -> Plan:
+        """Say what a fit to about so many trajectories would give, from public numbers alone."""
+        ...
 
     def fit(
         self,
