@@ -1,4 +1,4 @@
-"""Print the speed of the noise, of fitting and of generating, on warm code and data in memory.
+"""Print the speed of fitting, generating, reading, inventing data and drawing noise, on warm code.
 
     make bench
 
@@ -10,9 +10,11 @@ experiments/data.py), else trips in the invented city.
 from __future__ import annotations
 
 import resource
+import tempfile
 import time
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,7 @@ from experiments import data
 
 import privtrace as pt
 from privtrace.backends.local import available_cores
-from privtrace.datasets import city_trips
+from privtrace.datasets import city, city_trips, moving_objects
 from privtrace.privacy.noise import SystemNoise
 
 
@@ -43,13 +45,46 @@ def bench_noise() -> None:
         print(f"discrete Laplace, scale {float(scale):16,.1f}   {rate / 1e6:7.1f} million draws/s")
 
 
-def bench_synthesis() -> None:
-    """Print fitting and generating in units of a sort."""
+def bench_reading(trips: pt.Trajectories) -> None:
+    """Print points per second read from files of each format, grouping included."""
+    names = {
+        "parquet": "a.parquet",
+        "csv": "a.csv",
+        "tsv": "a.tsv.gz",
+        "dat": "a.dat",
+        "porto": "b.csv",
+        "geolife": "plt",
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        for format, name in names.items():
+            path = Path(folder, name)
+            pt.write(trips, path, format=format)
+            rate = trips.n_points / best_of(3, lambda path=path: read(path))
+            print(f"reading {format:24} {rate / 1e6:8.2f} million points/s")
+
+
+def read(path: Path) -> None:
+    with pt.read(path) as source:
+        for _ in source.parts():
+            pass
+
+
+def bench_inventing() -> None:
+    """Print how long the city's trips take."""
+    seconds = best_of(3, lambda: moving_objects(city(1), 50_000, seed=1))
+    print(f"inventing 50,000 trips          {seconds:8.2f} s")
+
+
+def trips_and_region() -> tuple[str, pt.Trajectories, pt.Region]:
+    """Load Porto where it is at hand, else invent trips."""
     if data.path("porto").exists():
-        name, (trips, region) = "porto", data.load("porto")
-    else:
-        made = city_trips(25_000, seed=1)
-        name, trips, region = "city", made.trajectories, pt.Region.box(*made.region)
+        return "porto", *data.load("porto")
+    made = city_trips(25_000, seed=1)
+    return "city", made.trajectories, pt.Region.box(*made.region)
+
+
+def bench_synthesis(name: str, trips: pt.Trajectories, region: pt.Region) -> None:
+    """Print fitting and generating in units of a sort."""
     x = trips.points[:, 0].copy()
     unit = best_of(5, lambda: np.sort(x, kind="stable"))
     synthesizer = pt.PrivTrace(epsilon=1, region=region)
@@ -67,5 +102,8 @@ def bench_synthesis() -> None:
 
 
 if __name__ == "__main__":
-    bench_synthesis()
+    name, trips, region = trips_and_region()
+    bench_synthesis(name, trips, region)
+    bench_reading(trips)
+    bench_inventing()
     bench_noise()

@@ -20,7 +20,7 @@ SIZE, GAP = 460, 12
 def main(path: Path) -> None:
     """Fit the city's trips at epsilon 1 and draw both sides on one color scale."""
     made = city_trips(20_000, seed=1)
-    region = pt.Region.box(*made.region)
+    region = pt.Region.polygon({"type": "Polygon", "coordinates": [made.limits.tolist()]}, crs="lonlat")
     synthetic = pt.PrivTrace(epsilon=1, region=region).fit(made.trajectories).sample(seed=7)
     shares = [flow(trips, region, SIZE) / len(trips) for trips in (made.trajectories, synthetic)]
     most = max(float(share.max()) for share in shares)

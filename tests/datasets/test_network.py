@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
-from privtrace.datasets import Network, RoadClass
+from privtrace.datasets import Network, RoadClass, city, moving_objects
 from privtrace.datasets.network import generator, largest_component, meters_per_degree, simple_edges
 from privtrace.errors import SettingsError
+from privtrace.space.region import Region
 
 TRIANGLE = {
     "nodes": [[0, 0], [300, 0], [0, 400]],
@@ -111,3 +112,17 @@ def test_the_largest_component_is_numbered_anew():
 def test_a_negative_seed_is_refused():
     with pytest.raises(SettingsError, match="seed"):
         generator(-1)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_city_limits_hold_all_trips_and_follow_from_the_plan(seed):
+    network = city(seed)
+    ring = network.limits
+    assert ring.shape == (49, 2) and np.array_equal(ring[0], ring[-1])
+    region = Region.polygon({"type": "Polygon", "coordinates": [ring.tolist()]}, crs="lonlat")
+    trips = moving_objects(network, 500, seed=seed)
+    assert region.tally(trips)[2] == trips.n_points
+    west, south, east, north = network.region
+    box_area = (east - west) * (north - south)
+    x, y = ring.T
+    assert abs(np.sum(x[:-1] * y[1:] - x[1:] * y[:-1])) / 2 < 0.8 * box_area

@@ -202,7 +202,7 @@ def test_bad_arguments_are_refused(network, changes, message):
 
 
 def test_city_trips_are_placed_in_a_public_region():
-    trajectories, region = city_trips(2_000, seed=3)
+    trajectories, region, _ = city_trips(2_000, seed=3)
     west, south, east, north = region
     assert trajectories.crs == "lonlat"
     assert len(trajectories) == 2_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -52,7 +52,7 @@ def demo(
         made = city_trips(N_TRIPS, seed=1)
         write(made.trajectories, files["trips"], force=force)
         with replacing(files["region"], force) as temporary:
-            temporary.write_text(json.dumps(_polygon(*made.region)))
+            temporary.write_text(json.dumps({"type": "Polygon", "coordinates": [made.limits.tolist()]}))
     trips = read(files["trips"])
     synthesizer = PrivTrace(epsilon=1, region=Region.parse(str(files["region"])))
     synthesizer.fit(trips, observer=screen).save(files["model"], force=force)
@@ -76,9 +76,3 @@ def demo(
     for name, path in files.items():
         screen.say(f"  {name:10} {path}")
     screen.say(f"Open {files['page']} in a browser.", style="bold")
-
-
-def _polygon(west: float, south: float, east: float, north: float) -> dict[str, Any]:
-    """Write a box as GeoJSON, as a file of city limits would be."""
-    corners = [[west, south], [east, south], [east, north], [west, north], [west, south]]
-    return {"type": "Polygon", "coordinates": [corners]}

@@ -21,6 +21,7 @@ KMH = 1 / 3.6  # meters a second
 
 #: A length in a table may be rounded; a millimeter short of the straight line is forgiven.
 ROUNDING_M = 1e-3
+N_LIMITS = 48  # corners of the city limits
 MARGIN_M = 50.0  # around the nodes, before the region is rounded outward
 METERS_PER_DEGREE = 6_371_008.8 * radians(1)  # of latitude, on a sphere of the Earth's mean radius
 
@@ -170,6 +171,25 @@ class Network:
         parts = 1 if self.middle is None else 1_000  # whole meters, or thousandths of a degree
         (west, south), (east, north) = (parts * self.own_coordinates(corners)).tolist()
         return floor(west) / parts, floor(south) / parts, ceil(east) / parts, ceil(north) / parts
+
+    @property
+    def limits(self) -> Floats:
+        """Draw city limits around the network, in its own coordinates: a closed ring, (N_LIMITS + 1, 2).
+
+        Seen from the middle, a corner of the ring lies in each direction a margin beyond the farthest street
+        there and in the two directions beside. Like `region`, it follows from the plan alone.
+        """
+        shares = np.linspace(0, 1, 9)[:, np.newaxis, np.newaxis]
+        streets = (1 - shares) * self.nodes[self.starts] + shares * self.nodes[self.ends]
+        middle = self.nodes.mean(axis=0)
+        x, y = (streets.reshape(-1, 2) - middle).T
+        turn = (np.arctan2(y, x) / (2 * np.pi)) % 1  # 0 is east, a quarter north
+        reach = np.zeros(N_LIMITS)
+        np.maximum.at(reach, np.floor(turn * N_LIMITS).astype(int) % N_LIMITS, np.hypot(x, y))
+        reach = np.max([np.roll(reach, shift) for shift in (-1, 0, 1)], axis=0) + 5 * MARGIN_M
+        angles = 2 * np.pi * (np.arange(N_LIMITS + 1) + 0.5) / N_LIMITS
+        ring = np.column_stack([np.cos(angles), np.sin(angles)]) * np.append(reach, reach[0])[:, np.newaxis]
+        return np.round(self.own_coordinates(middle + ring), 4)
 
     def own_coordinates(self, points: Floats) -> Floats:
         """Turn meters of the plane into longitude and latitude, where the network lies on the globe."""

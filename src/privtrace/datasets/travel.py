@@ -37,6 +37,7 @@ class PlacedTrips(NamedTuple):
 
     trajectories: Trajectories
     region: tuple[float, float, float, float]  # west, south, east, north, in degrees
+    limits: Floats  # (n, 2): the city limits, a closed ring of longitudes and latitudes
 
 
 def city_trips(n: int = 20_000, seed: int = 1) -> PlacedTrips:
@@ -45,7 +46,7 @@ def city_trips(n: int = 20_000, seed: int = 1) -> PlacedTrips:
     The region comes from the plan of the city, which is public, and not from the trips.
     """
     network = city()
-    return PlacedTrips(moving_objects(network, n, seed), network.region)
+    return PlacedTrips(moving_objects(network, n, seed), network.region, network.limits)
 
 
 def moving_objects(network: Network, n: int, seed: int, *, step_s: float = 15.0) -> Trajectories:
