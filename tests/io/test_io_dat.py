@@ -2,6 +2,7 @@
 
 import gzip
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -158,7 +159,11 @@ def test_users_keep_equal_ids_apart(tmp_path):
     dat.write([part], tmp_path / "a.dat")
     names = (tmp_path / "a.dat").read_text().splitlines()[::2]
     assert names == ["#a/b/c:", "#a%2Fb/c:", "#/c:", "#a%252Fb/c:"]
-    assert dat.lost(part) == ["users (they start the ids)"]
+    assert dat.lost(part) == [
+        "longitude and latitude by name (read it with --crs lonlat)",
+        "users (they start the ids)",
+    ]
+    assert dat.lost(replace(part, users=None, crs="planar")) == []
 
 
 def test_ids_never_break_a_line(tmp_path):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from privtrace.cli.options import AsJson, ConvertOptions, FormatName, InputOptions, InputPath, takes
-from privtrace.cli.screen import Screen, tell_dropped
+from privtrace.cli.screen import Screen, tell_dropped, tell_lost
 
 if TYPE_CHECKING:
     from privtrace.io import FileSource
@@ -70,8 +70,7 @@ def convert(
                     advance(part.n_points)
 
             write(parts(), output, format=format.name, force=options.force)
-    if lost:
-        screen.warn(f"{format.name} has no room for {' and '.join(sorted(lost))}: {output} is without")
+    tell_lost(lost, output, screen)
     screen.data({"output": str(output), "format": format.name, **written, "lost": sorted(lost)})
     screen.say(
         f"{written['trajectories']:,} trajectories of {written['points']:,} points written to {output} "

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from privtrace.cli.options import AsJson, FitOptions, InputPath, ModelPath, OutputOptions, takes
-from privtrace.cli.screen import Screen, tell_dropped
+from privtrace.cli.screen import Screen, tell_dropped, tell_lost
 
 if TYPE_CHECKING:
     from privtrace.synthesizers.base import Model
@@ -158,11 +158,13 @@ def _write_synthetic(
     from collections.abc import Iterator
 
     from privtrace.backends.local import Threads
-    from privtrace.io import write
+    from privtrace.io import check_output, write
     from privtrace.synthesizers.base import capped_walks, sample_parts
     from privtrace.trajectories import Trajectories
 
     count = model.n_trajectories if count is None else count
+    format = check_output(output, options.force)
+    lost: set[str] = set()
     n_capped = 0
     with screen.stage("Generating synthetic trajectories", count) as advance:
 
@@ -170,10 +172,12 @@ def _write_synthetic(
             nonlocal n_capped
             for block, capped in sample_parts(model, count, seed, Threads(options.threads)):
                 n_capped += capped
+                lost.update(format.lost(block))
                 yield block
                 advance(len(block))
 
         write(blocks(), output, force=options.force)
+    tell_lost(lost, output, screen)
     if n_capped:
         screen.warn(capped_walks(n_capped, model.release))
     screen.say(f"{count:,} synthetic trajectories written to {output}. Times are not synthesized.")

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -91,6 +92,12 @@ def tell_dropped(source: FileSource, screen: Screen) -> None:
             f"{dropped:,} rows belong to no trajectory or cannot be read, and were dropped; "
             f"`privtrace check {source.path}` lists them"
         )
+
+
+def tell_lost(lost: set[str], output: Path, screen: Screen) -> None:
+    """Warn of what the format of an output has no room for."""
+    if lost:
+        screen.warn(f"{output}: its format has no room for {', '.join(sorted(lost))}")
 
 
 def guarded(command: Callable[..., None]) -> Callable[..., None]:

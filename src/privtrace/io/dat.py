@@ -111,8 +111,10 @@ def _first(lines: spans.Spans, sign: str) -> Integers:
 
 def lost(part: Trajectories) -> list[str]:
     """Say in words what of a part this format has no place for."""
+    crs = ["longitude and latitude by name (read it with --crs lonlat)"] if part.crs == "lonlat" else []
     times = [] if part.times is None else ["times"]
-    return times if part.users is None else [*times, "users (they start the ids)"]
+    users = [] if part.users is None else ["users (they start the ids)"]
+    return [*crs, *times, *users]
 
 
 def write(parts: Iterable[Trajectories], path: Path) -> None:
