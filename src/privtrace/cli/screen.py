@@ -84,13 +84,13 @@ class Screen:
 
 
 def tell_dropped(source: FileSource, screen: Screen) -> None:
-    """Tell the curator how many rows were dropped, and how to find them."""
+    """Tell the curator how many rows were dropped and why, and how to find them."""
     with screen.stage("Opening and grouping the input"):
-        dropped = source.dropped_rows
+        dropped = source.dropped
     if dropped:
+        reasons = ", ".join(f"{reason} ({count:,})" for reason, count in dropped.most_common())
         screen.note(
-            f"{dropped:,} rows belong to no trajectory or cannot be read, and were dropped; "
-            f"`privtrace check {source.path}` lists them"
+            f"rows dropped: {dropped.total():,}, because of {reasons}; `privtrace check {source.path}` lists them"
         )
 
 
