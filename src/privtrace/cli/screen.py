@@ -90,7 +90,7 @@ def tell_dropped(source: FileSource, screen: Screen) -> None:
     if dropped:
         reasons = ", ".join(f"{reason} ({count:,})" for reason, count in dropped.most_common())
         screen.note(
-            f"rows dropped: {dropped.total():,}, because of {reasons}; `privtrace check {source.path}` lists them"
+            f"rows dropped: {dropped.total():,}, with {reasons}; `privtrace check {source.path}` lists them"
         )
 
 
