@@ -80,6 +80,31 @@ def test_mistakes_end_with_2_and_words(folder: Path, arguments: list[str], words
     assert [path.name for path in folder.iterdir()] == ["t.csv"]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["fit", "t.csv", BOX, "--output=t.csv"], "--output and the input"),
+        (["fit", "t.csv", "--region=r.geojson", "--output=./r.geojson"], "--output and --region"),
+        (["fit", "t.csv", BOX, "--output=l", "--budget-file=l", "--limit=1"], "--output and --budget-file"),
+        (["synth", "t.csv", BOX, "--output=s.csv", "--model=s.csv"], "--model and --output"),
+        (["synth", "t.csv", BOX, "--output=s.csv", "--model=t.csv"], "--model and the input"),
+    ],
+)
+def test_no_output_takes_the_place_of_another_file(folder: Path, arguments: list[str], words: str) -> None:
+    """Not even with --force, and before anything is spent."""
+    (folder / "r.geojson").write_text('{"type": "Polygon", "coordinates": [[[0, 0], [9, 0], [0, 9], [0, 0]]]}')
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    done = run(*arguments, "--epsilon=1", "--force", cwd=folder, code=2)
+    assert f"{words} are the same file" in done.stderr
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_a_model_is_not_overwritten_by_what_it_makes(folder: Path) -> None:
+    run("fit", "t.csv", BOX, "--epsilon=1", "--output=m.csv", cwd=folder)
+    done = run("generate", "m.csv", "--output=m.csv", "--force", cwd=folder, code=2)
+    assert "--output and the model are the same file" in done.stderr
+
+
 def test_users_need_a_column_of_users(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("tid,x,y\n1,2,3\n")
     arguments = ["--epsilon=1", "--unit=user", "--max-per-user=2", "--output=a.model"]

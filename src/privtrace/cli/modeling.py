@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -39,6 +40,7 @@ def fit(trips: InputPath, output: OutputPath, options: FitOptions) -> None:
 
     screen = Screen(options.quiet, options.as_json)
     check_target(output, options.force)
+    _check_apart({"--output": output}, _files_of(trips, options))
     model = _fitted(trips, output, options, screen)
     model.save(output, force=options.force)
     _report(model, screen, {"model": str(output)})
@@ -63,6 +65,7 @@ def generate(
 
     screen = Screen(options.quiet, options.as_json)
     check_output(output, options.force)
+    _check_apart({"--output": output}, {"the model": model})
     loaded = load(model)
     _write_synthetic(loaded, output, count, seed, options, screen)
     _report(loaded, screen, {"synthetic": str(output)})
@@ -85,7 +88,6 @@ def synth(
       privtrace synth demo/trips.parquet --region demo/region.geojson --epsilon 0.5 --output made.parquet \\
           --model made.model
     """
-    from privtrace.errors import OutputError
     from privtrace.io import check_output
     from privtrace.io.atomic import check_target
 
@@ -93,8 +95,7 @@ def synth(
     check_output(output, options.force)
     if model is not None:
         check_target(model, options.force)
-        if model.resolve() == output.resolve():
-            raise OutputError(f"{model}: --model and --output are the same file; give two")
+    _check_apart({"--output": output, "--model": model}, _files_of(trips, options))
     fitted = _fitted(trips, output, options, screen)
     if model is not None:  # first, since epsilon is spent by now
         fitted.save(model, force=options.force)
@@ -104,7 +105,9 @@ def synth(
 
 
 def inspect(model: ModelPath, as_json: AsJson = False) -> None:
-    """Show what a model promises and holds: privacy statement, ledger, grid, sizes.
+    """Show what a model promises and holds.
+
+    That is its privacy statement, ledger, sizes and settings.
 
     \b
     Examples:
@@ -128,6 +131,24 @@ def inspect(model: ModelPath, as_json: AsJson = False) -> None:
     screen.say("\nSettings", style="bold")
     for name, setting in loaded.release.settings.items():
         screen.say(f"  {name:24}{'by rule' if setting is None else str(setting):>12}")
+
+
+def _files_of(trips: Path, options: FitOptions) -> dict[str, str | Path | None]:
+    """List the files that a fit reads or keeps, by the words for them."""
+    return {"the input": trips, "--region": options.region, "--budget-file": options.budget_file}
+
+
+def _check_apart(outputs: dict[str, Path | None], others: dict[str, str | Path | None]) -> None:
+    """Refuse, before anything is spent, an output that is another file of the run, which --force would lose."""
+    from privtrace.errors import OutputError
+
+    taken = {os.path.realpath(path): name for name, path in others.items() if path is not None}
+    for name, path in outputs.items():
+        if path is None:
+            continue
+        other = taken.setdefault(os.path.realpath(path), name)
+        if other != name:
+            raise OutputError(f"{path}: {name} and {other} are the same file; give {name} a path of its own")
 
 
 def _fitted(trips: Path, output: Path, options: FitOptions, screen: Screen) -> Model:
@@ -193,7 +214,7 @@ def _report(model: Model, screen: Screen, files: dict[str, str | None]) -> None:
 
 def _show_model(model: Model, screen: Screen) -> None:
     _show_ledger(model, screen)
-    screen.say("The model: " + ", ".join(f"{name} {size:,}" for name, size in model.summary().items()))
+    screen.say("The model: " + ", ".join(f"{size:,} {name}" for name, size in model.summary().items()))
 
 
 def _show_ledger(model: Model, screen: Screen) -> None:
