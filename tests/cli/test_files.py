@@ -47,7 +47,7 @@ def test_check_tells_file_line_and_reason_and_never_a_value(dirty: Path) -> None
         "dirty.csv:8: longitude is missing or not a number",
         "dirty.csv:9: too many fields",
     ]
-    assert "9 rows, 3 trajectories, 2 users" in done.stdout
+    assert "9 rows, 3 trajectories, 2 users, 4 usable points" in done.stdout
     for words in ("2  trajectories whose rows do not stand together", "1  trajectories whose times are out of"):
         assert words in done.stdout
     assert "47" not in done.stdout and "400" not in done.stdout
@@ -65,6 +65,18 @@ def test_check_of_a_sound_file_ends_with_0(tmp_path: Path, wanderers: pt.Traject
     done = run("check", "a.parquet", "--region=0,0,10,10", cwd=tmp_path)
     assert "all rows are usable" in done.stdout and "600 trajectories" in done.stdout
     assert "trajectories and" in done.stderr and "NOT PRIVATE" in done.stderr
+
+
+def test_a_file_without_rows_is_sound_and_said_to_be_empty(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("tid,x,y\n")
+    done = run("check", "a.csv", "--region=0,0,10,10", cwd=tmp_path)
+    assert "0 rows, 0 trajectories, 0 usable points\n  there are no rows" in done.stdout
+    assert "there are no rows in the data" in done.stderr and "swapped" not in done.stderr
+
+
+def test_a_region_that_cannot_be_is_refused_before_anything_is_told(dirty: Path) -> None:
+    done = run("check", "dirty.csv", columns(), "--region=1,2,3", cwd=dirty, code=2)
+    assert done.stdout == "" and "W,S,E,N" in done.stderr
 
 
 def test_swapped_axes_are_hinted_at(tmp_path: Path) -> None:
@@ -88,6 +100,12 @@ def test_convert_keeps_users_and_times(dirty: Path) -> None:
     assert made.ids.tolist() == ["a", "b", "c"] and made.users.tolist() == ["ann", "bob", ""]
     assert made.times.tolist() == [1, 2, 3, 5, 7, 8, 10]
     np.testing.assert_array_equal(made.points[:3], [[8.5, 47.1], [8.51, 47.2], [8.52, 47.3]])
+
+
+def test_convert_counts_in_words(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("tid,x,y\n1,2,3\n")
+    done = run("convert", "a.csv", "b.csv", cwd=tmp_path)
+    assert "1 trajectory with 1 point in all written to b.csv" in done.stdout
 
 
 def test_convert_says_what_a_format_has_no_room_for(dirty: Path) -> None:

@@ -37,6 +37,7 @@ def test_examples_work_when_pasted(tmp_path: Path) -> None:
 def test_help_lists_the_commands(tmp_path: Path) -> None:
     shown = run("help", cwd=tmp_path).stdout
     assert all(command in shown for command in COMMANDS)
+    assert "..." not in shown.partition("Commands:")[2]  # each says in one line what it does
     assert "No such command" in run("help", "magic", cwd=tmp_path, code=2).stderr
 
 
@@ -57,6 +58,10 @@ def test_completion(shell: str, tmp_path: Path) -> None:
         [Path(sys.executable).parent / "privtrace"], env=asked, capture_output=True, text=True, timeout=60
     )
     assert "convert" in done.stdout
+
+
+def test_usage_names_the_command_however_it_is_run(tmp_path: Path) -> None:
+    assert run("fit", cwd=tmp_path, code=2).stderr.startswith("Usage: privtrace fit ")
 
 
 def test_the_version(tmp_path: Path) -> None:

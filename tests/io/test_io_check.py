@@ -95,7 +95,7 @@ def test_remarks(tmp_path, suffix):
         "n_rows": 10,
         "n_trajectories": 4,
         "n_users": 2,
-        "n_points": 8,
+        "n_points": 4,
         "n_scattered": 1,
         "n_out_of_order": 1,
         "n_single": 1,

@@ -11,4 +11,4 @@ def main() -> None:
 
     # A polite kill unwinds like Ctrl-C, so that nothing half-written stays behind.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    app()
+    app(prog_name="privtrace")  # also when it runs as a module

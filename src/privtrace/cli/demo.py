@@ -22,7 +22,9 @@ def demo(
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
-    """Make a city and 20,000 trips in it, fit at epsilon 1, generate, and draw real beside synthetic.
+    """Show the whole way once, on data that it makes.
+
+    Make a city and 20,000 trips in it, fit at epsilon 1, generate, and draw real beside synthetic.
 
     \b
     Example:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from privtrace.cli.options import AsJson, ConvertOptions, FormatName, InputOptions, InputPath, takes
-from privtrace.cli.screen import Screen, tell_dropped, tell_lost
+from privtrace.cli.screen import Screen, counted, tell_dropped, tell_lost
 
 if TYPE_CHECKING:
     from privtrace.io import FileSource
     from privtrace.io.check import Remarks
+    from privtrace.space.region import Region
     from privtrace.trajectories import Trajectories
 
 
@@ -29,14 +30,15 @@ def convert(
     ] = None,
     sort: Annotated[bool, typer.Option("--sort", help="Order trajectories by user and id.")] = False,
 ) -> None:
-    """Convert trajectories from one format to another, keeping users, times and ids where there is room.
+    """Convert trajectories from one format to another.
 
-    Nothing becomes private by it: the output is as private as the input.
+    Users, times and ids are kept where there is room. Nothing becomes private by it: the output is as private
+    as the input.
 
     \b
     Formats:
       parquet  .parquet .pq     a table of points, one row a point
-      csv      .csv .txt        the same as text; any common delimiter is read
+      csv      .csv             the same as text; any common delimiter is read, also from .txt
       tsv      .tsv .tab        the same with tabs
       dat      .dat             the text of AdaTrace and PrivTrace: #0: and >0:x,y;x,y;
       porto    --to porto       the taxi trips of the ECML-PKDD 2015 competition, with POLYLINE
@@ -73,8 +75,8 @@ def convert(
     tell_lost(lost, output, screen)
     screen.data({"output": str(output), "format": format.name, **written, "lost": sorted(lost)})
     screen.say(
-        f"{written['trajectories']:,} trajectories of {written['points']:,} points written to {output} "
-        f"({format.name})"
+        f"{counted(written['trajectories'], 'trajectory')} with {counted(written['points'], 'point')} in all "
+        f"written to {output} ({format.name})"
     )
 
 
@@ -87,7 +89,9 @@ def check(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Tell what is wrong with a file of trajectories: file, line and reason, never a value. NOT PRIVATE.
+    """Tell what is wrong with a file of trajectories.
+
+    A line for each fault: file, line and reason, never a value; then the numbers. NOT PRIVATE.
 
     Where a format has no lines, the number is that of the row. Exits with 1 if anything was dropped, with 0 if
     all is usable. The numbers are exact: they are for the curator alone.
@@ -99,9 +103,11 @@ def check(
       privtrace check demo/trips.parquet --region demo/region.geojson --json
     """
     from privtrace.io.check import remarks
+    from privtrace.space.region import Region
 
     screen = Screen(as_json=as_json, candid=True)
     with options.source(trips) as source:
+        area = None if region is None else Region.parse(region).for_data(source.crs)
         screen.say(f"NOT PRIVATE: exact facts about {trips}, for the curator only", style="bold")
         listed: list[dict[str, Any]] = []
         reasons: Counter[str] = Counter()
@@ -111,40 +117,40 @@ def check(
             if as_json:
                 listed.append({"file": str(fault.path), "line": fault.line, "reason": fault.reason})
         found = remarks(source)
-        if region is not None:
-            _tell_region(source, region, screen)
+        if area is not None:
+            _tell_region(source, area, screen)
     screen.data({"not_private": True, "faults": listed, "reasons": dict(reasons), **asdict(found)})
     _show(found, reasons, screen)
     raise typer.Exit(1 if reasons else 0)
 
 
-def _tell_region(source: FileSource, text: str, screen: Screen) -> None:
+def _tell_region(source: FileSource, region: Region, screen: Screen) -> None:
     """Tell how much of a source lies in a region, and whether its axes look swapped."""
     from privtrace.backends.local import Threads
     from privtrace.backends.scan import Scan
     from privtrace.space.measure import tell_curator
-    from privtrace.space.region import Region
 
-    tell_curator(Scan(source, Threads(), screen), Region.parse(text).for_data(source.crs))
+    tell_curator(Scan(source, Threads(), screen), region)
 
 
 def _show(found: Remarks, reasons: Counter[str], screen: Screen) -> None:
     """Show the numbers of a source, what was dropped, and what is odd but usable."""
-    users = "" if found.n_users is None else f", {found.n_users:,} users"
-    screen.say(
-        f"{found.n_rows:,} rows, {found.n_trajectories:,} trajectories{users}, {found.n_points:,} points"
-    )
+    numbers = [counted(found.n_rows, "row"), counted(found.n_trajectories, "trajectory")]
+    numbers += [] if found.n_users is None else [counted(found.n_users, "user")]
+    screen.say(", ".join([*numbers, counted(found.n_points, "usable point")]))
     for reason, count in reasons.most_common():
         screen.say(f"  {count:>12,}  {reason}")
-    if not reasons:
+    if found.n_rows == 0:
+        screen.say("  there are no rows; check that the file was written to its end")
+    elif not reasons:
         screen.say("  all rows are usable")
     for count, words in _odd(found):
         if count:
             screen.say(f"  {count:>12,}  {words}")
     if found.n_swapped:
         screen.warn(
-            f"{found.n_swapped:,} points are possible only with longitude and latitude swapped; "
-            "if so, pass --columns with the two names exchanged"
+            f"{counted(found.n_swapped, 'point')} can be on Earth only with longitude and latitude swapped; if "
+            "they are, exchange the names: --columns lon=NAME,lat=NAME"
         )
 
 

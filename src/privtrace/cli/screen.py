@@ -100,6 +100,12 @@ def tell_lost(lost: set[str], output: Path, screen: Screen) -> None:
         screen.warn(f"{output}: its format has no room for {', '.join(sorted(lost))}")
 
 
+def counted(number: int, noun: str) -> str:
+    """Put a number before its noun: 1 row, 2,400 rows, 7 trajectories."""
+    many = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else many}"
+
+
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
     """End a command with a sentence, never a traceback: exit code 2 for a mistake, 130 for an interrupt."""
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from privtrace.cli.options import AsJson, MethodOptions, takes
-from privtrace.cli.screen import Screen
+from privtrace.cli.screen import Screen, counted
 
 if TYPE_CHECKING:
     from privtrace.synthesizers.plan import Plan
@@ -22,7 +22,9 @@ def plan(
     options: MethodOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Say what a fit would give, before spending anything: states, noise, memory, time. Touches no data.
+    """Say what a fit would give, before spending anything.
+
+    That is states, noise, memory and time. No data is touched.
 
     \b
     Examples:
@@ -40,8 +42,8 @@ def plan(
     screen = Screen(as_json=as_json)
     screen.data({**_described(asked), "instead": [_described(other) for other in (plans[0], plans[2])]})
     screen.say(
-        f"Planned for about {count:,} trajectories at epsilon {decimal(asked.epsilon)} per {asked.unit.kind}. "
-        "No data was touched.\n",
+        f"Planned for about {counted(count, 'trajectory')} at epsilon {decimal(asked.epsilon)} per "
+        f"{asked.unit.kind}. No data was touched.\n",
         style="bold",
     )
     screen.say(
@@ -94,8 +96,8 @@ def ledger(
     for entry in entries:
         screen.say(f"  {entry['when']}  epsilon {entry['epsilon']:8} {entry['method']:12} {entry['note']}")
     screen.say(
-        f"Spent {decimal(record.spent)} of {decimal(record.limit)} in {len(entries)} "
-        f"{'fit' if len(entries) == 1 else 'fits'}; {decimal(record.left)} is left"
+        f"Spent {decimal(record.spent)} of {decimal(record.limit)} in {counted(len(entries), 'fit')}; "
+        f"{decimal(record.left)} is left"
     )
     if record.torn:
         screen.warn(

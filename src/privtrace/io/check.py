@@ -25,7 +25,7 @@ class Remarks:
     n_rows: int  # good or bad
     n_trajectories: int  # after cutting at gaps, if asked for
     n_users: int | None  # that are known; None where rows have no user
-    n_points: int  # with two coordinates that are numbers
+    n_points: int  # that can be used; the others are as if absent
     n_scattered: int  # trajectories whose rows do not stand together
     n_out_of_order: int  # trajectories whose rows are not in order of time
     n_single: int  # trajectories of one row
@@ -74,9 +74,10 @@ def _counts(part: Trajectories) -> dict[str, int]:
     owners = np.repeat(np.arange(len(part)), lengths)
     repeated = (part.points[1:] == part.points[:-1]).all(axis=1) & (owners[1:] == owners[:-1])
     in_degrees = part.crs == "lonlat"
+    nowhere = in_degrees & ((np.abs(x) > 180) | (np.abs(y) > 90) | ((x == 0) & (y == 0)))
     return {
         "n_trajectories": len(part),
-        "n_points": _n(np.isfinite(x) & np.isfinite(y)),
+        "n_points": _n(np.isfinite(x) & np.isfinite(y) & ~nowhere),
         "n_single": _n(lengths == 1),
         "n_repeated": _n(repeated),
         "n_zero": in_degrees * _n((x == 0) & (y == 0)),

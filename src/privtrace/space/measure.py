@@ -69,10 +69,14 @@ def _note(tally: Integers, observer: Observer) -> None:
             "places; are longitude and latitude swapped, in the data or in the region?",
             loud=True,
         )
+    elif n_points == 0:
+        observer.note("there are no rows in the data; check that the file was written to its end", loud=True)
+        return
     elif n_inside == 0:
         observer.note(
-            f"0 of {n_points:,} rows are usable ({outside:,} points are outside the region, {bad:,} are not "
-            "points at all); are longitude and latitude swapped, or is it another region?",
+            f"0 of {n_points:,} points are usable ({outside:,} are outside the region, {bad:,} are no points "
+            "at all); is it the right region, in the data's coordinates, or are longitude and latitude "
+            "swapped?",
             loud=True,
         )
         return
