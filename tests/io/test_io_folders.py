@@ -82,11 +82,11 @@ def test_faults_name_the_file(tmp_path):
 @pytest.mark.parametrize(
     ("other", "words"),
     [
-        ({"tid": [1], "lng": [1.0], "lat": [2.0]}, "b.parquet: x is lng, not lon as in "),
-        ({"trip": [1], "lon": [1.0], "lat": [2.0]}, "b.parquet: trajectory is trip, not tid as in "),
-        ({"tid": [1], "x": [1.0], "y": [2.0]}, "b.parquet: x is x, not lon as in "),
-        ({"tid": [1], "lon": [1.0], "lat": [2.0], "t": [1.0]}, "b.parquet: time is t, not absent as in "),
-        ({"tid": ["1"], "lon": [1.0], "lat": [2.0]}, "b.parquet: traj_id holds large_binary, not int64 as in "),
+        ({"tid": [1], "lng": [1.0], "lat": [2.0]}, "b.parquet: x is 'lng', not 'lon', as in "),
+        ({"trip": [1], "lon": [1.0], "lat": [2.0]}, "b.parquet: trajectory is 'trip', not 'tid', as in "),
+        ({"tid": [1], "x": [1.0], "y": [2.0]}, "b.parquet: x is 'x', not 'lon', as in "),
+        ({"tid": [1], "lon": [1.0], "lat": [2.0], "t": [1.0]}, "b.parquet: time is 't', not absent, as in "),
+        ({"tid": ["1"], "lon": [1.0], "lat": [2.0]}, "b.parquet: traj_id holds text, not int64, as in "),
     ],
 )
 def test_all_files_have_the_same_columns(tmp_path, other, words):
@@ -112,7 +112,7 @@ def test_types_of_times_have_to_agree(tmp_path):
     (tmp_path / "b.parquet").unlink()
     (tmp_path / "a.csv").write_text("tid,x,y,time\n")
     (tmp_path / "b.csv").write_text("tid,x,y,datetime\n")
-    with pytest.raises(DataError, match="time is datetime, not time"):
+    with pytest.raises(DataError, match="time is 'datetime', not 'time', as in"):
         io.read(tmp_path)
 
 

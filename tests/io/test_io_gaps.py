@@ -121,7 +121,7 @@ def test_wild_times_are_cut_without_a_warning(tmp_path):
 @pytest.mark.parametrize("gap", [0, -1, np.nan, np.inf, "30", True])
 def test_gaps_that_make_no_sense(tmp_path, gap):
     (tmp_path / "a.csv").write_text("tid,x,y,t\n")
-    with pytest.raises(SettingsError, match="gap_minutes must be a positive number of minutes"):
+    with pytest.raises(SettingsError, match=r"--gap \(gap_minutes\) must be a positive number of minutes"):
         io.read(tmp_path / "a.csv", gap_minutes=gap)
 
 

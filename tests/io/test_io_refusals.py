@@ -54,8 +54,8 @@ def test_paths_that_are_no_file(tmp_path):
         ("tid trip_id lon lat", "columns 'tid' and 'trip_id' could each be 'traj_id'; choose with --columns"),
         ("tid lon lng lat", "columns 'lon' and 'lng' could each be 'lon'; choose with --columns lon=NAME"),
         ("tid lon lat Time TIMESTAMP", "columns 'Time' and 'TIMESTAMP' could each be 't'; choose"),
-        ("one two three", "no column 'traj_id'; the file has 3 columns, and what stands for names is"),
-        ("traj_id a b", "no columns for the coordinates; found traj_id, a, b; name them 'lon' and 'lat'"),
+        ("one two three", "no column 'traj_id'; none of the 3 columns that it seems to have has a known name"),
+        ("traj_id a b", "no columns for the coordinates; found traj_id, a, b; name the coordinates 'lon'"),
         ("traj_id lon lat x y", "pass --crs lonlat or --crs planar"),
         ("traj_id lon lat t t", "2 columns 't'; keep one"),
     ],
@@ -94,11 +94,11 @@ def test_a_declared_crs_picks_the_pair(tmp_path):
 @pytest.mark.parametrize(
     ("name", "column", "cure"),
     [
-        ("lon", ["secret", "secret"], "holds string; convert it to numbers"),
+        ("lon", ["secret", "secret"], "holds text; convert it to numbers"),
         ("lat", [True, False], "holds bool; convert it to numbers"),
         ("traj_id", [[1], [2]], "convert it to integers or text"),
         ("user_id", [True, False], "convert it to integers or text"),
-        ("t", ["secret", "secret"], "holds string; convert it to numbers or timestamps"),
+        ("t", ["secret", "secret"], "holds text; convert it to numbers or timestamps"),
     ],
 )
 def test_types_of_parquet(tmp_path, name, column, cure):

@@ -29,7 +29,7 @@ from privtrace.space.region import Region
         ("0,0,1e-9,4", "too small or too large"),
         ("0,0,1e12,4", "too small or too large"),
         ("1e9,1e9,1000000000.5,1000000010", "too small or too large"),
-        ("1e300,0,2e300,1", "too small or too large"),
+        ("1e300,0,2e300,1", r"must be from 1e-06 to 1e\+09"),
         ("-1.7e308,0,1.7e308,1", "too small or too large"),
         ("1e-9,1e-9,2e-9,2e-9", "too small or too large"),
         ("170,-20,-170,-10", "is its west really east of its east"),

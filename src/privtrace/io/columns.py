@@ -49,13 +49,15 @@ class Declared:
 
     def __post_init__(self) -> None:
         if self.crs is not None and self.crs not in PAIRS:
-            raise SettingsError(f"crs must be 'lonlat' or 'planar', not {self.crs!r}")
+            raise SettingsError(f"--crs (crs) must be 'lonlat' or 'planar', not {self.crs!r}")
         gap = self.gap_minutes
         if gap is not None and (isinstance(gap, bool) or not isinstance(gap, Real) or not 0 < gap < math.inf):
-            raise SettingsError(f"gap_minutes must be a positive number of minutes, not {gap!r}")
+            raise SettingsError(f"--gap (gap_minutes) must be a positive number of minutes, not {gap!r}")
         for role in self.columns:
             if role not in KNOWN_NAMES:
-                raise SettingsError(f"columns: no role is called {role!r}; roles are {', '.join(KNOWN_NAMES)}")
+                raise SettingsError(
+                    f"--columns (columns): no role is called {role!r}; roles are {', '.join(KNOWN_NAMES)}"
+                )
         named = [name for name in self.columns.values() if name]
         for name in named:
             if named.count(name) > 1:
@@ -165,7 +167,10 @@ def _only(path: Path, role: str, columns: Mapping[str, Sequence[str]]) -> str | 
 
 
 def _cure_for_trajectories(user: str | None) -> str:
-    cure = f"name the trajectories' column {TRAJECTORY!r} or pass --columns {TRAJECTORY}=NAME"
+    cure = (
+        f"name the trajectories' column {TRAJECTORY!r} or pass --columns {TRAJECTORY}=NAME "
+        f"(columns={{{TRAJECTORY!r}: NAME}})"
+    )
     if user is None:
         return cure
     return f"{cure}; or pass --gap 30 (gap_minutes=30) to cut the log of each user where it pauses so long"
@@ -183,7 +188,8 @@ def _pair(
         wanted = " and ".join(repr(role) for pair in begun for role in pair if not columns[role])
         what = f"no column {wanted}" if wanted else "no columns for the coordinates"
         cure = (
-            "name them 'lon' and 'lat' (degrees) or 'x' and 'y' (planar), or pass --columns lon=NAME,lat=NAME"
+            "name the coordinates 'lon' and 'lat' (degrees) or 'x' and 'y' (planar), or pass "
+            "--columns lon=NAME,lat=NAME (columns={'lon': NAME, 'lat': NAME})"
         )
         raise _missing(path, what, names, declared, cure)
     if len(present) == 1:
@@ -200,9 +206,9 @@ def _missing(path: Path, what: str, names: Sequence[str], declared: Declared, cu
     """Say what is missing and what was found, unless what was found may be a row and not a header."""
     if n_known(names, declared) == 0 or any(_looks_like_data(name) for name in names):
         return DataError(
-            f"{path}: {what}; the file has {len(names)} column{'s' * (len(names) != 1)}, and what stands for "
-            "names is not known or no name at all: add a header row, or if there is one, say what its columns "
-            "are with --columns lon=NAME,lat=NAME,traj_id=NAME"
+            f"{path}: {what}; none of the {len(names)} columns that it seems to have has a known name, and "
+            "perhaps there is no header: add a header row such as traj_id,lon,lat, or say what the columns "
+            "are with --columns lon=NAME,lat=NAME,traj_id=NAME (columns={'lon': NAME, ...})"
         )
     shown = ", ".join(names[:_NAMES_SHOWN]) + (", ..." if len(names) > _NAMES_SHOWN else "")
     return DataError(f"{path}: {what}; found {shown}; {cure}")
@@ -227,12 +233,17 @@ def check_types(path: Path, layout: Layout, schema: pa.Schema) -> None:
     for name, fits, words in wanted:
         if name is not None and not fits(_plain(schema.field(name).type)):
             kind = schema.field(name).type
-            raise DataError(f"{path}: column {name!r} holds {kind}; convert it to {words}")
+            raise DataError(f"{path}: column {name!r} holds {in_words(kind)}; convert it to {words}")
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
     """Look through a dictionary to the type of its values."""
     return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def in_words(kind: pa.DataType) -> str:
+    """Name a type for a message; text goes by many names."""
+    return "text" if is_text(_plain(kind)) else str(kind)
 
 
 def _is_number(kind: pa.DataType) -> bool:

@@ -19,12 +19,11 @@ import pyarrow.compute as pc
 from privtrace.errors import DataError
 from privtrace.io import printing, rows, spans
 from privtrace.io.faults import Faults, Place
-from privtrace.io.files import Stamp, declared_crs
+from privtrace.io.files import CURE, Stamp, declared_crs
 from privtrace.io.source import Sizes
 from privtrace.io.streams import LINE_BYTES, TOO_LONG, TRAJECTORY_BYTES, Block, blocks, opened
 from privtrace.trajectories import Crs, Integers, Trajectories
 
-_CURE = "check that it is a text file that you may read"
 _MARK = b"\xef\xbb\xbf"  # some editors start a text with it
 _NO_ID = pa.nulls(1, pa.large_binary())
 
@@ -40,7 +39,7 @@ class DatReader:
         self.stamp = stamp
         self.crs: Crs = declared_crs(stamp.path, crs, "planar", "lonlat")
         self.n_rows: int | None = None
-        with opened(stamp.path, _CURE) as file:
+        with opened(stamp.path, CURE) as file:
             line = file.readline(LINE_BYTES)
         first = line.removeprefix(_MARK).rstrip(b"\r\n")
         # A file without a single byte is well formed: it holds no trajectories.
@@ -63,7 +62,7 @@ class DatReader:
         self.n_rows = n_rows
 
     def _blocks(self, block_bytes: int) -> Iterator[Block]:
-        with opened(self.stamp.path, _CURE) as file:
+        with opened(self.stamp.path, CURE) as file:
             file.seek(len(_MARK) if file.read(len(_MARK)) == _MARK else 0)
             yield from blocks(file, block_bytes, line_bytes=TRAJECTORY_BYTES)
 

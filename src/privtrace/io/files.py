@@ -14,6 +14,9 @@ import pyarrow as pa
 from privtrace.errors import DataError, SettingsError
 from privtrace.trajectories import Crs
 
+#: What to do about a file that is damaged, cut short or closed to us.
+CURE = "fetch or write it again, and check that you may read it"
+
 
 class Look(NamedTuple):
     """Remember what one file looked like."""

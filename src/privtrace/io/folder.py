@@ -11,7 +11,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from privtrace.errors import DataError
-from privtrace.io.columns import Declared, Layout
+from privtrace.io.columns import Declared, Layout, in_words
 from privtrace.io.faults import Faults
 from privtrace.io.files import Stamp
 from privtrace.io.source import ColumnReader, Reader, Sizes
@@ -59,11 +59,17 @@ def _check_alike(one: _TableReader, other: _TableReader) -> None:
     for field in fields(Layout):
         names = [getattr(reader.layout, field.name) for reader in (one, other)]
         if names[0] != names[1]:
-            raise _unlike(other, one, f"{field.name} is {names[1] or 'absent'}, not {names[0] or 'absent'}")
+            raise _unlike(other, one, f"{field.name} is {_named(names[1])}, not {_named(names[0])},")
     schemas = [next(reader.batches(Sizes())).schema for reader in (one, other)]
     for expected, found in zip(*schemas, strict=True):
         if expected != found:
-            raise _unlike(other, one, f"{found.name} holds {found.type}, not {expected.type}")
+            raise _unlike(
+                other, one, f"{found.name} holds {in_words(found.type)}, not {in_words(expected.type)},"
+            )
+
+
+def _named(column: str | None) -> str:
+    return "absent" if column is None else repr(column)
 
 
 def _unlike(reader: Reader, first: Reader, difference: str) -> DataError:

@@ -19,7 +19,7 @@ from typing import TypeAlias
 from privtrace.errors import DataError, OutputError
 from privtrace.io import dat, geolife, parquet, porto, tables
 from privtrace.io.columns import Declared
-from privtrace.io.files import Stamp, reading
+from privtrace.io.files import CURE, Stamp, reading
 from privtrace.io.folder import FolderReader, files_in
 from privtrace.io.source import Reader
 from privtrace.trajectories import Crs, Trajectories
@@ -125,8 +125,6 @@ _GEOLIFE = Format(
 #: By name, in the order in which they are asked whether they recognize a file.
 FORMATS = {format.name: format for format in (_PARQUET, _DAT, _PORTO, _GEOLIFE, _CSV, _TSV)}
 
-_CURE = "check that it is a table of points that you may read"
-
 #: What is something else: where a mark stands, the mark, what has it and how to mend it.
 _FOREIGN: tuple[tuple[int, bytes, str, str], ...] = (
     (0, b"PRIVTRAC", "a privtrace model", "make trajectories of it with privtrace generate"),
@@ -151,7 +149,7 @@ def recognize(path: Path) -> Format:
     """Tell the format of a file, and refuse what clearly is none of ours."""
     if path.suffix.lower() in _GEOLIFE.suffixes:
         return _GEOLIFE
-    with reading(path, _CURE), path.open("rb") as file:
+    with reading(path, CURE), path.open("rb") as file:
         if file.read(4) == b"PAR1":
             return _PARQUET
     line = tables.first_line(path)
@@ -172,7 +170,9 @@ def _refuse_foreign(path: Path, line: bytes) -> None:
         raise DataError(f"{path}: is Parquet packed with gzip; unpack it")
     first = line.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
     if first in (b"{", b"["):
-        raise DataError(f"{path}: is JSON; write it as a table of points, one row a point")
+        raise DataError(
+            f"{path}: is JSON; write it as a table of points, one row a point (GeoJSON is for --region only)"
+        )
     if first == b"<":
         raise DataError(f"{path}: is XML, such as GPX or KML; write it as a table of points, one row a point")
     if path.suffix.lower() in _PARQUET.suffixes:
@@ -194,7 +194,7 @@ def open_reader(path: Path, declared: Declared) -> Reader:
         return _GEOLIFE.read(Stamp.of_folder(path, files), declared)
     files = _data_in(path)
     if not files:
-        raise DataError(f"{path}: no data in this folder; looked for {_listed_suffixes()}")
+        raise DataError(f"{path}: no data in this folder; looked for {_listed_suffixes()}, else .txt")
     stamp = Stamp.of_folder(path, files)
     kinds = {recognize(file): file for file in files}
     (kind, file), *others = kinds.items()

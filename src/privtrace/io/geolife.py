@@ -28,7 +28,7 @@ import pyarrow.compute as pc
 from privtrace.errors import DataError, OutputError
 from privtrace.io import printing, rows, spans, text
 from privtrace.io.faults import Faults, Place
-from privtrace.io.files import Stamp, declared_crs, reading
+from privtrace.io.files import CURE, Stamp, declared_crs, reading
 from privtrace.io.source import Sizes
 from privtrace.io.streams import TOO_LONG, Block, blocks
 from privtrace.trajectories import Array, Crs, Integers, Trajectories
@@ -42,7 +42,6 @@ _N_FIELDS = 7
 _SUFFIX = ".plt"
 _FOLDER = "Trajectory"
 _UNKNOWN = "000"  # the folder of trajectories whose user is not known
-_CURE = "check that it is a text file that you may read"
 
 #: Days from 1899-12-30 to 1970-01-01.
 _DAYS_TO_1970 = 25_569
@@ -107,7 +106,7 @@ class GeolifeReader:
         n_bytes = 0
         for file, look in enumerate(self.stamp.files):
             # Not unpacked: a file that looks like a damaged archive may not stop the reader.
-            with reading(look.path, _CURE), look.path.open("rb") as stream:
+            with reading(look.path, CURE), look.path.open("rb") as stream:
                 for block in blocks(stream, block_bytes):
                     held.append(_Piece(file, block))
                     n_bytes += len(block.lines)

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from privtrace.errors import DataError
 from privtrace.io import printing, rows, spans
 from privtrace.io.faults import Faults, Place
-from privtrace.io.files import Stamp, declared_crs
+from privtrace.io.files import CURE, Stamp, declared_crs
 from privtrace.io.source import Sizes
 from privtrace.io.streams import LINE_BYTES, TOO_LONG, TRAJECTORY_BYTES, Block, blocks, opened
 from privtrace.trajectories import Crs, Floats, Integers, Trajectories
@@ -41,7 +41,6 @@ _COLUMNS = (
     "POLYLINE",
 )
 _READ = ("TRIP_ID", "TAXI_ID", "TIMESTAMP", "MISSING_DATA", "POLYLINE")
-_CURE = "check that it is a CSV file that you may read"
 
 
 class PortoReader:
@@ -53,7 +52,7 @@ class PortoReader:
         self.stamp = stamp
         self.crs: Crs = declared_crs(stamp.path, crs, "lonlat")
         self.n_rows: int | None = None
-        with opened(stamp.path, _CURE) as file:
+        with opened(stamp.path, CURE) as file:
             header = file.readline(LINE_BYTES)
         self._data_start = len(header)
         self._names = _header(stamp.path, header)
@@ -80,7 +79,7 @@ class PortoReader:
         self.n_rows = n_rows
 
     def _blocks(self, block_bytes: int) -> Iterator[Block]:
-        with opened(self.stamp.path, _CURE) as file:
+        with opened(self.stamp.path, CURE) as file:
             file.seek(self._data_start)
             yield from blocks(file, block_bytes, first_line=2, line_bytes=TRAJECTORY_BYTES)
 

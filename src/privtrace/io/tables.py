@@ -27,13 +27,11 @@ from privtrace.errors import DataError
 from privtrace.io import rows, text
 from privtrace.io.columns import CALENDAR, Declared, Layout, n_known, resolve
 from privtrace.io.faults import Faults, Place
-from privtrace.io.files import Stamp, reading
+from privtrace.io.files import CURE, Stamp, reading
 from privtrace.io.long_table import long_tables
 from privtrace.io.source import ColumnReader, Sizes
 from privtrace.io.streams import LINE_BYTES, Block, blocks, opened
 from privtrace.trajectories import Integers, Trajectories
-
-_CURE = "check that it is a text table that you may read"
 
 _QUOTED_OR_BLANKS = re.compile(rb'((?<![^ \t\r\n])"(?:[^"\r\n]|"")*")|[ \t]+')
 _OUTER_BLANKS = re.compile(rb"^[ \t]+|[ \t]+(?=\r?$)", re.MULTILINE)
@@ -92,7 +90,7 @@ def understood(path: Path, line: bytes, declared: Declared) -> tuple[Dialect, li
 
 def first_line(path: Path) -> bytes:
     """Read the header of a text, or as much of it as a header may have."""
-    with opened(path, _CURE) as file:
+    with opened(path, CURE) as file:
         return file.readline(LINE_BYTES)
 
 
@@ -139,7 +137,7 @@ class TableReader(ColumnReader):
     def _blocks(self, block_bytes: int) -> Iterator[Block]:
         """Yield the lines after the header; the first are none."""
         yield Block(2, b"", 0, False)
-        with opened(self.stamp.path, _CURE) as file:
+        with opened(self.stamp.path, CURE) as file:
             file.seek(self._data_start)
             yield from blocks(file, block_bytes, first_line=2)
 
@@ -203,7 +201,7 @@ class TableReader(ColumnReader):
         # Columns go by number: names that are not used may be empty or there twice.
         numbers = {name: str(self._names.index(name)) for name in self.layout.names}
         wanted = list(numbers.values())
-        with reading(self.stamp.path, _CURE):
+        with reading(self.stamp.path, CURE):
             table = pa.csv.read_csv(
                 pa.BufferReader(lines),
                 pa.csv.ReadOptions(
@@ -227,7 +225,7 @@ def _check_header(path: Path, line: bytes) -> None:
             "tr '\\r' '\\n'"
         )
     if len(line) >= LINE_BYTES:
-        raise DataError(f"{path}: the first line is too long for a header; {_CURE}")
+        raise DataError(f"{path}: the first line is too long for a header; check that it is a table in text")
 
 
 def _sound(lines: bytes, dialect: Dialect) -> tuple[bytes, dict[str, Integers]]:

@@ -175,7 +175,8 @@ def _point(point: Any) -> Point:
         for value in values
     )
     if not good:
-        raise SettingsError(f"a point must be two numbers up to {_MAX_COORDINATE:g}, not {str(point)[:60]}")
+        shown = json.dumps(point, default=str)[:60]
+        raise SettingsError(f"a point must be two numbers up to {_MAX_COORDINATE:g}, not {shown}")
     return float(values[0]) + 0.0, float(values[1]) + 0.0  # + 0.0 makes -0.0 the same point as 0.0
 
 
@@ -215,7 +216,8 @@ def _named_crs(given: Mapping[str, Any]) -> Crs | None:
     if _LONLAT_NAME.search(str(given["crs"])):
         return "lonlat"
     raise SettingsError(
-        f"the polygon names a coordinate system that is not longitude and latitude, {str(given['crs'])[:120]}; "
+        "the polygon names a coordinate system that is not longitude and latitude, "
+        f"{json.dumps(given['crs'], default=str)[:120]}; "
         "convert it, or remove the member `crs` if the data is planar in the same system"
     )
 

@@ -36,10 +36,10 @@ _MIN_PLANAR, _MAX_PLANAR = 1e-6, 1e9
 _RESOLUTION = 1e-9  # of coordinates: below this share of them, cells would be cut by rounding
 
 MISSING = (
-    "a region is needed: W,S,E,N in the data's coordinates, such as -8.70,41.10,-8.54,41.22, or a GeoJSON "
-    "file with a polygon. It cannot be taken from the data, because the edges of the data show where its "
-    "outermost trajectory went. Choose the area that the release should speak of, for instance a city's "
-    "limits; what lies outside does not count"
+    "a region is needed: W,S,E,N in the data's coordinates, such as --region=-8.70,41.10,-8.54,41.22 "
+    "(Region.box(-8.70, 41.10, -8.54, 41.22)), or a GeoJSON file with a polygon. It cannot be taken from the "
+    "data, because the edges of the data show where its outermost trajectory went. Choose the area that the "
+    "release should speak of, for instance a city's limits; what lies outside does not count"
 )
 
 
@@ -129,8 +129,8 @@ class Region:
         least = max(_MIN_PLANAR, _RESOLUTION * float(np.abs(self.sides).max()))
         if not least <= min(self.width_m, self.height_m) <= max(self.width_m, self.height_m) < _MAX_PLANAR:
             raise SettingsError(
-                f"the region {self} is too small or too large to be cut into cells: its sides must be between "
-                f"{least:g} and {_MAX_PLANAR:g} long"
+                f"the region {self} is too small or too large to be cut into cells: its width and height must "
+                f"be from {_MIN_PLANAR:g} to {_MAX_PLANAR:g}, and more than {_RESOLUTION:g} of its coordinates"
             )
 
     @classmethod
