@@ -105,6 +105,12 @@ def test_a_model_is_not_overwritten_by_what_it_makes(folder: Path) -> None:
     assert "--output and the model are the same file" in done.stderr
 
 
+def test_a_count_beyond_any_disk_is_refused(folder: Path) -> None:
+    run("fit", "t.csv", BOX, "--epsilon=1", "--output=a.model", cwd=folder)
+    done = run("generate", "a.model", "--output=s.csv", f"--count={10**22}", cwd=folder, code=2)
+    assert "from 0 to 549755813888" in done.stderr and not (folder / "s.csv").exists()
+
+
 def test_users_need_a_column_of_users(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("tid,x,y\n1,2,3\n")
     arguments = ["--epsilon=1", "--unit=user", "--max-per-user=2", "--output=a.model"]

@@ -23,6 +23,9 @@ from privtrace.trajectories import Source, Trajectories
 BLOCK_TRAJECTORIES = 1 << 12
 BLOCK_POINTS = 1 << 22
 
+#: Trajectories of a sample at most: a slip of the keyboard should not fill a disk.
+MOST_TRAJECTORIES = 1 << 39
+
 
 class Model(Protocol):
     """Hold a fitted model: noisy, complete and publishable."""
@@ -99,8 +102,8 @@ def sample_parts(
     The same model and seed give the same trajectories, whatever the count and the backend: trajectory i is
     always the same. Without a seed a fresh one is drawn.
     """
-    if count < 0:
-        raise SettingsError(f"the number of trajectories must not be negative, not {count}")
+    if not 0 <= count <= MOST_TRAJECTORIES:
+        raise SettingsError(f"the number of trajectories must be from 0 to {MOST_TRAJECTORIES}, not {count}")
     if seed is None:
         seed = secrets.randbits(64)
     if not 0 <= seed < 1 << 64:
