@@ -57,6 +57,12 @@ def test_a_bad_line_touches_no_other_line(tmp_path, line, points, delimiter, blo
     assert source.n_points == 3 + len(points)
 
 
+def test_a_long_run_of_blanks_takes_no_longer_than_other_lines(tmp_path):
+    lines = ["0 10 20", f"1{' ' * 400_000}30 40  ", f"  2{' ' * 400_000}x"]
+    source = open_source(table(tmp_path / "a.txt", lines, "traj_id lon lat"), None, Sizes())
+    np.testing.assert_array_equal(source.collect().points, [[10, 20], [30, 40]])
+
+
 def test_lines_end_in_any_way_and_blank_ones_are_nothing(tmp_path):
     path = tmp_path / "a.csv"
     path.write_bytes(b"\xef\xbb\xbftraj_id, lon ,lat\r\n1,2,3\r\n\r\n\n2,4,5")

@@ -34,7 +34,8 @@ from privtrace.io.streams import LINE_BYTES, Block, blocks, opened
 from privtrace.trajectories import Integers, Trajectories
 
 _QUOTED_OR_BLANKS = re.compile(rb'((?<![^ \t\r\n])"(?:[^"\r\n]|"")*")|[ \t]+')
-_OUTER_BLANKS = re.compile(rb"^[ \t]+|[ \t]+(?=\r?$)", re.MULTILINE)
+# Tried at the first blank of a run only: from each blank of a long run it would take hours.
+_OUTER_BLANKS = re.compile(rb"(?<![ \t])(?:^[ \t]++|[ \t]++(?=\r?$))", re.MULTILINE)
 _STRAY_RETURN = r"\r[^\n]"
 
 
