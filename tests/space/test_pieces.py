@@ -261,6 +261,18 @@ def test_a_polygon_that_would_take_minutes_is_refused(monkeypatch: pytest.Monkey
         Grid.uniform(comb, 2).encode(trajectories([(1, 1)]))
 
 
+def test_looking_for_edges_where_there_are_none_is_work_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Teeth as high as the region stand in every band, also of boxes far to the east of them."""
+    x = np.arange(2000) / 2000
+    teeth = np.stack([x, np.where(np.arange(2000) % 4 < 2, 2.0, 0.1)], axis=1)
+    corners = [(0, 2), (0, 0), (10, 0), (10, 0.1), (1, 0.1), *teeth[::-1].tolist()]
+    comb = pt.Region.polygon([corners], crs="planar")
+    monkeypatch.setattr("privtrace.space.pieces._MAX_WORK", 1 << 22)
+    assert Grid(comb, np.array([[1, 1], [1, 2]], np.int32)).n_cells > 0
+    with pytest.raises(pt.SettingsError, match="too intricate"):
+        Grid(comb, np.array([[1, 1], [1, 200]], np.int32)).slots.sum()
+
+
 @pytest.mark.parametrize("name", ["two banks", "mixed 2"])
 def test_parts_that_cannot_reach_each_other_have_no_trips(name: str) -> None:
     grid = Grid(region(name), np.full((5, 5), 2, np.int32))

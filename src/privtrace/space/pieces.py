@@ -84,6 +84,8 @@ def _cut(boxes, area, max_work):  # type: ignore[no-untyped-def]
         box = boxes[b]
         n_local, n_heights, scanned = _gather(box, area, local, heights)
         work += scanned
+        if work > max_work:
+            return False, full, offsets, trapezoids
         if n_heights == 2:
             full[b] = is_in_polygon((box[0] + box[2]) / 2, (box[1] + box[3]) / 2, area)
             offsets[b + 1] = n_trapezoids
