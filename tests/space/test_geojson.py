@@ -180,3 +180,14 @@ def test_a_border_of_many_long_edges_is_looked_up_too() -> None:
     assert len(made.area.edges) < 12 * n * 2
     points = np.random.default_rng(1).uniform((0, 0), (2 * n, 2), (3000, 2))
     assert np.array_equal(made.contains(points), shapely.contains_xy(shapely.Polygon(comb[0]), points))
+
+
+def test_long_slanting_edges_that_would_take_minutes_to_check_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The boxes of slanting teeth all overlap, so that every two are compared; those of upright teeth do not."""
+    teeth = np.array([(i, 0.0 if i % 2 else 1000.0) for i in range(401)])
+    upright = np.array([*teeth, (400, 2000), (0, 2000), teeth[0]])
+    slanting = upright + np.stack([upright[:, 1], np.zeros(len(upright))], axis=1)
+    monkeypatch.setattr("privtrace.space.geojson._MAX_PAIRS", 1 << 14)
+    assert pt.Region.polygon([upright.tolist()]).shape is not None
+    with pytest.raises(pt.SettingsError, match="too many long edges"):
+        pt.Region.polygon([slanting.tolist()])

@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from privtrace.errors import SettingsError
 from privtrace.space.polygon import Point, Polygon, shifted
 from privtrace.trajectories import Crs
@@ -27,6 +29,10 @@ _MAX_FILE_BYTES = 1 << 26
 
 #: The largest coordinate: beyond it, products of coordinates are far from exact.
 _MAX_COORDINATE = 1e12
+
+#: Pairs of edges whose boxes overlap: checking looks at each, and long slanting edges make billions of them.
+_MAX_PAIRS = 1 << 26
+_EDGES_AT_ONCE = 16  # so that the pairs of these are little to hold
 
 #: A polygon fills at least this share of the box around it; below, it is a line with rounding errors.
 _MIN_SHARE = 1e-8
@@ -73,6 +79,7 @@ def parse_polygon(given: Any) -> tuple[Polygon, Crs | None]:
 def join(parts: list[Any]) -> Polygon:
     """Check parts, each a list of rings, and unite those that overlap or share borders."""
     checked = _checked(parts)
+    _refuse_tangles([ring for rings in checked for ring in rings])
     import shapely
 
     polygons = [shapely.Polygon(outer, holes) for outer, *holes in checked]
@@ -185,6 +192,19 @@ def _list(given: Any, name: str) -> list[Any]:
     if not isinstance(given, list | tuple):
         raise SettingsError(f"{name} must be a list, not {str(given)[:40]}")
     return list(given)
+
+
+def _refuse_tangles(rings: list[list[Point]]) -> None:
+    """Refuse edges that run beside each other in such numbers that checking them would take minutes."""
+    import shapely
+
+    edges = shapely.linestrings(np.concatenate([np.stack([ring[:-1], ring[1:]], axis=1) for ring in rings]))
+    tree = shapely.STRtree(edges)
+    n_pairs = 0
+    for first in range(0, len(edges), _EDGES_AT_ONCE):
+        n_pairs += tree.query(edges[first : first + _EDGES_AT_ONCE]).shape[1]
+        if n_pairs > _MAX_PAIRS:
+            raise SettingsError("the polygon has too many long edges beside each other; simplify it")
 
 
 def _refuse_invalid(polygon: shapely.Polygon) -> None:
