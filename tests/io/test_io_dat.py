@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.io import samples
 
+from privtrace import io
 from privtrace.errors import DataError, SettingsError
 from privtrace.io import dat, streams
 from privtrace.io.dat import DatReader
@@ -107,6 +108,14 @@ def test_one_id_is_one_trajectory_wherever_it_stands(tmp_path):
 def test_the_first_line_is_the_mark_of_the_format(tmp_path, content):
     with pytest.raises(DataError, match=r"a\.dat: the first line is not '#' and an id and ':'"):
         reader(tmp_path / "a.dat", content)
+
+
+@pytest.mark.parametrize("id", [b"a\0b", b"\xff\xfe", b"x" * 256 + b"ustar"])
+def test_the_first_id_is_an_id_like_any_other(tmp_path, id):
+    path = tmp_path / "a.dat"
+    for first, second in ((id, b"1"), (b"1", id)):
+        path.write_bytes(b"#%s:\n>0:1,2;\n#%s:\n>0:3,4;\n" % (first, second))
+        assert len(io.read(path).collect()) == 2
 
 
 def test_what_may_stand_around_the_text(tmp_path):

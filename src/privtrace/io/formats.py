@@ -157,7 +157,8 @@ def recognize(path: Path) -> Format:
         return _DAT  # it has no header, so nothing is no trajectories
     if not line:
         raise DataError(f"{path}: is empty, without even a header; check that it was written to its end")
-    _refuse_foreign(path, line)
+    if not _DAT.recognizes(line):  # there the first line is an id, which may hold any bytes
+        _refuse_foreign(path, line)
     return next(format for format in FORMATS.values() if format.recognizes(line))
 
 
