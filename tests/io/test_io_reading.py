@@ -13,7 +13,7 @@ import pytest
 
 from privtrace import io
 from privtrace.errors import DataError
-from privtrace.io import open_source
+from privtrace.io import open_source, rows
 from privtrace.io.source import FileSource, Sizes
 from privtrace.trajectories import Trajectories
 
@@ -179,6 +179,23 @@ def test_bytes_that_are_no_text_stay_apart(tmp_path):
     assert len(set(found)) == len(users)
     assert "a" in found and "a\0" in found
     "".join(found).encode()
+
+
+@pytest.mark.parametrize("suffix", [*FORMATS, ".dat", ".porto"])
+def test_long_ids_are_shortened_and_stay_apart(tmp_path, suffix):
+    most = rows.LONGEST_ID
+    names = ["a" * most, "a" * (most + 1), "b" + "a" * 5000, "a" * 5000, "a" * 4999 + "b"]
+    path = tmp_path / f"a{suffix.replace('porto', 'csv')}"
+    if suffix == ".dat":
+        path.write_text("".join(f"#{name}:\n>0:1,2;3,4;\n" for name in names))
+    elif suffix == ".porto":
+        path.write_text("TRIP_ID,POLYLINE\n" + "".join(f'{name},"[[1,2],[3,4]]"\n' for name in names))
+    else:
+        save(pa.table({"traj_id": names * 2, "x": [1.0] * 10, "y": [2.0] * 10}), path)
+    read = io.read(path).collect()
+    assert len(read) == len(set(read.ids.tolist())) == 5
+    batches = [batch for batch in io.read(path).rows() if batch.num_rows]
+    assert max(len(id.as_py()) for batch in batches for id in batch["traj_id"]) == most + 1
 
 
 @pytest.mark.parametrize("encode", [False, True])

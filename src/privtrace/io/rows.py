@@ -13,6 +13,7 @@ Text is held as bytes: whether they are valid UTF-8 is a fact about a row, and n
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from hashlib import sha256
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +25,9 @@ from privtrace.io.faults import Faults, Place
 from privtrace.trajectories import Array, Crs
 
 KEYS = ("traj_id", "user_id")
+
+#: Bytes of an id or user that are kept as they are.
+LONGEST_ID = 1000
 
 
 def rows(
@@ -70,7 +74,7 @@ def _nulls(column: pa.Array) -> npt.NDArray[np.bool_]:
 
 
 def ids(column: pa.Array) -> pa.Array:
-    """Bring ids of any accepted type into one of four, empty text and NaN as null."""
+    """Bring ids of any accepted type into one of four, empty text and NaN as null, long text shortened."""
     column = _decoded(column)
     if pa.types.is_uint64(column.type):
         return column
@@ -79,10 +83,22 @@ def ids(column: pa.Array) -> pa.Array:
         values = pc.add(column.cast(pa.float64()), 0.0)
         return pc.if_else(pc.is_nan(values), pa.scalar(None, pa.float64()), values)
     if is_text(column.type):
-        text = column.cast(pa.large_binary())
+        text = _shortened(column.cast(pa.large_binary()))
         empty = pc.equal(pc.binary_length(text), 0)
         return pc.if_else(empty, pa.scalar(None, pa.large_binary()), text)
     return column.cast(pa.int64())
+
+
+def _shortened(text: pa.Array) -> pa.Array:
+    """Let a digest stand for the end of very long ids; one byte longer than all others, they equal none.
+
+    An id is repeated at each point, so that one row with a long id and many points could fill the memory.
+    """
+    long = pc.greater(pc.binary_length(text), LONGEST_ID)
+    if not pc.any(long).as_py():
+        return text
+    written = [value[: LONGEST_ID - 31] + sha256(value).digest() for value in text.filter(long).to_pylist()]
+    return pc.replace_with_mask(text, long, pa.array(written, pa.large_binary()))
 
 
 def numbers(column: pa.Array) -> pa.Array:
