@@ -116,6 +116,17 @@ def test_places_that_cannot_be_written(tmp_path):
     assert check_folder(tmp_path / "new", ".plt") == tmp_path / "new"
 
 
+def test_no_error_names_a_file_in_a_folder(tmp_path):
+    """Files are called after users and trajectories, and errors travel with what they were raised from."""
+    with (
+        pytest.raises(OutputError, match="out: cannot be written") as caught,
+        replacing_folder(tmp_path / "out", ".plt"),
+    ):
+        raise OSError(28, "No space left on device", "Data/alice/Trajectory/1.plt")
+    assert caught.value.__cause__ is None and caught.value.__suppress_context__
+    assert "alice" not in str(caught.value)
+
+
 def test_a_link_stays_a_link(tmp_path):
     output(tmp_path / "real", "old")
     (tmp_path / "link").symlink_to(tmp_path / "real")

@@ -134,7 +134,8 @@ def _words(target: Path) -> Iterator[None]:
         yield
     except OSError as error:
         reason = error.strerror or "input or output error"
-        raise OutputError(f"{target}: cannot be written ({reason}); check room and permissions") from error
+        # Not from the error: it may name a file in a folder, and so a user.
+        raise OutputError(f"{target}: cannot be written ({reason}); check room and permissions") from None
 
 
 def _publish(temporary: Path, target: Path) -> None:
