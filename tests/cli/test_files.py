@@ -90,6 +90,7 @@ def test_swapped_axes_are_hinted_at(tmp_path: Path) -> None:
 def test_strict_stops_at_the_first_bad_row(dirty: Path) -> None:
     done = run("convert", "dirty.csv", "a.parquet", columns(), "--strict", cwd=dirty, code=2)
     assert "dirty.csv:4: latitude is beyond 90 degrees" in done.stderr and "400" not in done.stderr
+    assert "NOT PRIVATE" in done.stderr
     assert not (dirty / "a.parquet").exists()
 
 
@@ -111,8 +112,16 @@ def test_convert_counts_in_words(tmp_path: Path) -> None:
 def test_convert_says_what_a_format_has_no_room_for(dirty: Path) -> None:
     done = run("convert", "dirty.csv", "a.dat", columns(), cwd=dirty)
     assert "no room for longitude and latitude by name" in done.stderr and "times, users" in done.stderr
+    assert "NOT PRIVATE" in done.stdout and "3 trajectories with 7 points" in done.stdout
     facts = json.loads(run("convert", "a.dat", "b.csv.gz", "--json", cwd=dirty).stdout)
-    assert facts == {"output": "b.csv.gz", "format": "csv", "trajectories": 3, "points": 7, "lost": []}
+    assert facts == {
+        "not_private": True,
+        "output": "b.csv.gz",
+        "format": "csv",
+        "trajectories": 3,
+        "points": 7,
+        "lost": [],
+    }
 
 
 @pytest.mark.parametrize(

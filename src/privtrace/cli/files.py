@@ -73,10 +73,12 @@ def convert(
 
             write(parts(), output, format=format.name, force=options.force)
     tell_lost(lost, output, screen)
-    screen.data({"output": str(output), "format": format.name, **written, "lost": sorted(lost)})
+    screen.data(
+        {"not_private": True, "output": str(output), "format": format.name, **written, "lost": sorted(lost)}
+    )
     screen.say(
-        f"{counted(written['trajectories'], 'trajectory')} with {counted(written['points'], 'point')} in all "
-        f"written to {output} ({format.name})"
+        f"NOT PRIVATE unless the input is: {counted(written['trajectories'], 'trajectory')} with "
+        f"{counted(written['points'], 'point')} in all written to {output} ({format.name})"
     )
 
 

@@ -120,7 +120,8 @@ class InputOptions:
         )
         if self.strict and (fault := next(source.faults(), None)) is not None:
             raise DataError(
-                f"{fault}; mend the row, or leave out --strict to drop what is bad (privtrace check lists all)"
+                f"{fault} (for the curator only, NOT PRIVATE); mend the row, or leave out --strict to drop "
+                "what is bad (privtrace check lists all)"
             )
         return source
 
