@@ -182,8 +182,10 @@ def test_a_border_of_many_long_edges_is_looked_up_too() -> None:
     assert np.array_equal(made.contains(points), shapely.contains_xy(shapely.Polygon(comb[0]), points))
 
 
-def test_long_slanting_edges_that_would_take_minutes_to_check_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The boxes of slanting teeth all overlap, so that every two are compared; those of upright teeth do not."""
+def test_slanting_edges_that_would_take_minutes_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The boxes of slanting teeth all overlap, so that each two are compared; those of upright ones do not."""
     teeth = np.array([(i, 0.0 if i % 2 else 1000.0) for i in range(401)])
     upright = np.array([*teeth, (400, 2000), (0, 2000), teeth[0]])
     slanting = upright + np.stack([upright[:, 1], np.zeros(len(upright))], axis=1)
