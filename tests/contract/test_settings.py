@@ -45,6 +45,8 @@ from privtrace.models import to_bytes
         ({"K": True}, "K must be a whole number"),
         ({"theta2": "5"}, "theta2 must be a positive number"),
         ({"theta2": 1e300}, "theta2 must be a positive number"),
+        ({"theta2": None}, "theta2 must be a positive number"),
+        ({"states_factor": None}, "states_factor must be a positive number"),
         ({"second_layer": "no"}, "True or False"),
         ({"max_steps": 50.0}, "whole number"),
         ({"epsilon": "1e-6"}, "too small"),

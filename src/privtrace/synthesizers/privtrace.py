@@ -44,16 +44,9 @@ from privtrace.trips.shortest import shortest_transitions
 from privtrace.walk.decode import decode
 from privtrace.walk.walker import Walker
 
-# Settings that are positive numbers, where they are given at all.
-_POSITIVE = (
-    "c",
-    "states_factor",
-    "states_per_coarse_cell",
-    "density_per_cell",
-    "population",
-    "theta1",
-    "theta2",
-)
+# Settings that are positive numbers: always, and where they are given at all.
+_POSITIVE = ("states_factor", "states_per_coarse_cell", "theta2")
+_POSITIVE_IF_GIVEN = ("c", "density_per_cell", "population", "theta1")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,8 +115,8 @@ class PrivTrace:
         ):
             if getattr(self, name) is not None:
                 self._set(name, whole(getattr(self, name), name, least, most))
-        for name in _POSITIVE:
-            if getattr(self, name) is not None:
+        for name in _POSITIVE + _POSITIVE_IF_GIVEN:
+            if name in _POSITIVE or getattr(self, name) is not None:
                 self._set(name, positive(getattr(self, name), name))
 
     def _set(self, name: str, value: object) -> None:
