@@ -151,7 +151,7 @@ def test_a_text_is_spelled_alike_in_every_type() -> None:
 VALUES: list[Any] = [
     0, 1, -1, 255, 256, 2**63 - 1, 2**63, 2**64 - 2, -(2**63) + 1, 2**70, 2**70 + 1, 0.5, -0.5, 2**53 + 1,
     1e300, float("inf"), -float("inf"), "1", "1.0", "a", "A", "é", "a\x00", "a\x00b", "\x01", "\ud800", b"\xff",
-    " ", uuid.UUID(int=1), uuid.UUID(int=2), (1, 2),
+    " ", uuid.UUID(int=1), uuid.UUID(int=2), (1, 2), np.datetime64("2020-01-01"),
 ]  # fmt: skip
 
 

@@ -143,7 +143,7 @@ def _spelled_objects(values: Array) -> pa.Array:
     """Spell Python objects: arrow takes columns of one kind, and each value is looked at where kinds mix."""
     try:
         column = pa.array(values, from_pandas=True)
-    except (pa.ArrowException, UnicodeError, OverflowError):
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
         column = None
     if column is None or not _is_plain(column.type):
         return pa.array([_spelled_object(value) for value in values], pa.large_binary())
