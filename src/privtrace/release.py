@@ -39,7 +39,8 @@ class Release:
         """Say in a line whether the release is private."""
         if self.private:
             count = "" if self.public_count is None else "; the number of trajectories was declared public"
-            return f"pure differential privacy, epsilon = {decimal(self.epsilon)} per {self.unit.kind}{count}"
+            promise = f"epsilon = {decimal(self.epsilon)} per {self.unit.neighbors}"
+            return f"pure differential privacy, {promise}{count}"
         return "NOT PRIVATE: fitted with seeded or absent noise, for tests and benchmarks only"
 
     @property
@@ -71,7 +72,7 @@ class Release:
             if self.public_count is None
             else f"The number of {self._counted}, {self.public_count:,}, was declared as public and is not "
             "protected. If it is the exact number in the data, read the promise for data sets that differ by "
-            f"replacing one {self.unit.kind}, at 2 epsilon = {decimal(2 * self.epsilon)}."
+            f"replacing one {self.unit.neighbors}, at 2 epsilon = {decimal(2 * self.epsilon)}."
         )
         return [
             ("Guarantee", self.verdict),

@@ -84,7 +84,9 @@ def test_gaps_go_into_the_statement_and_the_file(wanderers: pt.Trajectories, reg
     content = to_bytes(setup.fit(replace(wanderers, gap_minutes=20)))
     header, _ = taken_apart(content)
     assert header["unit"] == {"kind": "trajectory", "contributions": 1, "gap_minutes": 20.0}
-    assert "gaps over 20 minutes" in dict(from_bytes(content).release.statement())["Protected unit"]
+    release = from_bytes(content).release
+    assert "gaps over 20 minutes" in dict(release.statement())["Protected unit"]
+    assert "epsilon = 4 per trip between gaps over 20 minutes" in release.verdict  # which goes along alone
     plain, _ = taken_apart(to_bytes(setup.fit(wanderers)))
     assert plain["unit"] == {"kind": "trajectory", "contributions": 1}
 

@@ -116,7 +116,7 @@ def _pictures(real: _Side, synthetic: _Side, release: Release) -> str:
     region = release.region
     most = max(float(real.shares.max()), float(synthetic.shares.max()), FAINT)
     promise = (
-        f"epsilon {decimal(release.epsilon)} per {release.unit.kind}" if release.private else "NOT PRIVATE"
+        f"epsilon {decimal(release.epsilon)} per {release.unit.neighbors}" if release.private else "NOT PRIVATE"
     )
     width_px = real.shares.shape[1]
     extent = f"{_distance(region.width_m, region)} by {_distance(region.height_m, region)}"
