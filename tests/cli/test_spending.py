@@ -29,6 +29,12 @@ def test_a_plan_touches_no_data_and_speaks_plainly(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def test_a_plan_warns_of_what_a_fit_would_refuse(tmp_path: Path) -> None:
+    arguments = ["--epsilon=1", "--count=1000"]
+    assert "pole" in run("plan", "--region=10,87,20,89", *arguments, cwd=tmp_path).stderr
+    assert "pole" not in run("plan", "--region=0,0,2000,870", *arguments, cwd=tmp_path).stderr
+
+
 def test_a_plan_for_users_says_what_the_cap_costs(tmp_path: Path) -> None:
     arguments = ["--region=0,0,1,1", "--epsilon=1", "--count=25000", "--unit=user", "--max-per-user=5"]
     shown = run("plan", *arguments, cwd=tmp_path)

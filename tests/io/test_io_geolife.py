@@ -141,16 +141,24 @@ def test_the_files_have_the_shape_of_the_format(tmp_path):
     geolife.write([part], tmp_path)
     files = files_of(tmp_path)
     assert [str(file.relative_to(tmp_path)) for file in files] == [
-        "Data/000/Trajectory/2.plt",
         "Data/010/Trajectory/0.plt",
+        "Data/unknown/Trajectory/2.plt",
     ]
     header = samples.PLT_HEADER.replace("\n", "\r\n")
-    assert files[1].read_bytes().decode() == (
+    assert files[0].read_bytes().decode() == (
         header + "40.008304,116.319876,0,-777,39745.0902662037,2008-10-24,02:09:59\r\n2,1,0,-777,,,\r\n"
     )
-    assert files[0].read_bytes().decode() == header + "nan,-0.000001,0,-777,25568.5,1969-12-31,12:00:00\r\n"
+    assert files[1].read_bytes().decode() == header + "nan,-0.000001,0,-777,25568.5,1969-12-31,12:00:00\r\n"
     assert geolife.lost(part) == ["fractions of seconds"]
     assert geolife.lost(part[1:3]) == []
+
+
+def test_unknown_users_come_back_unknown_and_others_as_they_are(tmp_path):
+    times = np.arange(3).astype("M8[s]")
+    users = np.array(["", "unknown", "000"])
+    geolife.write([Trajectories(np.ones((3, 2)), np.arange(4), times, users)], tmp_path)
+    rows, _ = rows_of(tmp_path)
+    assert {row["traj_id"]: row["user_id"] for row in rows} == {b"0": None, b"1": b"unknown", b"2": b"000"}
 
 
 def test_nothing_is_a_folder_without_files(tmp_path):

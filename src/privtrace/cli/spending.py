@@ -13,6 +13,7 @@ from privtrace.cli.options import AsJson, MethodOptions, takes
 from privtrace.cli.screen import Screen, counted
 
 if TYPE_CHECKING:
+    from privtrace.space.region import Region
     from privtrace.synthesizers.plan import Plan
 
 
@@ -62,6 +63,8 @@ def plan(
     )
     for warning in asked.warnings:
         screen.warn(warning)
+    if refusal := _refusal_in_degrees(synthesizer.region):
+        screen.warn(f"if the data is in longitude and latitude, fit will refuse: {refusal}")
 
 
 def ledger(
@@ -103,6 +106,19 @@ def ledger(
         screen.warn(
             "the last line was cut off while it was written; that fit was never granted, and drew nothing"
         )
+
+
+def _refusal_in_degrees(region: Region) -> str | None:
+    """Say why a region that could be in degrees cannot; a plan sees no data that would tell."""
+    from privtrace.errors import SettingsError
+
+    if max(abs(region.west), abs(region.east)) > 180 or max(abs(region.south), abs(region.north)) > 90:
+        return None
+    try:
+        region.for_data("lonlat")
+    except SettingsError as error:
+        return str(error)
+    return None
 
 
 def _show_table(plans: list[Plan], screen: Screen) -> None:

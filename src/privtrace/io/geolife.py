@@ -41,7 +41,7 @@ _N_HEADER_LINES = 6
 _N_FIELDS = 7
 _SUFFIX = ".plt"
 _FOLDER = "Trajectory"
-_UNKNOWN = "000"  # the folder of trajectories whose user is not known
+_UNKNOWN = "unknown"  # the folder of trajectories whose user is not known
 
 #: Days from 1899-12-30 to 1970-01-01.
 _DAYS_TO_1970 = 25_569
@@ -83,7 +83,8 @@ class GeolifeReader:
         self.crs: Crs = declared_crs(stamp.path, crs, "lonlat")
         self.n_rows: int | None = None
         paths = [look.path.absolute() for look in stamp.files]
-        users = [path.parent.parent.name if path.parent.name == _FOLDER else "" for path in paths]
+        users = [path.parent.parent.name if path.parent.name == _FOLDER else _UNKNOWN for path in paths]
+        users = ["" if user == _UNKNOWN else user for user in users]
         self.has_users = any(users)
         self._users = rows.ids(pa.array([_label(user) for user in users], pa.large_binary()))
         self._ids = rows.ids(pa.array([_label(path.stem) for path in paths], pa.large_binary()))
@@ -194,7 +195,7 @@ def lost(part: Trajectories) -> list[str]:
 def write(parts: Iterable[Trajectories], path: Path) -> None:
     """Write a file a trajectory into a folder, which may be there if it is empty.
 
-    Numbers as times are taken for seconds since 1970. Unknown users share the folder 000.
+    Numbers as times are taken for seconds since 1970. Unknown users share the folder `unknown`.
     """
     n_named: Counter[tuple[str, str]] = Counter()
     for part in printing.named(parts):
@@ -252,8 +253,8 @@ def _name(label: bytes) -> str:
     empty, a digest stands for the rest, after a mark that no written sign looks like.
     """
     name = quote_from_bytes(label, safe="")
-    if name.startswith("."):  # hidden, or a folder above
-        name = "%2E" + name[1:]
+    if name.startswith(".") or name == _UNKNOWN:  # hidden, or a folder above; or what stands for no name
+        name = f"%{ord(name[0]):02X}{name[1:]}"
     return name if 0 < len(name) <= 150 else f"{name[:100]}%~{sha256(label).hexdigest()[:32]}"
 
 

@@ -13,6 +13,22 @@ from numba import njit
 from privtrace.trajectories import Integers
 
 
+def within_parts(moves: Integers, parts: Integers) -> Integers:
+    """Empty noisy first-order moves between parts of the region that no way joins; starts and ends stay.
+
+    `parts` (m,) numbers the part of each state. Else walks would jump from one to another by noise alone.
+    """
+    kept = moves.copy()
+    kept[: len(parts)][parts[:, np.newaxis] != parts] = 0
+    return kept
+
+
+def block_within_parts(block: Integers, state: int, parts: Integers) -> Integers:
+    """Empty noisy second-order moves through a state that come from or lead to another part."""
+    here = parts == parts[state]
+    return np.where(here[:, np.newaxis] & here, block, 0)
+
+
 @dataclass(frozen=True, eq=False)
 class Transitions:
     """Hold rows of non-negative integer weights, sparse; a row's weights are its successors' chances."""

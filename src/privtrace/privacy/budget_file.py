@@ -6,7 +6,8 @@ A line is a JSON object. The first says what the file is about, and each later o
     {"when": "2025-03-01T09:30:00Z", "epsilon": "0.5", "method": "privtrace", "unit": "user, 5 trips each", ...}
 
 Epsilons are exact. A check is the start of the SHA-256 of the line and the check before it, so that a line that
-was changed, lost or moved is noticed. It guards against accidents; whoever wants to cheat can compute it too.
+was changed or moved is noticed, and one that is lost unless it was the last: keep copies. It guards against
+accidents; whoever wants to cheat can compute it too.
 
 Nothing is drawn that is not charged: the line is on the disk before the first draw. Interrupted earlier, a fit
 has drawn nothing; later, it is charged whatever becomes of it. A last line that has no end was never granted.

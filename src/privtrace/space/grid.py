@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
 from privtrace.errors import SettingsError
 from privtrace.paths import Paths
@@ -181,6 +182,12 @@ class Grid:
             i, j = i[touch], j[touch]
         distances = np.hypot(*(self.centers_m[i] - self.centers_m[j]).T)
         return csr_array((distances, (i, j)), shape=(self.n_cells, self.n_cells))
+
+    def parts(self) -> Integers:
+        """Tell which part of the region each cell is in, where ways from cell to touching cell join a part."""
+        if self.region.shape is None:  # a box is one part
+            return np.zeros(self.n_cells, np.int64)
+        return connected_components(self.touching(), directed=False)[1].astype(np.int64)  # type: ignore[no-any-return]
 
 
 def _touching(some: Integers, others: Integers) -> Integers:

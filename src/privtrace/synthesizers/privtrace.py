@@ -24,7 +24,7 @@ from privtrace.backends.scan import Scan
 from privtrace.errors import CappedWalks, ModelFormatError, SettingsError
 from privtrace.markov.measure import measure_first_order, measure_second_order
 from privtrace.markov.second_order import states_worth_second_order
-from privtrace.markov.transitions import Transitions, normcut
+from privtrace.markov.transitions import Transitions, block_within_parts, normcut, within_parts
 from privtrace.observer import Observer, Silent
 from privtrace.privacy.budget_file import BudgetFile
 from privtrace.privacy.ledger import Epsilon, Ledger, check_scale, decimal, exact
@@ -157,9 +157,10 @@ class PrivTrace:
         grid = self._refine(coarse, density, n_trajectories)
 
         # Markov models: first order for all states, second order for those that deserve it.
-        moves = measure_first_order(scan, grid, ledger, spend["first order"])
+        parts = grid.parts()
+        moves = within_parts(measure_first_order(scan, grid, ledger, spend["first order"]), parts)
         chosen = self._second_order_states(moves)
-        second = self._second_order(scan, grid, chosen, ledger, spend)
+        second = self._second_order(scan, grid, chosen, parts, ledger, spend)
 
         # Trip distribution: post-processing, like all that follows.
         trips = self._trips(scan, grid, moves, n_trajectories)
@@ -313,14 +314,16 @@ class PrivTrace:
         scan: Scan,
         grid: Grid,
         chosen: npt.NDArray[np.int32],
+        parts: Integers,
         ledger: Ledger,
         spend: dict[str, Fraction],
     ) -> Transitions:
         if self.order == 1:
             return Transitions.of([])
         blocks = measure_second_order(scan, grid, chosen, ledger, spend["second order"])
+        within = (block_within_parts(block, s, parts) for s, block in zip(chosen, blocks, strict=True))
         with scan.observer.stage("Adding noise to moves and cleaning them", len(chosen)) as advance:
-            return Transitions.of(_counted(blocks, advance))
+            return Transitions.of(_counted(within, advance))
 
     def _trips(self, scan: Scan, grid: Grid, moves: Integers, n_trajectories: float) -> Integers:
         """Estimate how many trips go from each state to each, in weights."""
