@@ -159,7 +159,7 @@ def test_nothing_made_is_an_empty_collection(synthesizer: Any, wanderers: pt.Tra
 
 
 @pytest.mark.parametrize(
-    ("count", "seed", "word"), [(-1, 0, "negative"), (1, -1, "seed"), (1, 1 << 64, "seed")]
+    ("count", "seed", "word"), [(-1, 0, "from 0 to"), (1, -1, "seed"), (1, 1 << 64, "seed")]
 )
 def test_bad_samples_are_refused(
     wanderers: pt.Trajectories, region: pt.Region, count: int, seed: int, word: str

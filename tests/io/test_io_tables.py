@@ -156,9 +156,14 @@ def test_numbers_that_are_no_date_are_missing():
 @given(st.lists(st.from_regex(rb"\A[0-9:TZ+. -]{0,30}\Z"), max_size=8))
 def test_no_time_depends_on_another(values):
     column = pa.array(values, pa.binary())
+
+    def ticks(times: pa.Array) -> list[float | None]:
+        # As numbers: Python has no dates after the year 9999.
+        return (times.cast(pa.int64()) if pa.types.is_timestamp(times.type) else times).to_pylist()
+
     for read in (text.times, text.calendar_times):
-        alone = [read(column.slice(i, 1)).to_pylist()[0] for i in range(len(column))]
-        assert read(column).to_pylist() == alone
+        alone = [ticks(read(column.slice(i, 1)))[0] for i in range(len(column))]
+        assert ticks(read(column)) == alone
 
 
 @pytest.mark.parametrize("delimiter", DELIMITERS.values(), ids=DELIMITERS)

@@ -28,8 +28,9 @@ from privtrace.errors import DataError
 from privtrace.trajectories import Array, Integers, Trajectories
 
 NO_USERS = (
-    "the trajectories have no users, so users cannot be protected: name the column of users 'user_id' (in "
-    "Python give Trajectories users), or protect trajectories: --unit trajectory (unit='trajectory')"
+    "the trajectories have no users, so users cannot be protected: name the column of users 'user_id' or pass "
+    "--columns user_id=NAME (in Python give Trajectories users), or protect trajectories: --unit trajectory "
+    "(unit='trajectory')"
 )
 
 #: Drop what cannot be chosen when so many candidates wait, so that memory follows the users, not the data.
