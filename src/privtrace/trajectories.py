@@ -115,6 +115,10 @@ class Trajectories:
         first, last = self.offsets[start], self.offsets[stop]
         return self._selected(slice(first, last), self.offsets[start : stop + 1] - first, slice(start, stop))
 
+    def ids_from(self, first: int) -> Array:
+        """Give what each is called; where they have no ids, by their places, counted from `first`."""
+        return np.arange(first, first + len(self)) if self.ids is None else self.ids
+
     def take(self, trajectories: Integers) -> Trajectories:
         """Copy the trajectories of these numbers: take([2, 0]) gives the third, then the first."""
         lengths = np.diff(self.offsets)[trajectories]
@@ -179,6 +183,15 @@ def limits(crs: Crs | None) -> tuple[float, float, float]:
 def is_bad(x, y, limits):  # type: ignore[no-untyped-def]
     """Tell whether a point is not a number, infinite or impossible; such a point is as if it were absent."""
     return not (abs(x) <= limits[0] and abs(y) <= limits[1]) or (x == 0.0 and y == 0.0 and limits[2] == 1.0)
+
+
+@njit(cache=True, nogil=True)
+def bad_points(points, limits):  # type: ignore[no-untyped-def]
+    """Tell which points are bad."""
+    bad = np.empty(len(points), np.bool_)
+    for p in range(len(points)):
+        bad[p] = is_bad(points[p, 0], points[p, 1], limits)
+    return bad
 
 
 def _joined(arrays: list[Array | None]) -> Array | None:

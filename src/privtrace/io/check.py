@@ -12,7 +12,7 @@ import pyarrow as pa
 from privtrace.io.grouping import Distinct, assemble, key_hashes, n_scattered, run_starts
 from privtrace.io.rows import floats_of
 from privtrace.io.source import FileSource
-from privtrace.trajectories import Trajectories
+from privtrace.trajectories import Trajectories, bad_points, limits
 
 
 @dataclass(frozen=True)
@@ -74,10 +74,9 @@ def _counts(part: Trajectories) -> dict[str, int]:
     owners = np.repeat(np.arange(len(part)), lengths)
     repeated = (part.points[1:] == part.points[:-1]).all(axis=1) & (owners[1:] == owners[:-1])
     in_degrees = part.crs == "lonlat"
-    nowhere = in_degrees & ((np.abs(x) > 180) | (np.abs(y) > 90) | ((x == 0) & (y == 0)))
     return {
         "n_trajectories": len(part),
-        "n_points": _n(np.isfinite(x) & np.isfinite(y) & ~nowhere),
+        "n_points": _n(~bad_points(part.points, limits(part.crs))),
         "n_single": _n(lengths == 1),
         "n_repeated": _n(repeated),
         "n_zero": in_degrees * _n((x == 0) & (y == 0)),

@@ -21,7 +21,7 @@ from privtrace.io import printing, rows, spans
 from privtrace.io.faults import Faults, Place
 from privtrace.io.files import CURE, Stamp, declared_crs
 from privtrace.io.source import Sizes
-from privtrace.io.streams import LINE_BYTES, TOO_LONG, TRAJECTORY_BYTES, Block, blocks, opened
+from privtrace.io.streams import TOO_LONG, TRAJECTORY_BYTES, Block, blocks, first_line, opened
 from privtrace.trajectories import Crs, Integers, Trajectories
 
 _MARK = b"\xef\xbb\xbf"  # some editors start a text with it
@@ -39,8 +39,7 @@ class DatReader:
         self.stamp = stamp
         self.crs: Crs = declared_crs(stamp.path, crs, "planar", "lonlat")
         self.n_rows: int | None = None
-        with opened(stamp.path, CURE) as file:
-            line = file.readline(LINE_BYTES)
+        line = first_line(stamp.path)
         first = line.removeprefix(_MARK).rstrip(b"\r\n")
         # A file without a single byte is well formed: it holds no trajectories.
         if line and not (first.startswith(b"#") and first.endswith(b":")):

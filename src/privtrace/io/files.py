@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -80,6 +81,23 @@ def declared_crs(path: Path, declared: Crs | None, *possible: Crs) -> Crs:
             f"{path}: this format holds longitude and latitude in degrees; leave --crs {declared} (crs) out"
         )
     return declared
+
+
+def files_in(folder: Path, suffixes: Iterable[str], hidden: tuple[str, ...] = (".", "_")) -> list[Path]:
+    """List the files below a folder with one of the suffixes, by path, but for those with hidden names."""
+    endings = tuple(suffixes)
+    found = []
+    for place, folders, names in os.walk(folder, onerror=_refuse):
+        folders[:] = [name for name in folders if not name.startswith(hidden)]
+        shown = (name for name in names if not name.startswith(hidden))
+        found += [Path(place, name) for name in shown if name.lower().endswith(endings)]
+    return sorted(found)
+
+
+def _refuse(error: OSError) -> None:
+    raise DataError(
+        f"{error.filename}: cannot be opened ({error.strerror}); check that you may read it"
+    ) from None
 
 
 @contextmanager

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import fields
-from pathlib import Path
 from typing import Protocol
 
 import pyarrow as pa
@@ -76,18 +74,3 @@ def _unlike(reader: Reader, first: Reader, difference: str) -> DataError:
     return DataError(
         f"{reader.stamp.path}: {difference} as in {first.stamp.path}; give all files in a folder one header"
     )
-
-
-def files_in(folder: Path, suffixes: Iterable[str]) -> list[Path]:
-    """List the files below a folder with one of the suffixes, by path; names with . or _ first are hidden."""
-    endings = tuple(suffixes)
-    found = []
-    for place, folders, names in os.walk(folder, onerror=_refuse):
-        folders[:] = [name for name in folders if not name.startswith((".", "_"))]
-        shown = (name for name in names if not name.startswith((".", "_")))
-        found += [Path(place, name) for name in shown if name.lower().endswith(endings)]
-    return sorted(found)
-
-
-def _refuse(error: OSError) -> None:
-    raise DataError(f"{error.filename}: cannot be opened ({error.strerror}); check the path") from None

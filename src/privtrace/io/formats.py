@@ -19,9 +19,10 @@ from typing import TypeAlias
 from privtrace.errors import DataError, OutputError
 from privtrace.io import dat, geolife, parquet, porto, tables
 from privtrace.io.columns import Declared
-from privtrace.io.files import CURE, Stamp, reading
-from privtrace.io.folder import FolderReader, files_in
+from privtrace.io.files import CURE, Stamp, files_in, reading
+from privtrace.io.folder import FolderReader
 from privtrace.io.source import Reader
+from privtrace.io.streams import first_line
 from privtrace.trajectories import Crs, Trajectories
 
 Read: TypeAlias = Callable[[Stamp, Declared], Reader]
@@ -35,10 +36,10 @@ class Format:
     name: str
     suffixes: tuple[str, ...]  # the first is the usual one
     is_text: bool  # text may be packed with gzip, and then its suffix has .gz after it
-    recognizes: Callable[[bytes], bool]  # from the first line
     read: Read
-    read_folder: Read | None  # of a folder with files in this format, if they belong together
     write: Write
+    recognizes: Callable[[bytes], bool] = lambda line: False  # from the first line
+    read_folder: Read | None = None  # of a folder with files in this format, if they belong together
     lost: Callable[[Trajectories], list[str]] = lambda part: []  # what of a part it has no room for, in words
     folder_of: str | None = None  # written as a folder of files with this suffix
 
@@ -81,11 +82,11 @@ _CSV = Format(
     read_folder=partial(FolderReader, tables.TableReader),
     write=tables.write,
 )
+# Not recognized by a first line: a table says in its header what stands between fields, and is read as CSV.
 _TSV = Format(
     "tsv",
     (".tsv", ".tab"),
     is_text=True,
-    recognizes=lambda line: False,  # never asked: a table says in its header what stands between fields
     read=_CSV.read,
     read_folder=_CSV.read_folder,
     write=partial(tables.write, delimiter="\t"),
@@ -96,7 +97,6 @@ _DAT = Format(
     is_text=True,
     recognizes=lambda line: re.fullmatch(rb"(\xef\xbb\xbf)?#[^\r\n]*:\s*", line) is not None,
     read=_fixed(dat.DatReader),
-    read_folder=None,
     write=dat.write,
     lost=dat.lost,
 )
@@ -106,17 +106,15 @@ _PORTO = Format(
     is_text=True,
     recognizes=_is_porto,
     read=_fixed(porto.PortoReader),
-    read_folder=None,
     write=porto.write,
     lost=porto.lost,
 )
+# Known by its name.
 _GEOLIFE = Format(
     "geolife",
     (".plt",),
     is_text=False,
-    recognizes=lambda line: False,  # never asked: the name tells it
     read=_fixed(geolife.GeolifeReader),
-    read_folder=None,
     write=geolife.write,
     lost=geolife.lost,
     folder_of=".plt",
@@ -152,7 +150,7 @@ def recognize(path: Path) -> Format:
     with reading(path, CURE), path.open("rb") as file:
         if file.read(4) == b"PAR1":
             return _PARQUET
-    line = tables.first_line(path)
+    line = first_line(path)
     if not line and path.suffix.lower() in _DAT.suffixes:
         return _DAT  # it has no header, so nothing is no trajectories
     if not line:

@@ -25,10 +25,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from privtrace.errors import DataError, OutputError
+from privtrace.errors import OutputError
 from privtrace.io import printing, rows, spans, text
 from privtrace.io.faults import Faults, Place
-from privtrace.io.files import CURE, Stamp, declared_crs, reading
+from privtrace.io.files import CURE, Stamp, declared_crs, files_in, reading
 from privtrace.io.source import Sizes
 from privtrace.io.streams import TOO_LONG, Block, blocks
 from privtrace.trajectories import Array, Crs, Integers, Trajectories
@@ -49,19 +49,7 @@ _DAYS_TO_1970 = 25_569
 
 def files_of(folder: Path) -> list[Path]:
     """List all PLT files below a folder in the order of reading; what is hidden is left out."""
-    found = []
-    for place, folders, names in os.walk(folder, onerror=_refuse):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        found += [
-            Path(place, name) for name in names if name.lower().endswith(_SUFFIX) and not name.startswith(".")
-        ]
-    return sorted(found)
-
-
-def _refuse(error: OSError) -> None:
-    raise DataError(
-        f"{error.filename}: cannot be opened ({error.strerror}); check that you may read it"
-    ) from None
+    return files_in(folder, (_SUFFIX,), hidden=(".",))
 
 
 class _Piece(NamedTuple):
@@ -83,8 +71,7 @@ class GeolifeReader:
         self.crs: Crs = declared_crs(stamp.path, crs, "lonlat")
         self.n_rows: int | None = None
         paths = [look.path.absolute() for look in stamp.files]
-        users = [path.parent.parent.name if path.parent.name == _FOLDER else _UNKNOWN for path in paths]
-        users = ["" if user == _UNKNOWN else user for user in users]
+        users = [_user(path) for path in paths]
         self.has_users = any(users)
         self._users = rows.ids(pa.array([_label(user) for user in users], pa.large_binary()))
         self._ids = rows.ids(pa.array([_label(path.stem) for path in paths], pa.large_binary()))
@@ -170,6 +157,12 @@ class GeolifeReader:
         faults.add(f"not {_N_FIELDS} fields", np.flatnonzero(wrong), place)
         faults.add(TOO_LONG, block.left_out, place)
         rows.usable(batch, self.crs, faults, Place(path, lambda row: numbers[row]))
+
+
+def _user(path: Path) -> str:
+    """Name the user of a file by the folder above `Trajectory`; '' where there is none."""
+    user = path.parent.parent.name if path.parent.name == _FOLDER else _UNKNOWN
+    return "" if user == _UNKNOWN else user
 
 
 def _ended(lines: bytes) -> bytes:

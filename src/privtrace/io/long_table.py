@@ -52,9 +52,8 @@ def _table(part: Trajectories, first_id: int) -> pa.Table:
     lengths = np.diff(part.offsets)
     owners = pa.array(np.repeat(np.arange(len(part)), lengths))  # (n_points,)
     x, y = PAIRS[part.crs]
-    ids = np.arange(first_id, first_id + len(part)) if part.ids is None else part.ids
     columns = {
-        TRAJECTORY: arrow_ids(ids).take(owners),
+        TRAJECTORY: arrow_ids(part.ids_from(first_id)).take(owners),
         x: pa.array(part.points[:, 0]),
         y: pa.array(part.points[:, 1]),
     }

@@ -23,7 +23,7 @@ from privtrace.io import printing, rows, spans
 from privtrace.io.faults import Faults, Place
 from privtrace.io.files import CURE, Stamp, declared_crs
 from privtrace.io.source import Sizes
-from privtrace.io.streams import LINE_BYTES, TOO_LONG, TRAJECTORY_BYTES, Block, blocks, opened
+from privtrace.io.streams import TOO_LONG, TRAJECTORY_BYTES, Block, blocks, first_line, opened
 from privtrace.trajectories import Crs, Floats, Integers, Trajectories
 
 #: Seconds from a point to the next, by the rules of the competition.
@@ -52,8 +52,7 @@ class PortoReader:
         self.stamp = stamp
         self.crs: Crs = declared_crs(stamp.path, crs, "lonlat")
         self.n_rows: int | None = None
-        with opened(stamp.path, CURE) as file:
-            header = file.readline(LINE_BYTES)
+        header = first_line(stamp.path)
         self._data_start = len(header)
         self._names = _header(stamp.path, header)
 

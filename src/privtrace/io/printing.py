@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from privtrace.errors import OutputError
-from privtrace.io.rows import missing_user
+from privtrace.io.long_table import arrow_users
+from privtrace.io.rows import on_one_line
 from privtrace.trajectories import Array, Floats, Integers, Trajectories
 
 #: Seconds since 1970 of the first and the last second that a calendar with years of four digits has.
@@ -24,10 +25,9 @@ def named(parts: Iterable[Trajectories]) -> Iterator[Trajectories]:
     """
     n_before = 0
     for part in parts:
-        ids = np.arange(n_before, n_before + len(part)) if part.ids is None else part.ids
-        n_before += len(part)
-        for piece in replace(part, ids=ids).parts():
+        for piece in replace(part, ids=part.ids_from(n_before)).parts():
             yield piece.take(np.flatnonzero(np.diff(piece.offsets)))
+        n_before += len(part)
 
 
 def lonlat_only(part: Trajectories, format_name: str) -> None:
@@ -41,19 +41,7 @@ def lonlat_only(part: Trajectories, format_name: str) -> None:
 
 def labels(values: Array) -> pa.Array:
     """Print ids or users as text on one line; those that are unknown are null."""
-    if values.dtype.kind in "iu":
-        # Widened first: the edge of a small type, such as 255, is a user like any other.
-        values = values if values.dtype == np.uint64 else values.astype(np.int64)
-        return pa.array(values, mask=values == missing_user(values.dtype.type)).cast(pa.large_string())
-    if values.dtype.kind == "f":
-        return pa.array(values, from_pandas=True).cast(pa.large_string())
-    texts = ["" if value is None else str(value) for value in values.tolist()]
-    return pa.array([_one_line(text) or None for text in texts], pa.large_string())
-
-
-def _one_line(text: str) -> str:
-    # As `rows` writes ids that are no text: other ids cannot look like it.
-    return f"\ufffd{text.encode().hex()}" if "\n" in text or "\r" in text else text
+    return on_one_line(arrow_users(values).cast(pa.large_string()))
 
 
 def shortest(values: Floats, unknown: str) -> pa.Array:

@@ -174,6 +174,15 @@ def escaped(value: bytes) -> str:
     return _ESCAPE + value.hex()
 
 
+def on_one_line(ids: pa.Array) -> pa.Array:
+    """Write ids with a line break otherwise, where a line is a row."""
+    broken = pc.match_substring_regex(ids, "[\r\n]")
+    if not pc.any(broken).as_py():
+        return ids
+    written = [escaped(value.encode()) for value in ids.filter(broken).to_pylist()]
+    return pc.replace_with_mask(ids, broken, pa.array(written, ids.type))
+
+
 def _texts(column: pa.Array) -> list[str]:
     """Decode bytes, null as ''; different bytes always give different text, or two users would be one."""
     values = column.fill_null(b"")

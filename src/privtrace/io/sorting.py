@@ -57,8 +57,7 @@ def _ranks(source: Source) -> Integers:
 def _key_columns(part: Trajectories, n_before: int) -> dict[str, pa.Array]:
     """Give the columns to sort by, the most important first."""
     users = {} if part.users is None else {"user_id": arrow_users(part.users)}
-    ids = np.arange(n_before, n_before + len(part)) if part.ids is None else part.ids
-    return {**users, "traj_id": arrow_ids(ids)}
+    return {**users, "traj_id": arrow_ids(part.ids_from(n_before))}
 
 
 def _packed_parts(source: Source, ranks: Integers) -> Iterator[pa.RecordBatch]:

@@ -11,7 +11,7 @@ from typing import BinaryIO, cast
 
 import numpy as np
 
-from privtrace.io.files import reading
+from privtrace.io.files import CURE, reading
 from privtrace.trajectories import Integers
 
 #: A line longer than a block and than this is left out, so that memory stays small.
@@ -47,6 +47,12 @@ def opened(path: Path, cure: str) -> Iterator[BinaryIO]:
         packed = file.read(len(_GZIP)) == _GZIP
         file.seek(0)
         yield cast(BinaryIO, gzip.GzipFile(fileobj=file)) if packed else file
+
+
+def first_line(path: Path) -> bytes:
+    """Read the header of a text, or as much of it as a header may have."""
+    with opened(path, CURE) as file:
+        return file.readline(LINE_BYTES)
 
 
 def blocks(

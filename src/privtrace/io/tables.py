@@ -30,7 +30,7 @@ from privtrace.io.faults import Faults, Place
 from privtrace.io.files import CURE, Stamp, reading
 from privtrace.io.long_table import long_tables
 from privtrace.io.source import ColumnReader, Sizes
-from privtrace.io.streams import LINE_BYTES, Block, blocks, opened
+from privtrace.io.streams import LINE_BYTES, Block, blocks, first_line, opened
 from privtrace.trajectories import Integers, Trajectories
 
 _QUOTED_OR_BLANKS = re.compile(rb'((?<![^ \t\r\n])"(?:[^"\r\n]|"")*")|[ \t]+')
@@ -87,12 +87,6 @@ def understood(path: Path, line: bytes, declared: Declared) -> tuple[Dialect, li
         except DataError as refusal:
             refusals.append(((n_known(names, declared), not dialect.of_blanks, len(names)), refusal))
     raise max(refusals, key=lambda rated: rated[0])[1]
-
-
-def first_line(path: Path) -> bytes:
-    """Read the header of a text, or as much of it as a header may have."""
-    with opened(path, CURE) as file:
-        return file.readline(LINE_BYTES)
 
 
 @dataclass(frozen=True)
@@ -301,14 +295,5 @@ def _as_text(table: pa.Table) -> pa.Table:
         if pa.types.is_timestamp(field.type):
             table = table.set_column(number, CALENDAR, table[field.name])
         elif pa.types.is_string(field.type):
-            table = table.set_column(number, field.name, _on_one_line(table[field.name].combine_chunks()))
+            table = table.set_column(number, field.name, rows.on_one_line(table[field.name].combine_chunks()))
     return table
-
-
-def _on_one_line(ids: pa.Array) -> pa.Array:
-    """Write ids with a line break otherwise, as a row is one line."""
-    broken = pc.match_substring_regex(ids, "[\r\n]")
-    if not pc.any(broken).as_py():
-        return ids
-    written = [rows.escaped(value.encode()) for value in ids.filter(broken).to_pylist()]
-    return pc.replace_with_mask(ids, broken, pa.array(written, pa.string()))

@@ -18,6 +18,8 @@ def within_parts(moves: Integers, parts: Integers) -> Integers:
 
     `parts` (m,) numbers the part of each state. Else walks would jump from one to another by noise alone.
     """
+    if not parts.any():  # one part, as every box is
+        return moves
     kept = moves.copy()
     kept[: len(parts)][parts[:, np.newaxis] != parts] = 0
     return kept
@@ -25,6 +27,8 @@ def within_parts(moves: Integers, parts: Integers) -> Integers:
 
 def block_within_parts(block: Integers, state: int, parts: Integers) -> Integers:
     """Empty noisy second-order moves through a state that come from or lead to another part."""
+    if not parts.any():
+        return block
     here = parts == parts[state]
     return np.where(here[:, np.newaxis] & here, block, 0)
 

@@ -169,6 +169,10 @@ class Grid:
         a corner, that corner. So a gap between pieces parts them, however narrow it is. A cell is one state
         even where the polygon leaves several fragments of it.
         """
+        return self._links
+
+    @cached_property
+    def _links(self) -> csr_array:
         places = self._places
         rows_at_once = max(1, _PAIRS // self.n_cells)
         pairs = [
