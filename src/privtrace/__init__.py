@@ -25,6 +25,8 @@ if TYPE_CHECKING:
         PrivTraceError,
         SettingsError,
     )
+    from privtrace.evaluation.ladder import Explanation, explain
+    from privtrace.evaluation.suite import Evaluation, evaluate
     from privtrace.io import read, write
     from privtrace.models import load
     from privtrace.privacy.budget_file import BudgetFile
@@ -55,6 +57,10 @@ _HOMES = {
     "PrivTrace": "synthesizers.privtrace",
     "PrivTraceModel": "synthesizers.privtrace",
     "load": "models",
+    "evaluate": "evaluation.suite",
+    "Evaluation": "evaluation.suite",
+    "explain": "evaluation.ladder",
+    "Explanation": "evaluation.ladder",
 }
 
 __all__ = [
@@ -78,6 +84,10 @@ __all__ = [
     "PrivTrace",
     "PrivTraceModel",
     "load",
+    "evaluate",
+    "Evaluation",
+    "explain",
+    "Explanation",
     "__version__",
 ]
 

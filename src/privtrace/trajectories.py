@@ -140,11 +140,7 @@ class Trajectories:
 
     def parts(self) -> Iterator[Trajectories]:
         """Cut into slices of moderate size: data in memory is a source too."""
-        marks = np.arange(0, self.n_points, PART_POINTS)
-        cuts = np.unique(np.searchsorted(self.offsets, marks, side="right") - 1)
-        bounds = [*cuts.tolist(), len(self)] if len(cuts) else [0, len(self)]
-        bounds[0] = 0
-        for start, stop in pairwise(bounds):
+        for start, stop in part_bounds(self.offsets):
             yield self[start:stop]
 
     @classmethod
@@ -168,6 +164,15 @@ class Trajectories:
         from privtrace.io import write
 
         write(self, path, force=force)
+
+
+def part_bounds(offsets: Integers) -> Iterator[tuple[int, int]]:
+    """Cut trajectories into runs of moderate size: yields the first of each, and the one after the last."""
+    marks = np.arange(0, offsets[-1], PART_POINTS)
+    cuts = np.unique(np.searchsorted(offsets, marks, side="right") - 1)
+    bounds = [*cuts.tolist(), len(offsets) - 1] if len(cuts) else [0, len(offsets) - 1]
+    bounds[0] = 0
+    return pairwise(bounds)
 
 
 def limits(crs: Crs | None) -> tuple[float, float, float]:

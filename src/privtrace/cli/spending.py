@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -36,7 +36,7 @@ def plan(
 
     synthesizer = options.synthesizer()
     plans = [
-        replace(synthesizer, epsilon=Fraction(str(synthesizer.epsilon)) * factor).plan(count)
+        synthesizer.at(Fraction(str(synthesizer.epsilon)) * factor).plan(count)
         for factor in (Fraction(1, 2), Fraction(1), Fraction(2))
     ]
     asked = plans[1]

@@ -14,8 +14,10 @@ from privtrace.backends.local import Threads
 from privtrace.errors import SettingsError
 from privtrace.observer import Observer
 from privtrace.privacy.budget_file import BudgetFile
+from privtrace.privacy.ledger import Epsilon
 from privtrace.privacy.noise import Noise
 from privtrace.release import Release
+from privtrace.space.region import Region
 from privtrace.synthesizers.plan import Plan
 from privtrace.trajectories import Source, Trajectories
 
@@ -52,6 +54,13 @@ class Model(Protocol):
         """Make the trajectories of these numbers; also count the walks cut short. A pure function."""
         ...
 
+    def retrace(self, part: Trajectories, first: int, seed: int) -> Trajectories:
+        """Lead real trajectories, numbered from `first`, through the model's cells and back. NOT PRIVATE.
+
+        What is left of them is what cells can tell; for explaining errors only.
+        """
+        ...
+
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """List the arrays that a model file holds."""
         ...
@@ -76,6 +85,20 @@ class Model(Protocol):
 
 class Synthesizer(Protocol):
     """Hold a method's settings, before any data."""
+
+    @property
+    def method(self) -> str:
+        """Name the method."""
+        ...
+
+    @property
+    def region(self) -> Region:
+        """Give the public area."""
+        ...
+
+    def at(self, epsilon: Epsilon) -> Self:
+        """Keep the settings and change the budget."""
+        ...
 
     def plan(self, count: int) -> Plan:
         """Say what a fit to about so many trajectories would give, from public numbers alone."""

@@ -144,7 +144,7 @@ class PrivTrace:
         region = self.region.for_data(source.crs)
         unit = replace(self.protected, gap_minutes=source.gap_minutes)
         noise = noise or SystemNoise()
-        ledger = Ledger(self._exact("epsilon"), unit, noise, budget_file=budget_file, method="privtrace")
+        ledger = Ledger(self._exact("epsilon"), unit, noise, budget_file=budget_file, method=self.method)
         spend = self.budget
 
         # Where users are protected: the trajectories of each that count, at random and once for all passes.
@@ -197,6 +197,15 @@ class PrivTrace:
         }
         return {stage: share * epsilon for stage, share in shares.items() if share}
 
+    @property
+    def method(self) -> str:
+        """Name the method."""
+        return "privtrace"
+
+    def at(self, epsilon: Epsilon) -> Self:
+        """Keep the settings and change the budget."""
+        return replace(self, epsilon=epsilon)
+
     def plan(self, count: int) -> Plan:
         """Say what a fit to about so many trajectories would give, from public numbers alone."""
         count = whole(count, "count", 1, 1 << 39)
@@ -207,7 +216,7 @@ class PrivTrace:
             for stage, epsilon in self.budget.items()
         )
         return Plan(
-            method="privtrace",
+            method=self.method,
             epsilon=self._exact("epsilon"),
             unit=self.protected,
             count=count,
@@ -342,7 +351,7 @@ class PrivTrace:
 
     def _release(self, region: Region, ledger: Ledger) -> Release:
         return Release(
-            method="privtrace",
+            method=self.method,
             software=version("privtrace"),
             epsilon=ledger.epsilon,
             unit=ledger.unit,
@@ -462,6 +471,10 @@ class PrivTraceModel:
         """Make the trajectories of these numbers; also count the walks that max_steps ended."""
         paths, n_capped = self.walker.walk(trajectories, seed)
         return replace(decode(paths, self.grid, trajectories.start, seed), about=self.release.about), n_capped
+
+    def retrace(self, part: Trajectories, first: int, seed: int) -> Trajectories:
+        """Lead real trajectories, numbered from `first`, through the cells and back. NOT PRIVATE."""
+        return decode(self.grid.encode(part), self.grid, first, seed)
 
     def sample(
         self, count: int | None = None, *, seed: int | None = None, backend: Backend | None = None

@@ -9,7 +9,7 @@ from privtrace.paths import Paths
 from privtrace.space.area import is_inside
 from privtrace.space.grid import Grid
 from privtrace.trajectories import Trajectories
-from privtrace.walk.random import PLACING, philox
+from privtrace.walk.random import PLACING, philox, uniform
 
 #: Draws for one point, each thrown away where rounding put it outside; then the cell's center is taken.
 _MAX_DRAWS = 100
@@ -39,7 +39,7 @@ def _place(cells, offsets, boxes, pieces, area, first_trajectory, seed):  # type
         for p in range(offsets[path], offsets[path + 1]):
             cell, step = cells[p], np.uint64(p - offsets[path])
             words = philox(seed, trajectory, step, np.uint64(PLACING))
-            shares = _share(words[0]), _share(words[1])
+            shares = uniform(words[0]), uniform(words[1])
             if is_box:
                 x, y = _in_box(boxes[cell], shares)
             else:
@@ -49,18 +49,12 @@ def _place(cells, offsets, boxes, pieces, area, first_trajectory, seed):  # type
                         break
                     # Rounding put it outside. Odd purposes are this one's: walking has an even one.
                     words = philox(seed, trajectory, step, np.uint64(PLACING + 2 * draw))
-                    x, y = _in_piece(cell, (_share(words[0]), _share(words[1])), boxes, pieces)
+                    x, y = _in_piece(cell, (uniform(words[0]), uniform(words[1])), boxes, pieces)
                 else:
                     x, y = pieces.centers[cell, 0], pieces.centers[cell, 1]
             points[p, 0] = x - turn if x > 180.0 else x
             points[p, 1] = y
     return points
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _share(word):  # type: ignore[no-untyped-def]
-    """Turn 64 random bits into a number in [0, 1)."""
-    return np.float64(word >> np.uint64(11)) * 2.0**-53
 
 
 @njit(cache=True, nogil=True, inline="always")

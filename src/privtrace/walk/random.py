@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 #: What a draw is for: the fourth word of the counter.
-WALKING, PLACING = 0, 1
+WALKING, PLACING, EVALUATING = 0, 1, 2
 
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
@@ -30,6 +30,12 @@ def philox(seed, trajectory, step, purpose):  # type: ignore[no-untyped-def]
         c0, c1, c2, c3 = (b >> _HALF) ^ c1 ^ k0, b & _LOW, (a >> _HALF) ^ c3 ^ k1, a & _LOW
         k0, k1 = (k0 + _INCREMENTS[0]) & _LOW, (k1 + _INCREMENTS[1]) & _LOW
     return c0 | c1 << _HALF, c2 | c3 << _HALF
+
+
+@njit(cache=True, nogil=True, inline="always")
+def uniform(word):  # type: ignore[no-untyped-def]
+    """Turn 64 random bits into a number in [0, 1)."""
+    return np.float64(word >> np.uint64(11)) * 2.0**-53
 
 
 @njit(cache=True, nogil=True)

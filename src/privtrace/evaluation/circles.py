@@ -1,0 +1,131 @@
+"""Ask circles which trajectories come into them: one bit a circle, a row of bits a trajectory."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from privtrace.trajectories import Floats, Integers, Trajectories
+
+#: Squares per side by which circles are looked up: of most circles a square is all inside or all outside.
+_SIDE = 64
+
+#: Squares as near as this share of the radius to a circle's edge are not decided as a whole.
+_NEAR = 1e-9
+
+
+class Circles(NamedTuple):
+    """Hold circles, and which of them hold each square of a box all, or in part."""
+
+    centers_m: Floats  # (n_circles, 2), in meters from the box's southwest corner
+    radii_m: Floats  # (n_circles,)
+    squares_per_m: tuple[float, float]
+    holding: npt.NDArray[np.uint64]  # (n_squares, n_words): a bit for each circle that holds all of the square
+    offsets: Integers  # (n_squares + 1,)
+    cutting: npt.NDArray[np.int32]  # the circles that cut square s are cutting[offsets[s]:offsets[s + 1]]
+
+    @classmethod
+    def over(cls, width_m: float, height_m: float, centers_m: Floats, radii_m: Floats) -> Circles:
+        """Prepare circles for points of a box from (0, 0) to (width_m, height_m)."""
+        per_m = (_SIDE / width_m, _SIDE / height_m)
+        return cls(centers_m, radii_m, per_m, *_look_up(centers_m, radii_m, per_m))
+
+    def hits(self, runs: Trajectories) -> npt.NDArray[np.uint64]:
+        """Tell which circles, edge included, each trajectory has a point in: (n, n_words) of bits."""
+        return _hits(runs.points, runs.offsets, self)  # type: ignore[no-any-return]
+
+    def crossings(self, runs: Trajectories) -> npt.NDArray[np.uint64]:
+        """Tell which circles, edge included, the line of each trajectory comes into: (n, n_words) of bits."""
+        return _crossings(runs.points, runs.offsets, self, self.hits(runs))  # type: ignore[no-any-return]
+
+
+@njit(cache=True, nogil=True)
+def bit_counts(bits, weights, n_bits):  # type: ignore[no-untyped-def]
+    """Count, for each bit, the rows that have it, each as often as its weight says: (n_bits,)."""
+    counts = np.zeros((bits.shape[1], 64), np.int64)
+    for row in range(len(bits)):
+        for word in range(bits.shape[1]):
+            for bit in range(64):
+                counts[word, bit] += weights[row] * np.int64(bits[row, word] >> np.uint64(bit) & np.uint64(1))
+    return counts.ravel()[:n_bits]
+
+
+@njit(cache=True, nogil=True, inline="always")
+def set_bit(bits, bit):  # type: ignore[no-untyped-def]
+    """Set a bit of a row."""
+    bits[bit >> 6] |= np.uint64(1) << np.uint64(bit & 63)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _has_bit(bits, bit):  # type: ignore[no-untyped-def]
+    return bits[bit >> 6] >> np.uint64(bit & 63) & np.uint64(1) != 0
+
+
+@njit(cache=True, nogil=True)
+def _look_up(centers_m, radii_m, squares_per_m):  # type: ignore[no-untyped-def]
+    holding = np.zeros((_SIDE * _SIDE, (len(radii_m) + 63) // 64), np.uint64)
+    offsets = np.zeros(_SIDE * _SIDE + 1, np.int64)
+    cutting = []
+    for square in range(_SIDE * _SIDE):
+        west, south = square % _SIDE / squares_per_m[0], square // _SIDE / squares_per_m[1]
+        east, north = (square % _SIDE + 1) / squares_per_m[0], (square // _SIDE + 1) / squares_per_m[1]
+        for c in range(len(radii_m)):
+            x, y = centers_m[c, 0], centers_m[c, 1]
+            nearest2 = max(west - x, 0.0, x - east) ** 2 + max(south - y, 0.0, y - north) ** 2
+            farthest2 = max(x - west, east - x) ** 2 + max(y - south, north - y) ** 2
+            if farthest2 <= (radii_m[c] * (1 - _NEAR)) ** 2:
+                set_bit(holding[square], c)
+            elif nearest2 <= (radii_m[c] * (1 + _NEAR)) ** 2:
+                cutting.append(np.int32(c))
+        offsets[square + 1] = len(cutting)
+    listed = np.empty(len(cutting), np.int32)
+    for entry in range(len(cutting)):
+        listed[entry] = cutting[entry]
+    return holding, offsets, listed
+
+
+@njit(cache=True, nogil=True)
+def _hits(points, offsets, circles):  # type: ignore[no-untyped-def]
+    centers_m, radii_m, per_m = circles.centers_m, circles.radii_m, circles.squares_per_m
+    holding, first_cutting, cutting = circles.holding, circles.offsets, circles.cutting
+    n_words = holding.shape[1]
+    hits = np.zeros((len(offsets) - 1, n_words), np.uint64)
+    for t in range(len(offsets) - 1):
+        last = -1
+        for p in range(offsets[t], offsets[t + 1]):
+            x, y = points[p, 0], points[p, 1]
+            square = min(int(y * per_m[1]), _SIDE - 1) * _SIDE + min(int(x * per_m[0]), _SIDE - 1)
+            if square != last:
+                for word in range(n_words):
+                    hits[t, word] |= holding[square, word]
+                last = square
+            for entry in range(first_cutting[square], first_cutting[square + 1]):
+                c = cutting[entry]
+                if (x - centers_m[c, 0]) ** 2 + (y - centers_m[c, 1]) ** 2 <= radii_m[c] ** 2:
+                    set_bit(hits[t], c)
+    return hits
+
+
+@njit(cache=True, nogil=True)
+def _crossings(points, offsets, circles, hits):  # type: ignore[no-untyped-def]
+    """Add to the hits the circles that a line comes into between two points outside."""
+    centers_m, radii_m = circles.centers_m, circles.radii_m
+    for t in range(len(offsets) - 1):
+        for c in range(len(radii_m)):
+            if _has_bit(hits[t], c):
+                continue
+            for p in range(offsets[t] + 1, offsets[t + 1]):
+                x, y = points[p - 1, 0] - centers_m[c, 0], points[p - 1, 1] - centers_m[c, 1]
+                dx, dy = points[p, 0] - points[p - 1, 0], points[p, 1] - points[p - 1, 1]
+                length2 = dx * dx + dy * dy
+                if length2 == 0.0:  # two points at one place lead nowhere
+                    continue
+                # The point of the line nearest to the center.
+                along = min(max(-(x * dx + y * dy) / length2, 0.0), 1.0)
+                if (x + along * dx) ** 2 + (y + along * dy) ** 2 <= radii_m[c] ** 2:
+                    set_bit(hits[t], c)
+                    break
+    return hits

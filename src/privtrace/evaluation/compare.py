@@ -1,0 +1,77 @@
+"""Compare two distributions, two lists of counts or two rankings: pure functions of arrays."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from privtrace.trajectories import Floats, Integers
+
+
+def divergence(p: Integers, q: Integers) -> float:
+    """Compute the Jensen-Shannon divergence of two histograms, each taken as shares of its sum.
+
+    Natural logarithm, not square-rooted: from 0 (equal) to ln 2 = 0.693 (nothing in common). Nothing at all has
+    nothing in common with something, and is equal to nothing.
+    """
+    if not p.any() or not q.any():
+        return math.log(2) if p.any() or q.any() else 0.0
+    p, q = p / p.sum(), q / q.sum()
+    middle = (p + q) / 2
+    halves = [np.sum(x[x > 0] * np.log(x[x > 0] / middle[x > 0])) / 2 for x in (p, q)]
+    return min(max(float(sum(halves)), 0.0), math.log(2))
+
+
+def histogram(values: Floats, weights: Integers, n_bins: int, low: float, high: float) -> Integers:
+    """Count values in n_bins equal bins from low to high, those beyond an end in its last bin: (n_bins,).
+
+    Where low and high are the same, what is above is in the last bin and all else in the first.
+    """
+    if high > low:
+        bins = np.clip((values - low) * (n_bins / (high - low)), 0, n_bins - 1).astype(np.int64)
+    else:
+        bins = np.where(values > low, n_bins - 1, 0)
+    return np.bincount(bins, weights, n_bins).astype(np.int64)
+
+
+@njit(cache=True, nogil=True)
+def ragged_histogram(bins, offsets, weights, n_bins):  # type: ignore[no-untyped-def]
+    """Count the bins of all trajectories, each as often as its weight says: (n_bins,)."""
+    counts = np.zeros(n_bins, np.int64)
+    for t in range(len(offsets) - 1):
+        for p in range(offsets[t], offsets[t + 1]):
+            counts[bins[p]] += weights[t]
+    return counts
+
+
+def relative_error(real: Integers, synthetic: Floats, least: float) -> float:
+    """Average |real - synthetic| / max(real, least); NaN where there is nothing to average.
+
+    The synthetic counts are scaled to the real size before.
+    """
+    if len(real) == 0:
+        return math.nan
+    return float(np.mean(np.abs(real - synthetic) / np.maximum(real, least)))
+
+
+def kendall_tau(real: Integers, synthetic: Integers) -> float:
+    """Compute Kendall's tau-b of two rankings: from -1 (reversed) to 1 (the same); NaN if one is all ties."""
+    signs, others = (np.sign(np.subtract.outer(x, x)) for x in (real, synthetic))
+    untied = math.sqrt(float(np.count_nonzero(signs)) * float(np.count_nonzero(others)))
+    return float(np.sum(signs * others)) / untied if untied else math.nan
+
+
+def ndcg(gains: Integers, ranking: Integers, k: int) -> float:
+    """Compute the normalized discounted cumulative gain of the first k: from 0 to 1 (the best order).
+
+    Cells are ordered by `ranking`, and those that tie there share the gain of their places. NaN without gains.
+    """
+    k = min(k, len(gains))
+    discounts = 1 / np.log2(np.arange(2, k + 2))
+    order = np.argsort(-ranking, kind="stable")
+    _, tied, n_tied = np.unique(-ranking[order], return_inverse=True, return_counts=True)
+    shared = (np.bincount(tied, gains[order]) / n_tied)[tied]
+    ideal = float(np.sort(gains)[::-1][:k] @ discounts)
+    return float(shared[:k] @ discounts) / ideal if ideal else math.nan

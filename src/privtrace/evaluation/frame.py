@@ -1,0 +1,105 @@
+"""Put two sets of trajectories in one frame: the same region, the same clipping, the same chance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numba import njit
+
+from privtrace.paths import Paths
+from privtrace.space.area import unwrapped
+from privtrace.space.grid import Grid
+from privtrace.space.lattice import longest_run
+from privtrace.space.region import Region
+from privtrace.trajectories import Floats, Integers, Trajectories, is_bad
+from privtrace.walk.decode import decode
+from privtrace.walk.random import EVALUATING, philox, uniform
+
+#: What chance is used for: each has draws of its own.
+CIRCLES, QUERIES, REAL, SYNTHETIC, CEILING, BOOTSTRAP = range(6)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Hold what both sets are seen through: a region that knows its coordinates, and a public seed."""
+
+    region: Region
+    seed: int
+
+    @cached_property
+    def _whole(self) -> Grid:
+        return Grid.uniform(self.region, 1)
+
+    @property
+    def width_m(self) -> float:
+        """Measure the region's box from west to east, in meters (or planar units)."""
+        return self.region.width_m
+
+    @property
+    def height_m(self) -> float:
+        """Measure the region's box from south to north, in meters (or planar units)."""
+        return self.region.height_m
+
+    def clip(self, part: Trajectories) -> Trajectories:
+        """Keep each trajectory's longest run of points inside, in meters from the box's southwest corner.
+
+        A run is a stretch of consecutive points inside, the longest the one with most points, the first on a
+        tie. Bad points count as absent. A trajectory with no point inside is dropped.
+        """
+        points, offsets = _clip(part.points, part.offsets, self._whole.lattice, self.region.scale_m)
+        return Trajectories(points, offsets, crs="planar")
+
+    def places(self, offsets: Integers, first: int, use: int) -> Trajectories:
+        """Draw trajectories, numbered from `first`, whose points are uniform in the region."""
+        nowhere = Paths(np.zeros(offsets[-1], np.int32), offsets)
+        key = int(self._words(1, use, 1)[0, 0])  # of its own: synthetic points may be drawn from this seed too
+        return decode(nowhere, self._whole, first, key)
+
+    def centers_m(self, count: int, use: int) -> Floats:
+        """Draw places uniform in the region, in meters from the box's southwest corner: (count, 2)."""
+        return self.clip(self.places(np.arange(count + 1), 0, use)).points
+
+    def draw(self, count: int, use: int, again: int = 0) -> Floats:
+        """Draw numbers uniform in [0, 1): (count, 2)."""
+        return _uniform(self._words(count, use, 2 + again))  # type: ignore[no-any-return]
+
+    def _words(self, count: int, use: int, again: int) -> Integers:
+        return _words(count, np.uint64(self.seed), np.uint64(again << 8 | use))  # type: ignore[no-any-return]
+
+
+@njit(cache=True, nogil=True)
+def _clip(points, offsets, lattice, scale_m):  # type: ignore[no-untyped-def]
+    sides, turn, limits = lattice.area.sides, lattice.area.turn, lattice.area.limits
+    kept = np.empty_like(points)
+    kept_offsets = np.zeros(len(offsets), np.int64)
+    n_kept, n_points = 0, 0
+    for t in range(len(offsets) - 1):
+        start, stop = longest_run(points, offsets[t], offsets[t + 1], lattice)
+        for p in range(start, stop):
+            x, y = points[p, 0], points[p, 1]
+            if not is_bad(x, y, limits):
+                kept[n_points, 0] = (unwrapped(x, sides, turn) - sides[0]) * scale_m[0]
+                kept[n_points, 1] = (y - sides[1]) * scale_m[1]
+                n_points += 1
+        if stop > start:
+            n_kept += 1
+            kept_offsets[n_kept] = n_points
+    return kept[:n_points], kept_offsets[: n_kept + 1]
+
+
+@njit(cache=True, nogil=True)
+def _words(count, seed, step):  # type: ignore[no-untyped-def]
+    words = np.empty((count, 2), np.uint64)
+    for i in range(count):
+        words[i] = philox(seed, np.uint64(i), step, np.uint64(EVALUATING))
+    return words
+
+
+@njit(cache=True, nogil=True)
+def _uniform(words):  # type: ignore[no-untyped-def]
+    numbers = np.empty(words.shape)
+    for i in range(len(words)):
+        numbers[i, 0], numbers[i, 1] = uniform(words[i, 0]), uniform(words[i, 1])
+    return numbers

@@ -1,0 +1,218 @@
+"""Explain where a method's error comes from: a ladder from the real data to the release, one loss a rung.
+
+    sampling         one random half of the real data against the other: what another sample would differ by
+    discretization   the real paths through the method's cells and back
+    structure        the method's model of the data, without noise
+    noise            the release itself, at each epsilon
+
+The method's error is what the last rung says. It is the sum of what discretization loses, what structure adds
+to it, and what noise adds to that; one of them can be below zero, where an error hides another. Sampling stands
+beside: it is no part of the error, but the limit of what can be asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from privtrace.backends.base import Backend
+from privtrace.errors import SettingsError
+from privtrace.evaluation.metric import Metric
+from privtrace.evaluation.suite import NOT_PRIVATE, described, known, shown
+from privtrace.evaluation.yardstick import Made, Values, Yardstick
+from privtrace.observer import Observer, Silent
+from privtrace.privacy.ledger import Epsilon, decimal, exact
+from privtrace.privacy.noise import NoNoise, SeededNoise
+from privtrace.synthesizers.base import Model, Synthesizer, sample_parts
+from privtrace.trajectories import Source, Trajectories
+
+RUNGS = ("discretization", "structure", "noise")
+
+MOST_RUNS = 1000
+
+
+class Mean(NamedTuple):
+    """Hold the mean of several runs, and their standard deviation."""
+
+    value: float
+    sd: float
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Hold the ladder of a method on a data set. NOT PRIVATE.
+
+    `print` shows the table, and `to_dict` gives all of it.
+    """
+
+    metrics: tuple[Metric, ...]
+    sampling: Values
+    ceiling: Values
+    rungs: Mapping[str, Mapping[str, Mapping[str, Mean]]]  # by epsilon, rung and metric
+    inputs: Mapping[str, Any]
+
+    def losses(self, metric: Metric, epsilon: str) -> dict[str, float]:
+        """Say what each rung adds to the error, the distance from the metric's best; they sum to the error."""
+        errors = [abs(self.rungs[epsilon][rung][metric.name].value - metric.best) for rung in RUNGS]
+        return dict(zip(RUNGS, np.diff(errors, prepend=0.0).tolist(), strict=True))
+
+    def to_dict(self) -> dict[str, Any]:
+        """List everything, ready for JSON."""
+        return {
+            "not_private": True,
+            "metrics": {
+                metric.name: {
+                    "sampling": known(self.sampling[metric.name]),
+                    "ceiling": known(self.ceiling[metric.name]),
+                    "best": metric.best,
+                    "words": metric.words,
+                    "epsilons": {epsilon: self._listed(metric, epsilon) for epsilon in self.rungs},
+                }
+                for metric in self.metrics
+            },
+            "inputs": dict(self.inputs),
+        }
+
+    def _listed(self, metric: Metric, epsilon: str) -> dict[str, dict[str, float | None]]:
+        losses = self.losses(metric, epsilon)
+        means = {rung: self.rungs[epsilon][rung][metric.name] for rung in RUNGS}
+        return {
+            rung: {"value": known(mean.value), "sd": known(mean.sd), "loss": known(losses[rung])}
+            for rung, mean in means.items()
+        }
+
+    def __str__(self) -> str:
+        head = ["metric", "epsilon", "sampling", *RUNGS, "sd", "ceiling", "lost by cells", "structure", "noise"]
+        rows = [head, *(row for metric in self.metrics for row in self._rows(metric))]
+        widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
+        table = ("  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows)
+        n_runs = self.inputs["runs"]
+        return "\n".join(
+            [
+                NOT_PRIVATE,
+                "",
+                *table,
+                "",
+                "sampling: one random half of the real data against the other.",
+                "discretization: the real paths through the cells and back. structure: the model, no noise.",
+                f"noise: the release, mean and standard deviation of runs ({n_runs}).",
+                "ceiling: a uniform random walk over the region.",
+                "lost: what each of the three adds to the error.",
+            ]
+        )
+
+    def _rows(self, metric: Metric) -> Iterator[list[str]]:
+        for epsilon, rungs in self.rungs.items():
+            means = [rungs[rung][metric.name] for rung in RUNGS]
+            yield [
+                metric.name,
+                epsilon,
+                shown(self.sampling[metric.name]),
+                *(shown(mean.value) for mean in means),
+                shown(means[-1].sd),
+                shown(self.ceiling[metric.name]),
+                *(shown(loss) for loss in self.losses(metric, epsilon).values()),
+            ]
+
+
+def explain(
+    real: Source,
+    synthesizer: Synthesizer,
+    *,
+    epsilons: Iterable[Epsilon] = ("0.2", "1", "2"),
+    runs: int = 5,
+    profile: str = "paper",
+    seed: int = 1,
+    backend: Backend | None = None,
+    observer: Observer | None = None,
+) -> Explanation:
+    """Say how much of a method's error comes from sampling, cells, structure and noise. NOT PRIVATE.
+
+    It fits the data many times, with and without noise, and compares with it exactly: only for public data and
+    test data. No model leaves it.
+
+    Parameters
+    ----------
+    real
+        Trajectories, or a source of them.
+    synthesizer
+        The method with its settings and region; its epsilon is replaced by each of the `epsilons`.
+    runs
+        How often each rung is climbed; the table has the mean.
+    profile, seed
+        As for `evaluate`; the noise of the runs is seeded as well, so that the same seed gives the same table.
+    """
+    if not isinstance(runs, int) or not 1 <= runs <= MOST_RUNS:
+        raise SettingsError(f"runs must be a whole number from 1 to {MOST_RUNS:,}, not {runs}")
+    at_epsilons = {}
+    for epsilon in epsilons:
+        text = decimal(exact(epsilon, "epsilon"))
+        at_epsilons[text] = synthesizer.at(text)
+    if not at_epsilons:
+        raise SettingsError("explain needs an epsilon at least, such as --epsilons 0.2,1,2")
+    yardstick = Yardstick.of(
+        real, synthesizer.region, profile=profile, seed=seed, backend=backend, observer=observer
+    )
+    sampling, ceiling = yardstick.limit(), yardstick.ceiling()
+    rungs = {}
+    with yardstick.observer.stage("Climbing the ladder", runs * len(RUNGS) * len(at_epsilons)) as advance:
+        climbing = replace(yardstick, observer=Silent())
+        for text, method in at_epsilons.items():
+            climbed = []
+            for values in _climbed(climbing, real, method, runs):
+                climbed.append(values)
+                advance(1)
+            rungs[text] = {rung: _means(climbed[place :: len(RUNGS)]) for place, rung in enumerate(RUNGS)}
+    inputs = {
+        "real": described(real, yardstick.real),
+        "region": str(yardstick.frame.region),
+        "crs": yardstick.crs,
+        "method": synthesizer.method,
+        "epsilons": list(rungs),
+        "runs": runs,
+        "profile": profile,
+        "seed": seed,
+    }
+    return Explanation(yardstick.metrics, sampling, ceiling, rungs, inputs)
+
+
+def _climbed(yardstick: Yardstick, real: Source, method: Synthesizer, runs: int) -> Iterator[Values]:
+    """Yield what each rung gets, run by run."""
+    backend, seed = yardstick.backend, yardstick.frame.seed
+    quiet = method.fit(real, noise=NoNoise(), backend=backend)
+    for run in range(runs):
+        yield yardstick.values(yardstick.measure(_retraced(quiet, real, seed + run)))
+        yield yardstick.values(yardstick.measure(_sampled(quiet, seed + run, backend)))
+        noisy = method.fit(real, noise=SeededNoise(seed + run), backend=backend)
+        yield yardstick.values(yardstick.measure(_sampled(noisy, seed + run, backend)))
+
+
+def _retraced(model: Model, real: Source, seed: int) -> Made:
+    """Lead the real trajectories through the model's cells and back."""
+
+    def parts() -> Iterator[Trajectories]:
+        first = 0
+        for part in real.parts():
+            yield model.retrace(part, first, seed)
+            first += len(part)
+
+    return Made(parts, real.crs, real.n_points)
+
+
+def _sampled(model: Model, seed: int, backend: Backend) -> Made:
+    """Make as many trajectories as the model says that there are."""
+    count = model.n_trajectories
+    return Made(
+        lambda: (block for block, _ in sample_parts(model, count, seed, backend)), model.release.crs, count
+    )
+
+
+def _means(runs: list[Values]) -> dict[str, Mean]:
+    return {
+        name: Mean(float(np.mean(column)), float(np.std(column, ddof=min(1, len(column) - 1))))
+        for name in runs[0]
+        for column in [[values[name] for values in runs]]
+    }

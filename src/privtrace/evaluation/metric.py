@@ -1,0 +1,36 @@
+"""State what a metric and a profile are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from privtrace.evaluation.frame import Frame
+from privtrace.evaluation.traits import Traits
+from privtrace.trajectories import Trajectories
+
+#: The largest Jensen-Shannon divergence.
+LN2 = math.log(2)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """Name a function that compares the traits of a synthetic set with those of a real one."""
+
+    name: str
+    compare: Callable[[Any, Any], float]  # real, synthetic; NaN where it is not defined
+    words: str  # what is compared, and how
+    best: float = 0.0  # what the real data itself would get
+    low: float = 0.0
+    high: float = math.inf
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Name the metrics that belong together, and how the traits that they look at are measured."""
+
+    name: str
+    measuring: Callable[[Frame], Callable[[Trajectories], Traits]]  # draws queries; returns what measures parts
+    metrics: tuple[Metric, ...]

@@ -1,0 +1,184 @@
+"""What mobility analysts look at: trips between zones, visits, gyration, jumps, turns, prediction.
+
+Both sets are clipped to the region before. All but the prediction are divergences of shares, or ranks, so the
+sizes of the sets do not matter.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from privtrace.evaluation.compare import divergence, histogram, ndcg, ragged_histogram
+from privtrace.evaluation.frame import Frame
+from privtrace.evaluation.metric import LN2, Metric, Profile
+from privtrace.evaluation.patterns import pair_counts
+from privtrace.evaluation.shapes import ends_apart_m, gyrations_m, jump_bins, lengths_m, turn_bins
+from privtrace.evaluation.squares import first_and_last, paths_on
+from privtrace.evaluation.traits import Binned, Traits
+from privtrace.paths import Paths
+from privtrace.trajectories import Floats, Integers, Trajectories
+
+ZONES_PER_SIDE = 8
+CELLS_PER_SIDE = 20
+TOP = 50
+N_BINS = 50
+N_TURN_BINS = 36  # of 10 degrees
+BINS_PER_DOUBLING = 2
+N_JUMP_BINS = 48  # the first for no move at all, then from 2^-23.5 of the region's diagonal up to all of it
+
+
+@dataclass(frozen=True, eq=False)
+class MobilityTraits(Traits):
+    """Hold what the mobility metrics look at."""
+
+    trips: npt.NDArray[np.int64]  # (n,): first and last of 8 x 8 zones, as one number
+    paths: Paths  # on 20 x 20 cells
+    gyration_m: Floats  # (n,)
+    straightness: Floats  # (n,): NaN for one that does not move
+    jumps: Binned  # distances between consecutive points
+    turns: Binned  # changes of direction
+
+
+def measuring(frame: Frame) -> Callable[[Trajectories], MobilityTraits]:
+    """Return what measures the traits of a clipped part."""
+    diagonal_m = math.hypot(frame.width_m, frame.height_m)
+
+    def measure(runs: Trajectories) -> MobilityTraits:
+        lengths = lengths_m(runs.points, runs.offsets)
+        with np.errstate(invalid="ignore"):
+            straightness = ends_apart_m(runs.points, runs.offsets) / lengths
+        return MobilityTraits.of(
+            runs,
+            trips=first_and_last(paths_on(runs, frame, ZONES_PER_SIDE), ZONES_PER_SIDE**2),
+            paths=paths_on(runs, frame, CELLS_PER_SIDE),
+            gyration_m=gyrations_m(runs.points, runs.offsets),
+            straightness=straightness,
+            jumps=Binned(*jump_bins(runs.points, runs.offsets, diagonal_m, BINS_PER_DOUBLING, N_JUMP_BINS)),
+            turns=Binned(*turn_bins(runs.points, runs.offsets, N_TURN_BINS)),
+        )
+
+    return measure
+
+
+def od(real: MobilityTraits, synthetic: MobilityTraits) -> float:
+    """Compare origins and destinations on 8 x 8 zones, by Jensen-Shannon divergence.
+
+    The zones of the first and the last point, as pairs. Natural logarithm: from 0 (the same) to ln 2 = 0.693.
+    """
+    n_trips = ZONES_PER_SIDE**4
+    return divergence(*(np.bincount(x.trips, x.weights, n_trips).astype(np.int64) for x in (real, synthetic)))
+
+
+def visits(real: MobilityTraits, synthetic: MobilityTraits) -> float:
+    """Compare visits to 20 x 20 cells, by Jensen-Shannon divergence.
+
+    Consecutive points in one cell are one visit. Natural logarithm: from 0 (the same) to ln 2 = 0.693.
+    """
+    return divergence(_visits(real), _visits(synthetic))
+
+
+def visits_ndcg(real: MobilityTraits, synthetic: MobilityTraits) -> float:
+    """Compare the 50 most visited of 20 x 20 cells, by normalized discounted cumulative gain.
+
+    Cells in the order of synthetic visits gain their real visits, each place less than the one before by the
+    logarithm; over the gain in the real order. From 0 to 1, and 1 is best. Ties share their places' gain.
+    """
+    return ndcg(_visits(real), _visits(synthetic), TOP)
+
+
+def _visits(given: MobilityTraits) -> Integers:
+    counts: Integers = ragged_histogram(
+        given.paths.cells, given.paths.offsets, given.weights, CELLS_PER_SIDE**2
+    )
+    return counts
+
+
+def gyration(real: MobilityTraits, synthetic: MobilityTraits) -> float:
+    """Compare the distributions of the radius of gyration, by Jensen-Shannon divergence.
+
+    The root mean square distance of a trajectory's points from their mean, in meters. 50 equal bins from 0 to
+    the real maximum, larger ones in the last. Natural logarithm: from 0 (the same) to ln 2 = 0.693.
+    """
+    most = float(np.max(real.gyration_m, where=real.weights > 0, initial=0.0))
+    return divergence(*(histogram(x.gyration_m, x.weights, N_BINS, 0.0, most) for x in (real, synthetic)))
+
+
+def jump(real: MobilityTraits, synthetic: MobilityTraits) -> float:
+    """Compare the distances between consecutive points, by Jensen-Shannon divergence.
+
+    A bin for no move, and 2 bins for each doubling of the distance up to the region's diagonal. Natural
+    logarithm: from 0 (the same) to ln 2 = 0.693. It tells how far apart points are reported, too.
+    """
+    return divergence(
+        *(ragged_histogram(x.jumps.bins, x.jumps.offsets, x.weights, N_JUMP_BINS) for x in (real, synthetic))
+    )
+
+
+def straightness(real: MobilityTraits, synthetic: MobilityTraits) -> float:
+    """Compare the distributions of straightness, by Jensen-Shannon divergence.
+
+    The distance from the first point to the last over the length, from 0 (a round trip) to 1 (a straight line),
+    in 50 equal bins; trajectories that do not move are left out. Natural logarithm: from 0 to ln 2 = 0.693.
+    """
+    counts = []
+    for given in (real, synthetic):
+        moves = ~np.isnan(given.straightness)
+        counts.append(histogram(given.straightness[moves], given.weights[moves], N_BINS, 0.0, 1.0))
+    return divergence(*counts)
+
+
+def turning(real: MobilityTraits, synthetic: MobilityTraits) -> float:
+    """Compare turning angles, by Jensen-Shannon divergence.
+
+    The change of direction from each move to the next, from -180 to 180 degrees (left is positive) in bins of
+    10; points where the one before was are skipped. Natural logarithm: from 0 (the same) to ln 2 = 0.693.
+    """
+    return divergence(
+        *(ragged_histogram(x.turns.bins, x.turns.offsets, x.weights, N_TURN_BINS) for x in (real, synthetic))
+    )
+
+
+def next_cell(real: MobilityTraits, synthetic: MobilityTraits) -> float:
+    """Tell how much accuracy next-cell prediction loses by learning from synthetic data.
+
+    The cell that most often follows a cell of 20 x 20 is foretold for the moves of one random half of the real
+    trajectories. The share foretold rightly by what the other real half teaches, minus that by what the
+    synthetic data teaches: from -1 to 1, 0 is as good, below 0 is better. Not defined where the half has no
+    moves.
+    """
+    taught, tested = real.halves()
+    moves, by_real, by_synthetic = (_moves(given) for given in (tested, taught, synthetic))
+    n_moves = int(moves.sum())
+    return (_foretold(moves, by_real) - _foretold(moves, by_synthetic)) / n_moves if n_moves else math.nan
+
+
+def _moves(given: MobilityTraits) -> Integers:
+    moves: Integers = pair_counts(given.paths.cells, given.paths.offsets, given.weights, CELLS_PER_SIDE**2)
+    return moves
+
+
+def _foretold(moves: Integers, taught: Integers) -> int:
+    """Count the moves to the most frequent successor that was taught; from cells never left, none are."""
+    foretold = moves[np.arange(len(moves)), taught.argmax(axis=1)]
+    return int(foretold[taught.any(axis=1)].sum())
+
+
+PROFILE = Profile(
+    "mobility",
+    measuring,
+    (
+        Metric("od", od, "origins and destinations on zones, JSD", high=LN2),
+        Metric("visits", visits, "visits to cells, JSD", high=LN2),
+        Metric("visits_ndcg", visits_ndcg, "most visited cells, NDCG", 1.0, high=1.0),
+        Metric("gyration", gyration, "radius of gyration, JSD", high=LN2),
+        Metric("jump", jump, "distances between points, JSD", high=LN2),
+        Metric("straightness", straightness, "straightness, JSD", high=LN2),
+        Metric("turning", turning, "turning angles, JSD", high=LN2),
+        Metric("next_cell", next_cell, "next-cell prediction, accuracy lost", low=-1.0, high=1.0),
+    ),
+)

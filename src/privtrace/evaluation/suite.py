@@ -1,0 +1,171 @@
+"""Evaluate a synthetic set: a table with every metric's value, limit and ceiling."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from privtrace.backends.base import Backend
+from privtrace.errors import SettingsError
+from privtrace.evaluation.metric import Metric
+from privtrace.evaluation.yardstick import Portrait, Yardstick
+from privtrace.observer import Observer
+from privtrace.space.region import Region
+from privtrace.trajectories import Source
+
+#: What every evaluation says on its face.
+NOT_PRIVATE = (
+    "NOT PRIVATE: this compares with the real data, exactly. Keep it where the data is kept. Settings chosen "
+    "by it on the same private data void the privacy statement."
+)
+
+MOST_REPLICATES = 100_000
+
+
+@dataclass(frozen=True)
+class Score:
+    """Hold what a set got in one metric, between the two lines that make it readable."""
+
+    metric: Metric
+    value: float  # NaN where the metric is not defined
+    limit: float  # one random half of the real data against the other
+    ceiling: float  # a uniform random walk over the region
+    interval: tuple[float, float] | None = None  # 95 %, by bootstrap over trajectories
+
+    def to_dict(self) -> dict[str, Any]:
+        """List the numbers; what is not defined is None."""
+        numbers: dict[str, Any] = {name: known(getattr(self, name)) for name in ("value", "limit", "ceiling")}
+        if self.interval is not None:
+            numbers["interval"] = [known(end) for end in self.interval]
+        return numbers | {"best": self.metric.best, "words": self.metric.words}
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Hold the scores of a synthetic set by metric. NOT PRIVATE.
+
+    `print` shows the table, `evaluation["length"].value` is a number, and `to_dict` gives all of it.
+    """
+
+    scores: Mapping[str, Score]
+    inputs: Mapping[str, Any]
+
+    def __getitem__(self, name: str) -> Score:
+        return self.scores[name]
+
+    def to_dict(self) -> dict[str, Any]:
+        """List everything, ready for JSON."""
+        return {
+            "not_private": True,
+            "metrics": {name: score.to_dict() for name, score in self.scores.items()},
+            "inputs": dict(self.inputs),
+        }
+
+    def __str__(self) -> str:
+        return "\n".join(
+            [
+                NOT_PRIVATE,
+                "",
+                self._side("real"),
+                self._side("synthetic"),
+                "",
+                self._table(),
+                "",
+                "limit: one random half of the real data against the other.",
+                "ceiling: a uniform random walk over the region.",
+            ]
+        )
+
+    def _side(self, role: str) -> str:
+        side = self.inputs[role]
+        return (
+            f"{role:10} {side['in_region']:,} of {side['trajectories']:,} trajectories and "
+            f"{side['points_in_region']:,} of {side['points']:,} points in the region"
+        )
+
+    def _table(self) -> str:
+        with_intervals = any(score.interval is not None for score in self.scores.values())
+        head = ["metric", "value", *(["95 % interval"] if with_intervals else []), "limit", "ceiling", "best"]
+        rows = [head]
+        for name, score in self.scores.items():
+            interval = ["-".join(map(shown, score.interval or ()))] if with_intervals else []
+            numbers = [shown(score.value), *interval, shown(score.limit), shown(score.ceiling)]
+            rows.append([name, *numbers, f"{score.metric.best:g}"])
+        words = ["", *(score.metric.words for score in self.scores.values())]
+        widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
+        return "\n".join(
+            "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:]), text]).rstrip()
+            for row, text in zip(rows, words, strict=True)
+        )
+
+
+def evaluate(
+    real: Source,
+    synthetic: Source,
+    *,
+    region: Region,
+    profile: str = "paper",
+    seed: int = 1,
+    bootstrap: int = 0,
+    backend: Backend | None = None,
+    observer: Observer | None = None,
+) -> Evaluation:
+    """Compare synthetic trajectories with real ones. NOT PRIVATE: it reads the real data exactly.
+
+    Parameters ---------- real, synthetic Trajectories or sources of them, whoever made them. Both are clipped
+    to the region in the same way: the longest run of points of each trajectory counts. region The area to
+    compare in. profile "paper" for PrivTrace's metrics and its subgroups, "adatrace", "mobility", or "all". The
+    module of each in `privtrace.evaluation` defines its metrics. seed From which random circles, halves and
+    walks are drawn; the same seed gives the same table. bootstrap How often to resample the trajectories for 95
+    % intervals; 0 for none.
+    """
+    if not isinstance(bootstrap, int) or not 0 <= bootstrap <= MOST_REPLICATES or bootstrap == 1:
+        raise SettingsError(f"bootstrap must be 0 or from 2 to {MOST_REPLICATES:,} replicates, not {bootstrap}")
+    yardstick = Yardstick.of(real, region, profile=profile, seed=seed, backend=backend, observer=observer)
+    inputs = {
+        "real": described(real, yardstick.real),
+        "synthetic": {},
+        "region": str(yardstick.frame.region),
+        "crs": yardstick.crs,
+        "profile": profile,
+        "seed": seed,
+        "bootstrap": bootstrap,
+    }
+    other = yardstick.measure(synthetic)
+    inputs["synthetic"] = described(synthetic, other)
+    with yardstick.observer.stage("Comparing"):
+        values, limit = yardstick.values(other), yardstick.limit()
+    intervals = yardstick.intervals(other, values, bootstrap) if bootstrap else {}
+    del other  # makes room for the walk
+    ceiling = yardstick.ceiling()
+    scores = {
+        metric.name: Score(metric, values[name], limit[name], ceiling[name], intervals.get(name))
+        for metric in yardstick.metrics
+        for name in [metric.name]
+    }
+    return Evaluation(scores, inputs)
+
+
+def described(source: Source, portrait: Portrait) -> dict[str, Any]:
+    """Describe one side of a comparison: exact numbers."""
+    n_trajectories, _, inside, outside, bad, _ = (int(number) for number in portrait.tally)
+    path = getattr(source, "path", None)
+    return {
+        "path": None if path is None else str(path),
+        "trajectories": n_trajectories,
+        "in_region": len(portrait),
+        "points": inside + outside + bad,
+        "points_in_region": inside,
+    }
+
+
+def known(number: float) -> float | None:
+    """Write NaN as None: JSON has no other word for it."""
+    return None if math.isnan(number) else float(number)
+
+
+def shown(number: float) -> str:
+    """Write a number for a table."""
+    return "-" if math.isnan(number) else f"{number:.4f}"
