@@ -10,7 +10,19 @@ from pathlib import Path
 import pytest
 from tests.cli.running import COMMAND, run
 
-COMMANDS = ["plan", "fit", "generate", "synth", "inspect", "ledger", "convert", "check", "demo"]
+COMMANDS = [
+    "plan",
+    "fit",
+    "generate",
+    "synth",
+    "inspect",
+    "ledger",
+    "evaluate",
+    "explain",
+    "convert",
+    "check",
+    "demo",
+]
 
 
 def examples(command: str, cwd: Path) -> list[str]:

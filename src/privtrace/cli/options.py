@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from functools import wraps
 from pathlib import Path
@@ -57,10 +58,27 @@ class FormatName(StrEnum):
     geolife = "geolife"
 
 
+class ProfileName(StrEnum):
+    """Name the profiles of metrics."""
+
+    paper = "paper"
+    adatrace = "adatrace"
+    mobility = "mobility"
+    all = "all"
+
+
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing output.")]
 InputPath = Annotated[
     Path, typer.Argument(metavar="TRIPS", help="A file or folder; `privtrace help convert` lists formats.")
+]
+RegionText = Annotated[
+    str | None,
+    typer.Option(metavar="W,S,E,N|FILE", help="The area: a box, or a GeoJSON file with a polygon. Required."),
+]
+ProfileOption = Annotated[ProfileName, typer.Option("--profile", help="Which metrics.")]
+EvaluationSeed = Annotated[
+    int, typer.Option("--seed", min=0, help="Draw circles, halves and walks from this: same seed, same table.")
 ]
 ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors and warnings.")]
@@ -68,20 +86,26 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but erro
 
 @dataclass(frozen=True)
 class SpeakingOptions:
-    """Say how a command speaks and whether it overwrites."""
+    """Say how a command speaks."""
 
     quiet: Quiet = False
     as_json: AsJson = False
-    force: Force = False
 
 
 @dataclass(frozen=True)
-class OutputOptions(SpeakingOptions):
+class WorkingOptions(SpeakingOptions):
     """Say also on how many threads to work."""
 
     threads: Annotated[
         int | None, typer.Option(min=1, help="Threads to work on; all cores by default. Changes no result.")
     ] = None
+
+
+@dataclass(frozen=True)
+class OutputOptions(WorkingOptions):
+    """Say also whether to overwrite."""
+
+    force: Force = False
 
 
 @dataclass(frozen=True)
@@ -236,9 +260,54 @@ class FitOptions(OutputOptions, InputOptions, MethodOptions):
 class ConvertOptions(SpeakingOptions, InputOptions):
     """Say what to read and how to write it."""
 
+    force: Force = False
 
-def takes(options: type[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command all fields of an options class as options; it receives them as one object, `options`."""
+
+@dataclass(frozen=True)
+class ComparingOptions(WorkingOptions, InputOptions):
+    """Say how to read two inputs."""
+
+    synthetic_columns: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ROLE=NAME,...",
+            help="The same for the synthetic file; if left out, as --columns or by known names.",
+        ),
+    ] = None
+    synthetic_gap: Annotated[
+        float | None, typer.Option(metavar="MINUTES", help="As --gap, which is for the real logs alone.")
+    ] = None
+
+    def synthetic_source(self, path: Path) -> FileSource:
+        """Open the synthetic input as the options say.
+
+        Whether its columns are called as the real ones, its header says, which is public.
+        """
+        from privtrace.errors import DataError
+
+        reading = replace(self, columns=self.synthetic_columns, gap=self.synthetic_gap)
+        if self.synthetic_columns is None and self.columns is not None:
+            with suppress(DataError):
+                return replace(reading, columns=self.columns).source(path)
+        try:
+            return reading.source(path)
+        except DataError as error:
+            raise DataError(str(error).replace("--columns", "--synthetic-columns")) from None
+
+
+@dataclass(frozen=True)
+class ExplainOptions(WorkingOptions, InputOptions, MethodOptions):
+    """Say what to explain."""
+
+
+def takes(
+    options: type[Any], *, but: tuple[str, ...] = ()
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the fields of an options class as options, but for those named.
+
+    It receives them as one object, `options`.
+    """
+    offered = [field for field in fields(options) if field.name not in but]
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         hints = get_type_hints(options, include_extras=True)
@@ -251,12 +320,12 @@ def takes(options: type[Any]) -> Callable[[Callable[..., None]], Callable[..., N
                 default=field.default,
                 annotation=hints[field.name],
             )
-            for field in fields(options)
+            for field in offered
         ]
 
         @wraps(command)
         def run(**values: Any) -> None:
-            chosen = {field.name: values.pop(field.name) for field in fields(options)}
+            chosen = {field.name: values.pop(field.name) for field in offered}
             command(**values, options=options(**chosen))
 
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

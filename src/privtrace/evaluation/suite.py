@@ -135,6 +135,8 @@ def evaluate(
     }
     other = yardstick.measure(synthetic)
     inputs["synthetic"] = described(synthetic, other)
+    if not len(other):
+        yardstick.observer.note("the synthetic data is empty: it gets the worst that can be", loud=True)
     with yardstick.observer.stage("Comparing"):
         values, limit = yardstick.values(other), yardstick.limit()
     intervals = yardstick.intervals(other, values, bootstrap) if bootstrap else {}

@@ -210,7 +210,7 @@ def _check_inside(tally: Integers, source: Source, role: str) -> None:
         raise DataError(
             f"{_named(source, role)}: {inside:,} of {n_points:,} points lie in the region, and {swapped:,} "
             "would if x and y changed places; longitude and latitude seem to be swapped. Exchange the names of "
-            "the columns (--columns lon=NAME,lat=NAME), or the sides of the region (W,S,E,N)"
+            "its columns, or the sides of the region, which are W,S,E,N"
         )
     if n_points and not inside:
         raise DataError(
