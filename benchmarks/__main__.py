@@ -1,4 +1,4 @@
-"""Print the speed of fitting, generating, reading, inventing data and drawing noise, on warm code.
+"""Print the speed of fitting, generating, reading, evaluating, inventing data and noise, on warm code.
 
     make bench
 
@@ -9,31 +9,20 @@ experiments/data.py), else trips in the invented city.
 
 from __future__ import annotations
 
-import resource
+import subprocess
+import sys
 import tempfile
-import time
-from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from experiments import data
 
 import privtrace as pt
+from benchmarks.measuring import best_of, peak_mb
 from privtrace.backends.local import available_cores
 from privtrace.datasets import city, city_trips, moving_objects
 from privtrace.privacy.noise import SystemNoise
-
-
-def best_of(n_runs: int, task: Callable[[], Any]) -> float:
-    """Time a task several times; return the least seconds."""
-    seconds = []
-    for _ in range(n_runs):
-        start = time.perf_counter()
-        task()
-        seconds.append(time.perf_counter() - start)
-    return min(seconds)
 
 
 def bench_noise() -> None:
@@ -69,6 +58,11 @@ def read(path: Path) -> None:
             pass
 
 
+def bench_evaluation() -> None:
+    """Print what benchmarks.evaluation prints, from a process of its own: its memory is measured too."""
+    subprocess.run([sys.executable, "-m", "benchmarks.evaluation"], check=True)
+
+
 def bench_inventing() -> None:
     """Print how long the city's trips take."""
     seconds = best_of(3, lambda: moving_objects(city(1), 50_000, seed=1))
@@ -96,14 +90,13 @@ def bench_synthesis(name: str, trips: pt.Trajectories, region: pt.Region) -> Non
     print(f"unit (one sort of x)            {unit:8.4f} s")
     print(f"fit at epsilon 1                {fit:8.4f} s   {fit / unit:6.2f} units")
     print(f"generate {model.n_trajectories:,} trajectories    {generate:8.4f} s   {generate / unit:6.2f} units")
-    print(
-        f"peak memory of the process      {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:8.0f} MB"
-    )
+    print(f"peak memory of the process      {peak_mb():8.0f} MB")
 
 
 if __name__ == "__main__":
     name, trips, region = trips_and_region()
     bench_synthesis(name, trips, region)
     bench_reading(trips)
+    bench_evaluation()
     bench_inventing()
     bench_noise()

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -23,6 +22,7 @@ import numpy as np
 from experiments import data
 
 import privtrace as pt
+from benchmarks.measuring import peak_mb
 
 
 class Stopwatch:
@@ -36,15 +36,10 @@ class Stopwatch:
         """Time a stage."""
         start = time.perf_counter()
         yield lambda amount: None
-        self.stages[text] = [round(time.perf_counter() - start, 3), peak_mb()]
+        self.stages[text] = [round(time.perf_counter() - start, 3), round(peak_mb())]
 
     def note(self, text: str, *, loud: bool = False) -> None:
         """Drop the note."""
-
-
-def peak_mb() -> float:
-    """Read the process's peak memory."""
-    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 
 
 def run(name: str, epsilon: str) -> dict[str, object]:

@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-import resource
 import time
 
 import privtrace as pt
+from benchmarks.measuring import peak_mb
 from privtrace.datasets import city_trips
 
 STATES = (500, 1000, 2000, 3000)
@@ -23,11 +23,10 @@ def main() -> None:
         start = time.perf_counter()
         states = synthesizer.fit(made.trajectories, noise=pt.SeededNoise(1)).summary()["states"]
         seconds = time.perf_counter() - start
-        peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         plan = synthesizer.plan(len(made.trajectories))
         print(
             f"{states:6,} states {seconds:8.1f} s (planned {plan.seconds:5.1f}) "
-            f"{peak_mb:8.0f} MB (planned {plan.memory_mb:,})"
+            f"{peak_mb():8.0f} MB (planned {plan.memory_mb:,})"
         )
 
 

@@ -1,0 +1,29 @@
+"""Measure what ratios need: the least seconds of several runs, and the process's memory."""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+
+def best_of(n_runs: int, task: Callable[[], Any]) -> float:
+    """Time a task several times; return the least seconds."""
+    seconds = []
+    for _ in range(n_runs):
+        start = time.perf_counter()
+        task()
+        seconds.append(time.perf_counter() - start)
+    return min(seconds)
+
+
+def resident_mb() -> float:
+    """Read what the process holds now."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
+
+
+def peak_mb() -> float:
+    """Read the most that the process held."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

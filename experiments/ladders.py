@@ -1,0 +1,61 @@
+"""Print the ladder of PrivTrace on every public data set, as a Markdown table: the paper's four metrics.
+
+    python -m experiments.ladders [--runs 5] [--data porto,geolife,brinkhoff] [--epsilons 0.2,1,2]
+
+Reads real data: NOT PRIVATE. `privtrace explain` prints the same for one file, with all metrics.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+import privtrace as pt
+from experiments.data import REGIONS, load
+
+METRICS = ("length", "diameter", "density", "pattern")
+HEAD = (
+    "data | metric | epsilon | limit | cells | structure | release ± sd | ceiling | "
+    "lost by cells | by structure | by noise"
+)
+
+
+def main() -> None:
+    """Print a row for each data set, metric and epsilon."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--data", default=",".join(REGIONS))
+    parser.add_argument("--epsilons", default="0.2,1,2")
+    options = parser.parse_args()
+    print(f"| {HEAD} |")
+    print("|" + "---|" * len(HEAD.split("|")))
+    for name in options.data.split(","):
+        trips, region = load(name)
+        ladder = pt.explain(
+            trips,
+            pt.PrivTrace(epsilon=1, region=region),
+            epsilons=options.epsilons.split(","),
+            runs=options.runs,
+        )
+        for metric in ladder.metrics:
+            if metric.name in METRICS:
+                for epsilon in ladder.rungs:
+                    print(row(name, ladder, metric.name, epsilon))
+
+
+def row(data: str, ladder: pt.Explanation, metric: str, epsilon: str) -> str:
+    """Write one row."""
+    given = ladder.to_dict()["metrics"][metric]
+    cells, structure, release = given["epsilons"][epsilon].values()
+    numbers = [
+        f"{given['sampling']:.4f}",
+        f"{cells['value']:.3f}",
+        f"{structure['value']:.3f}",
+        f"**{release['value']:.3f}** ± {release['sd']:.3f}",
+        f"{given['ceiling']:.3g}",
+        *(f"{rung['loss']:+.3f}" for rung in (cells, structure, release)),
+    ]
+    return f"| {data} | {metric} | {epsilon} | {' | '.join(numbers)} |"
+
+
+if __name__ == "__main__":
+    main()
