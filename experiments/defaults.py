@@ -43,6 +43,7 @@ def settings() -> Iterator[dict[str, object]]:
     ):
         second = f"{1 - float(grid) - float(first):.2f}"
         yield {"grid_share": grid, "first_order_share": first, "second_order_share": second}
+    yield {"theta1": 1e9}  # no state has so many moves: second order is paid for and not used
     yield from ({"order": order} for order in (1, 2))
 
 
