@@ -203,10 +203,14 @@ def _portrait(scan: Scan, frame: Frame, profiles: tuple[Profile, ...], use: int,
 
 
 def _check_inside(tally: Integers, source: Source, role: str) -> None:
-    """Refuse a set that cannot be meant: all of it outside the region, or its axes swapped."""
+    """Refuse a set that cannot be meant: all of it outside the region, or its axes swapped.
+
+    Data may lie mostly outside, and by chance as much of it in the region's mirror image as in the region. So
+    where some of it is inside, only most of it in the mirror image refuses.
+    """
     _, _, inside, outside, bad, swapped = (int(number) for number in tally)
     n_points = inside + outside + bad
-    if swapped > inside and 2 * inside < n_points:
+    if (swapped and not inside) or 2 * inside < n_points < 2 * swapped:
         raise DataError(
             f"{_named(source, role)}: {inside:,} of {n_points:,} points lie in the region, and {swapped:,} "
             "would if x and y changed places; longitude and latitude seem to be swapped. Exchange the names of "
