@@ -165,8 +165,10 @@ class Yardstick:
 
 
 def _interval(metric: Metric, value: float, replicates: Floats) -> tuple[float, float]:
-    low, high = value + np.quantile(replicates, (0.025, 0.975)) - replicates.mean()
-    return max(float(low), metric.low), min(float(high), metric.high)
+    below, above = np.quantile(replicates, (0.025, 0.975)) - replicates.mean()
+    # The mean lies beyond a quantile where a few replicates are far from all others.
+    low, high = value + min(float(below), 0.0), value + max(float(above), 0.0)
+    return max(low, metric.low), min(high, metric.high)
 
 
 @dataclass(frozen=True)
