@@ -1,0 +1,261 @@
+"""Evaluating: the table in words and numbers, what it refuses, and sets with little in them."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests import polygons
+from tests.conftest import trajectories
+
+import privtrace as pt
+from privtrace.evaluation.suite import MOST_REPLICATES, Evaluation
+from privtrace.evaluation.yardstick import PROFILES
+
+LISBON = pt.Region.box(-9.25, 38.68, -9.08, 38.80)
+
+
+@pytest.fixture(scope="module")
+def table(wanderers: pt.Trajectories, region: pt.Region) -> Evaluation:
+    return pt.evaluate(wanderers, wanderers[:300], region=region, profile="all", seed=5, bootstrap=4)
+
+
+def test_to_dict_is_plain_json(table: Evaluation) -> None:
+    listed = json.loads(json.dumps(table.to_dict(), allow_nan=False))
+    assert listed == table.to_dict()
+    assert set(listed) == {"metrics", "inputs", "not_private"} and listed["not_private"] is True
+    for name, entry in listed["metrics"].items():
+        score = table[name]
+        assert (entry["value"], entry["limit"], entry["ceiling"]) == (score.value, score.limit, score.ceiling)
+        assert entry["interval"] == list(score.interval or ())
+        assert (entry["best"], entry["words"]) == (score.metric.best, score.metric.words)
+
+
+def test_inputs_count_what_was_read(table: Evaluation, wanderers: pt.Trajectories, region: pt.Region) -> None:
+    inputs = table.to_dict()["inputs"]
+    inside = region.for_data("planar").contains(wanderers.points)
+    n_inside = sum(
+        inside[first:last].any()
+        for first, last in zip(wanderers.offsets[:-1], wanderers.offsets[1:], strict=True)
+    )
+    assert inputs["real"] == {
+        "path": None,
+        "trajectories": 600,
+        "in_region": n_inside,
+        "points": wanderers.n_points,
+        "points_in_region": inside.sum(),
+    }
+    assert inputs["synthetic"]["trajectories"] == 300
+    settings = {name: inputs[name] for name in ("region", "crs", "profile", "seed", "bootstrap")}
+    expected = {"region": "0,0,10,10", "crs": "planar", "profile": "all", "seed": 5, "bootstrap": 4}
+    assert settings == expected
+
+
+def test_words_begin_with_not_private(table: Evaluation) -> None:
+    first = str(table).splitlines()[0]
+    assert first.startswith("NOT PRIVATE")
+    assert "Settings chosen by it on the same private data void the privacy statement" in first
+
+
+def test_words_list_every_metric_with_its_numbers(table: Evaluation) -> None:
+    lines = str(table).splitlines()
+    for name, score in table.scores.items():
+        (row,) = (line for line in lines if line.split(" ")[0] == name)
+        for number in (score.value, score.limit, score.ceiling, *(score.interval or ())):
+            assert f"{number:.4f}" in row
+        assert row.endswith(score.metric.words)
+    assert "real       " in str(table) and "300 trajectories" in str(table)
+
+
+def test_there_are_no_intervals_unless_asked(wanderers: pt.Trajectories, region: pt.Region) -> None:
+    plain = pt.evaluate(wanderers, wanderers, region=region)
+    assert "interval" not in str(plain)
+    assert not any("interval" in entry for entry in plain.to_dict()["metrics"].values())
+
+
+def test_profiles_are_those_named(wanderers: pt.Trajectories, region: pt.Region) -> None:
+    tables = {
+        name: pt.evaluate(wanderers, wanderers[:50], region=region, profile=name) for name in [*PROFILES, "all"]
+    }
+    default = pt.evaluate(wanderers, wanderers[:50], region=region)
+    assert default.to_dict() == tables["paper"].to_dict()
+    for name, profile in PROFILES.items():
+        assert list(tables[name].scores) == [metric.name for metric in profile.metrics]
+        for metric in profile.metrics:  # the same beside the others
+            assert tables["all"][metric.name] == tables[name][metric.name]
+    assert len(tables["all"].scores) == sum(len(profile.metrics) for profile in PROFILES.values())
+
+
+def test_real_data_itself_is_between_nothing_and_its_limit(
+    wanderers: pt.Trajectories, region: pt.Region
+) -> None:
+    itself = pt.evaluate(wanderers, wanderers, region=region, profile="all")
+    for name, score in itself.scores.items():
+        if name != "next_cell":
+            assert score.value == pytest.approx(score.metric.best, abs=0.01)
+            assert abs(score.limit - score.metric.best) < abs(score.ceiling - score.metric.best)
+
+
+def test_works_on_a_polygon_and_on_files(wanderers: pt.Trajectories, tmp_path: Path) -> None:
+    path = tmp_path / "real.csv"
+    wanderers.write(path)
+    within = polygons.region("mixed 1")
+    memory = pt.evaluate(wanderers, wanderers[:200], region=within, profile="all")
+    file = pt.evaluate(pt.read(path), wanderers[:200], region=within, profile="all")
+    assert file.to_dict()["metrics"] == memory.to_dict()["metrics"]
+    assert file.to_dict()["inputs"]["real"]["path"] == str(path)
+    inputs = memory.to_dict()["inputs"]
+    assert "polygon" in inputs["region"] and inputs["real"]["in_region"] < 600
+
+
+def in_lisbon(*points: tuple[float, float]) -> pt.Trajectories:
+    return trajectories(list(points), crs="lonlat")
+
+
+GOOD = in_lisbon((-9.1387654, 38.7223456), (-9.1412345, 38.7198765))
+SWAPPED = in_lisbon((38.7223456, -9.1387654), (38.7198765, -9.1412345))
+ELSEWHERE = in_lisbon((2.3487654, 48.8523456), (2.3498765, 48.8511111))
+BAD = in_lisbon((math.nan, 38.7223456), (0.0, 0.0))
+
+
+@pytest.mark.parametrize(
+    ("real", "synthetic", "words"),
+    [
+        (
+            SWAPPED,
+            GOOD,
+            "the real data: 0 of 2 points lie in the region, and 2 would if x and y changed places",
+        ),
+        (GOOD, SWAPPED, "the synthetic data: 0 of 2 points .* swapped"),
+        (ELSEWHERE, GOOD, "the real data: none of 2 points lies in the region"),
+        (GOOD, ELSEWHERE, "the synthetic data: none of 2 points lies in the region"),
+        (BAD, GOOD, r"the real data: none of 2 points lies in the region \(2 are no points at all\)"),
+        (GOOD, BAD, r"the synthetic data: none of 2 points lies in the region \(2 are"),
+        (trajectories(crs="lonlat"), GOOD, "the real data: there are no trajectories to compare with"),
+        (trajectories([], [], crs="lonlat"), GOOD, "the real data: there are no trajectories"),
+        (GOOD, trajectories([(1.0, 1.0)]), "the real data is lonlat and the synthetic data is planar"),
+    ],
+)
+def test_data_that_cannot_be_meant_is_refused(real: Any, synthetic: Any, words: str) -> None:
+    with pytest.raises(pt.DataError, match=words) as caught:
+        pt.evaluate(real, synthetic, region=LISBON, profile="all")
+    for given in (real, synthetic):
+        for number in given.points[np.isfinite(given.points) & (given.points != 0)].tolist():
+            assert f"{number:.3f}" not in str(caught.value) and f"{abs(number):.4f}" not in str(caught.value)
+
+
+def test_a_refusal_names_the_file(tmp_path: Path) -> None:
+    ELSEWHERE.write(tmp_path / "paris.csv")
+    with pytest.raises(pt.DataError, match=r"the synthetic data, .*paris\.csv: none of 2 points") as caught:
+        pt.evaluate(GOOD, pt.read(tmp_path / "paris.csv"), region=LISBON)
+    assert "48.85" not in str(caught.value)
+
+
+def test_only_most_of_the_points_swapped_refuse() -> None:
+    good, swapped, other = (-9.14, 38.72), (38.72, -9.14), (2.35, 48.85)
+    for accepted in ([good, swapped], [good, swapped, swapped, other, other]):
+        mixed = in_lisbon(*accepted)
+        assert pt.evaluate(mixed, mixed, region=LISBON).inputs["real"]["points_in_region"] == 1
+    for refused in ([swapped, other, other], [good, swapped, swapped]):
+        with pytest.raises(pt.DataError, match="seem to be swapped"):
+            pt.evaluate(in_lisbon(*refused), GOOD, region=LISBON)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"profile": "everything"}, "the profile must be paper, adatrace, mobility or all, not 'everything'"),
+        ({"profile": None}, "the profile must be"),
+        ({"seed": -1}, "a seed is a whole number"),
+        ({"seed": 2**64}, "a seed is a whole number"),
+        ({"seed": 1.5}, "a seed is a whole number"),
+        ({"seed": "1"}, "a seed is a whole number"),
+        ({"seed": None}, "a seed is a whole number"),
+        ({"bootstrap": -1}, "bootstrap must be 0 or from 2"),
+        ({"bootstrap": 1}, "bootstrap must be 0 or from 2"),
+        ({"bootstrap": MOST_REPLICATES + 1}, "bootstrap must be 0 or from 2"),
+        ({"bootstrap": 2.0}, "bootstrap must be 0 or from 2"),
+        ({"bootstrap": None}, "bootstrap must be 0 or from 2"),
+        ({"region": None}, "a region is needed"),
+        ({"region": (0, 0, 10, 10)}, "a region is needed"),
+        ({"region": pt.Region.box(0, 0, 10, 10, crs="lonlat")}, "is lonlat, but the data is planar"),
+    ],
+)
+def test_bad_settings_are_refused(
+    wanderers: pt.Trajectories, region: pt.Region, settings: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(pt.SettingsError, match=words):
+        pt.evaluate(wanderers, wanderers, **{"region": region, **settings})
+
+
+@pytest.mark.parametrize("nothing", [None, "trips.csv", np.zeros((3, 2)), [[(1.0, 1.0)]]])
+def test_what_is_no_source_is_refused(wanderers: pt.Trajectories, region: pt.Region, nothing: Any) -> None:
+    for sides in ((nothing, wanderers), (wanderers, nothing)):
+        with pytest.raises(pt.DataError, match="trajectories are needed, or a source of them"):
+            pt.evaluate(*sides, region=region)
+
+
+TINY = {
+    "nothing": trajectories(),
+    "no points": trajectories([], []),
+    "a point": trajectories([(3.0, 4.0)]),
+    "points": trajectories([(3.0, 4.0)], [(3.0, 4.0)], [(9.0, 1.0)], [(10.0, 10.0)], [(0.0, 0.0)]),
+    "a stop": trajectories([(3.0, 4.0)] * 3),
+    "a line": trajectories([(1.0, 1.0), (9.0, 9.0)]),
+    "bad points": trajectories(
+        [(math.nan, 1.0), (3.0, 4.0), (math.inf, 2.0), (5.0, 5.0)], [(math.nan, math.nan)], [(1.0, 1.0)], []
+    ),
+    "leaving": trajectories([(1.0, 1.0), (99.0, 1.0), (2.0, 2.0), (3.0, 3.0)], [(50.0, 50.0)]),
+}
+
+
+@pytest.mark.parametrize("real", [name for name in TINY if name not in ("nothing", "no points")])
+@pytest.mark.parametrize("synthetic", TINY)
+def test_little_data_gives_numbers_or_none(real: str, synthetic: str, region: pt.Region) -> None:
+    table = pt.evaluate(TINY[real], TINY[synthetic], region=region, profile="all", bootstrap=3)
+    json.dumps(table.to_dict(), allow_nan=False)
+    assert str(table).startswith("NOT PRIVATE")
+    for score in table.scores.values():
+        for number in (score.value, score.limit, score.ceiling):
+            assert math.isnan(number) or score.metric.low <= number <= score.metric.high
+            assert not math.isinf(number)
+
+
+@pytest.mark.parametrize("name", [name for name in TINY if name not in ("nothing", "no points")])
+def test_little_data_itself_is_as_good_as_can_be(name: str, region: pt.Region) -> None:
+    table = pt.evaluate(TINY[name], TINY[name], region=region, profile="all")
+    for metric, score in table.scores.items():
+        if not math.isnan(score.value) and not metric.startswith("short_"):  # many may have the median length
+            assert score.value == pytest.approx(score.metric.best, abs=1e-12)
+    for metric in ("length", "diameter", "density", "query", "trip", "od", "visits", "gyration", "jump"):
+        assert table[metric].value == 0
+
+
+def test_one_real_trajectory_has_no_limit(region: pt.Region) -> None:
+    table = pt.evaluate(TINY["a line"], TINY["points"], region=region, profile="all")
+    assert all(entry["limit"] is None for entry in table.to_dict()["metrics"].values())
+    assert table.to_dict()["metrics"]["length"]["ceiling"] is not None
+
+
+@pytest.mark.parametrize("name", ["nothing", "no points"])
+def test_an_empty_synthetic_set_gets_the_worst(
+    wanderers: pt.Trajectories, region: pt.Region, name: str
+) -> None:
+    table = pt.evaluate(wanderers, TINY[name], region=region, profile="all", bootstrap=3)
+    worst = {"pattern": 1, "pattern_short": 1, "pattern_long": 1, "frequent_support": 1, "frequent_f1": 0}
+    undefined = {"coverage", "short_length_share", "short_diameter_share"}
+    for metric, score in table.scores.items():
+        if metric in undefined:
+            assert math.isnan(score.value)
+        elif metric in worst:
+            assert score.value == worst[metric]
+        elif metric.startswith(("density", "query")):  # a circle that no real trajectory is in misses none
+            assert 0.9 < score.value <= 1
+        elif metric not in ("next_cell", "visits_ndcg"):
+            assert score.value == pytest.approx(math.log(2))
+    assert 0 < table["next_cell"].value < 1 and 0 < table["visits_ndcg"].value < 0.6
+    assert table.to_dict()["metrics"]["coverage"]["value"] is None

@@ -1,0 +1,280 @@
+"""The yardstick: limit, ceiling and intervals are what they say, and chance comes from the seed alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import shapely
+from tests import polygons
+from tests.contract.test_synthesizers import Cut
+
+import privtrace as pt
+from privtrace.evaluation import yardstick as module
+from privtrace.evaluation.frame import CEILING, Frame
+from privtrace.evaluation.metric import Metric, Profile
+from privtrace.evaluation.traits import Traits
+from privtrace.evaluation.yardstick import Yardstick
+
+#: These compare random subsets of the sets they are given.
+BY_LOT = {"density_short", "density_long", "pattern_short", "pattern_long", "next_cell"}
+
+
+@pytest.fixture(scope="module")
+def synthetic(wanderers: pt.Trajectories) -> pt.Trajectories:
+    """Give other walks: 300 of the 600, turned around."""
+    some = wanderers[200:500]
+    return pt.Trajectories(10 - some.points, some.offsets, crs="planar")
+
+
+@pytest.fixture(scope="module", params=["box", "mixed 1"])
+def yardstick(request: pytest.FixtureRequest, wanderers: pt.Trajectories, region: pt.Region) -> Yardstick:
+    within = region if request.param == "box" else polygons.region(request.param)
+    return Yardstick.of(wanderers, within, profile="all", seed=4)
+
+
+def numbers_inside(given: pt.Trajectories, region: pt.Region) -> np.ndarray:
+    """Find the trajectories with a point in the region."""
+    inside = region.for_data(given.crs).contains(given.points)
+    return np.array([t for t in range(len(given)) if inside[given.offsets[t] : given.offsets[t + 1]].any()])
+
+
+def test_limit_is_one_half_against_the_other(yardstick: Yardstick, wanderers: pt.Trajectories) -> None:
+    numbers = numbers_inside(wanderers, yardstick.frame.region)
+    weights = [next(iter(half.traits.values())).weights for half in yardstick.real.halves()]
+    assert np.array_equal(weights[0] + weights[1], np.ones(len(numbers)))
+    assert weights[0].sum() - weights[1].sum() in (0, 1)
+    first, second = (wanderers.take(numbers[half > 0]) for half in weights)
+    table = pt.evaluate(first, second, region=yardstick.frame.region, profile="all", seed=4)
+    limit = yardstick.limit()
+    assert set(limit) == set(table.scores)
+    for name in set(limit) - BY_LOT:
+        assert table[name].value == limit[name]
+
+
+def test_halves_are_of_chance_not_of_order(wanderers: pt.Trajectories, region: pt.Region) -> None:
+    halves = []
+    for seed in (1, 2):
+        first, _ = Yardstick.of(wanderers, region, seed=seed).real.halves()
+        halves.append(first.traits["paper"].weights)
+    places = [np.flatnonzero(half).mean() / len(half) for half in halves]
+    assert places == pytest.approx([0.5, 0.5], abs=0.1)
+    assert 0.3 < np.mean(halves[0] == halves[1]) < 0.7
+
+
+def test_ceiling_is_of_uniform_walks_with_as_many_points(
+    yardstick: Yardstick, wanderers: pt.Trajectories
+) -> None:
+    offsets = np.concatenate([[0], np.cumsum(yardstick.real.n_points)])
+    walks = yardstick.frame.places(offsets, 0, CEILING)
+    assert yardstick.frame.region.contains(walks.points).all()
+    portrait = yardstick.measure(walks)
+    assert np.array_equal(portrait.n_points, yardstick.real.n_points)  # none of them is cut short
+    assert yardstick.ceiling() == pytest.approx(yardstick.values(portrait), rel=0, abs=0, nan_ok=True)
+
+
+def test_ceiling_counts_the_points_that_are_inside(wanderers: pt.Trajectories, region: pt.Region) -> None:
+    real = Yardstick.of(wanderers, region).real
+    runs = [len(max(runs_inside(walk), key=len)) for walk in split(wanderers)]
+    assert real.n_points.tolist() == [size for size in runs if size]
+
+
+def split(given: pt.Trajectories) -> Iterator[np.ndarray]:
+    for first, last in zip(given.offsets[:-1], given.offsets[1:], strict=True):
+        yield given.points[first:last]
+
+
+def runs_inside(walk: np.ndarray) -> list[list[tuple[float, float]]]:
+    runs: list[list[tuple[float, float]]] = [[]]
+    for x, y in walk:
+        if 0 <= x <= 10 and 0 <= y <= 10:
+            runs[-1].append((x, y))
+        else:
+            runs.append([])
+    return runs
+
+
+@pytest.mark.parametrize("name", ["box", "mixed 1", "ell"])
+def test_ceiling_walks_are_uniform(name: str, region: pt.Region) -> None:
+    frame = Frame((region if name == "box" else polygons.region(name)).for_data("planar"), 6)
+    points = frame.places(np.array([0, 4000, 8000]), 0, CEILING).points
+    middle = np.median(points, axis=0)
+    shape = shapely.box(0, 0, 10, 10) if name == "box" else polygons.oracle(name)
+    for west, south, east, north in [(-9, -9, middle[0], 99), (-9, -9, 99, middle[1]), (-9, -9, *middle)]:
+        share = np.mean((points >= (west, south)).all(axis=1) & (points <= (east, north)).all(axis=1))
+        area = shape.intersection(shapely.box(west, south, east, north)).area / shape.area
+        assert share == pytest.approx(area, abs=0.03)
+    assert not np.array_equal(points[:4000], points[4000:])
+
+
+def test_a_long_ceiling_is_walked_in_parts(
+    wanderers: pt.Trajectories, region: pt.Region, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = Yardstick.of(wanderers, region, profile="all").ceiling()
+    monkeypatch.setattr("privtrace.trajectories.PART_POINTS", 500)
+    assert Yardstick.of(wanderers, region, profile="all").ceiling() == whole
+
+
+@pytest.mark.parametrize("sizes", [[1] * 20, [0, 300, 0], [599], [200, 200, 200]])
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_parts_and_threads_do_not_matter(
+    wanderers: pt.Trajectories, synthetic: pt.Trajectories, region: pt.Region, sizes: list[int], n_threads: int
+) -> None:
+    tables = [
+        pt.evaluate(*sides, region=region, profile="all", seed=7, bootstrap=3, backend=pt.Threads(n))
+        for sides, n in (
+            ((wanderers, synthetic), 2),
+            ((Cut(wanderers, sizes), Cut(synthetic, sizes)), n_threads),
+        )
+    ]
+    assert tables[0].to_dict() == tables[1].to_dict()
+    assert str(tables[0]) == str(tables[1])
+
+
+def test_another_seed_draws_other_circles_halves_and_walks(
+    wanderers: pt.Trajectories, synthetic: pt.Trajectories, region: pt.Region
+) -> None:
+    one, two = (pt.evaluate(wanderers, synthetic, region=region, profile="all", seed=seed) for seed in (1, 2))
+    for name in ("density", "query", "next_cell"):
+        assert one[name].value != two[name].value
+    for name in ("length", "pattern", "trip", "coverage"):
+        assert one[name].value == two[name].value
+        assert one[name].limit != two[name].limit
+        assert one[name].ceiling != two[name].ceiling
+
+
+def test_the_largest_seed_is_a_seed(wanderers: pt.Trajectories, region: pt.Region) -> None:
+    assert pt.evaluate(wanderers, wanderers, region=region, seed=2**64 - 1)["density"].value == 0
+
+
+@pytest.fixture
+def replicates(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Traits, Traits]]:
+    """Offer a profile that writes down what it is asked to compare."""
+    seen: list[tuple[Traits, Traits]] = []
+
+    def compare(real: Traits, synthetic: Traits) -> float:
+        seen.append((real, synthetic))
+        return 0.0
+
+    monkeypatch.setitem(
+        module.PROFILES, "seen", Profile("seen", lambda frame: Traits.of, (Metric("seen", compare, "nothing"),))
+    )
+    return seen
+
+
+def test_a_replicate_has_as_many_trajectories_drawn_with_replacement(
+    wanderers: pt.Trajectories,
+    synthetic: pt.Trajectories,
+    region: pt.Region,
+    replicates: list[tuple[Traits, Traits]],
+) -> None:
+    pt.evaluate(wanderers, synthetic, region=region, profile="seen", bootstrap=20)
+    # The set itself, the halves, 20 replicates, the ceiling.
+    resampled = [pair for pair in replicates if pair[0].weights.max() > 1]
+    assert len(replicates) == 23 and len(resampled) == 20
+    sizes = [len(numbers_inside(given, region)) for given in (wanderers, synthetic)]
+    for side, size in enumerate(sizes):
+        weights = np.array([pair[side].weights for pair in resampled])
+        assert weights.shape == (20, size)
+        assert (weights.sum(axis=1) == size).all() and weights.min() == 0
+        # Each count is of n draws with a chance of 1 / n: on average 1, and 0 in 1 / e of cases.
+        assert np.mean(weights == 0) == pytest.approx(1 / math.e, abs=0.02)
+        assert weights.mean(axis=0).std() == pytest.approx(math.sqrt(1 / 20), rel=0.2)
+        assert len(np.unique(weights, axis=0)) == 20
+    # The two sides are drawn apart.
+    for real, other in resampled:
+        assert not np.array_equal(real.weights[: sizes[1]], other.weights)
+
+
+def test_intervals_contain_the_value_within_the_range_and_repeat(
+    wanderers: pt.Trajectories, synthetic: pt.Trajectories, region: pt.Region
+) -> None:
+    one, two, other = (
+        pt.evaluate(wanderers, synthetic, region=region, profile="all", seed=seed, bootstrap=25)
+        for seed in (1, 1, 2)
+    )
+    for score in one.scores.values():
+        assert score.interval is not None
+        low, high = score.interval
+        assert score.metric.low <= low <= score.value <= high <= score.metric.high
+        assert low < high
+    assert one.to_dict() == two.to_dict()
+    assert one["length"].interval != other["length"].interval
+
+
+def test_intervals_do_not_change_what_they_are_around(
+    wanderers: pt.Trajectories, synthetic: pt.Trajectories, region: pt.Region
+) -> None:
+    without, with_them = (
+        pt.evaluate(wanderers, synthetic, region=region, profile="all", bootstrap=n) for n in (0, 5)
+    )
+    for name, score in without.scores.items():
+        assert score.interval is None
+        assert (score.value, score.limit, score.ceiling) == (
+            with_them[name].value,
+            with_them[name].limit,
+            with_them[name].ceiling,
+        )
+
+
+def test_intervals_narrow_with_more_trajectories(
+    wanderers: pt.Trajectories, synthetic: pt.Trajectories, region: pt.Region
+) -> None:
+    few, many = (
+        pt.evaluate(wanderers[:n], synthetic[:n], region=region, profile="all", bootstrap=40) for n in (40, 300)
+    )
+    for name in (
+        "short_length_share",
+        "density",
+        "query",
+        "turning",
+        "jump",
+        "visits",
+        "gyration",
+        "length_20",
+    ):
+        widths = [table[name].interval[1] - table[name].interval[0] for table in (few, many)]  # type: ignore[index]
+        assert widths[1] < widths[0]
+
+
+def drawn(value: float, replicates: list[float]) -> Iterator[float]:
+    """Give what a metric is asked for, in order: the value, the limit, the replicates, the ceiling."""
+    return iter([value, 0.0, *replicates, 0.0])
+
+
+def test_interval_is_as_wide_as_replicates_are_around_their_mean(
+    wanderers: pt.Trajectories, region: pt.Region, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The value is 0.5; replicates are 0.80, 0.81 ... 1.20 with a mean of 1. Of 41 in order, the 2.5 % quantile
+    # is the second, 0.81, and the 97.5 % quantile 1.19: 0.5 - 0.19 to 0.5 + 0.19.
+    numbers = drawn(0.5, np.linspace(0.8, 1.2, 41).tolist())
+    metric = Metric("drawn", lambda real, synthetic: next(numbers), "nothing")
+    monkeypatch.setitem(module.PROFILES, "drawn", Profile("drawn", lambda frame: Traits.of, (metric,)))
+    table = pt.evaluate(wanderers, wanderers, region=region, profile="drawn", bootstrap=41)
+    assert table["drawn"].value == 0.5
+    assert table["drawn"].interval == pytest.approx((0.31, 0.69))
+
+
+@pytest.mark.parametrize("lone", [0.0, 2.0])
+def test_interval_contains_the_value_whatever_replicates_are(
+    wanderers: pt.Trajectories, region: pt.Region, monkeypatch: pytest.MonkeyPatch, lone: float
+) -> None:
+    # One replicate far from 99 equal ones draws the mean away from both quantiles.
+    numbers = drawn(0.5, [lone, *[1.0] * 99])
+    metric = Metric("drawn", lambda real, synthetic: next(numbers), "nothing")
+    monkeypatch.setitem(module.PROFILES, "drawn", Profile("drawn", lambda frame: Traits.of, (metric,)))
+    table = pt.evaluate(wanderers, wanderers, region=region, profile="drawn", bootstrap=100)
+    interval = table["drawn"].interval
+    assert interval is not None and interval[0] <= 0.5 <= interval[1]
+
+
+def test_a_yardstick_measures_many_sets(
+    wanderers: pt.Trajectories, synthetic: pt.Trajectories, region: pt.Region
+) -> None:
+    yardstick = Yardstick.of(wanderers, region, profile="all", seed=9)
+    for given in (synthetic, wanderers[:50], synthetic):
+        table = pt.evaluate(wanderers, given, region=region, profile="all", seed=9)
+        values = yardstick.values(yardstick.measure(given))
+        assert values == {name: score.value for name, score in table.scores.items()}
