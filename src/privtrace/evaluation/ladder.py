@@ -147,6 +147,8 @@ def explain(
     """
     if not isinstance(runs, int) or not 1 <= runs <= MOST_RUNS:
         raise SettingsError(f"runs must be a whole number from 1 to {MOST_RUNS:,}, not {runs}")
+    if isinstance(seed, int) and seed + runs > 1 << 64:
+        raise SettingsError(f"a seed is a whole number from 0 to 2**64 - 1, for each run the next, not {seed}")
     at_epsilons = {}
     for epsilon in epsilons:
         text = decimal(exact(epsilon, "epsilon"))
