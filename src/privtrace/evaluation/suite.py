@@ -114,12 +114,20 @@ def evaluate(
 ) -> Evaluation:
     """Compare synthetic trajectories with real ones. NOT PRIVATE: it reads the real data exactly.
 
-    Parameters ---------- real, synthetic Trajectories or sources of them, whoever made them. Both are clipped
-    to the region in the same way: the longest run of points of each trajectory counts. region The area to
-    compare in. profile "paper" for PrivTrace's metrics and its subgroups, "adatrace", "mobility", or "all". The
-    module of each in `privtrace.evaluation` defines its metrics. seed From which random circles, halves and
-    walks are drawn; the same seed gives the same table. bootstrap How often to resample the trajectories for 95
-    % intervals; 0 for none.
+    Parameters
+    ----------
+    real, synthetic
+        Trajectories or sources of them, whoever made them. Both are clipped to the region in the same way: the
+        longest run of points of each trajectory counts.
+    region
+        The area to compare in.
+    profile
+        "paper" for PrivTrace's metrics and its subgroups, "adatrace", "mobility", or "all". The module of each
+        in `privtrace.evaluation` defines its metrics.
+    seed
+        From which random circles, halves and walks are drawn; the same seed gives the same table.
+    bootstrap
+        How often to resample the trajectories for 95 % intervals; 0 for none.
     """
     if not isinstance(bootstrap, int) or not 0 <= bootstrap <= MOST_REPLICATES or bootstrap == 1:
         raise SettingsError(f"bootstrap must be 0 or from 2 to {MOST_REPLICATES:,} replicates, not {bootstrap}")
