@@ -1,0 +1,229 @@
+"""The ladder: every rung climbed again by hand, losses that sum to the error, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests import polygons
+from tests.conftest import trajectories
+from tests.contract.test_synthesizers import Cut
+
+import privtrace as pt
+from privtrace.evaluation.ladder import MOST_RUNS, RUNGS, Explanation
+
+# Sampling by hand warns of walks that were cut short; explaining samples the same.
+pytestmark = pytest.mark.filterwarnings("ignore:.*walks reached 1000 states")
+
+SEED, RUNS = 20, 2
+
+
+@pytest.fixture(scope="module", params=["box", "mixed 1"])
+def synthesizer(request: pytest.FixtureRequest, region: pt.Region) -> pt.PrivTrace:
+    within = region if request.param == "box" else polygons.region(request.param)
+    return pt.PrivTrace(epsilon=7, region=within)
+
+
+@pytest.fixture(scope="module")
+def explanation(wanderers: pt.Trajectories, synthesizer: pt.PrivTrace) -> Explanation:
+    return pt.explain(
+        wanderers, synthesizer, epsilons=["0.5", 2], runs=RUNS, profile="all", seed=SEED, backend=pt.Threads(1)
+    )
+
+
+def evaluated(real: pt.Trajectories, made: pt.Trajectories, synthesizer: pt.PrivTrace) -> dict[str, float]:
+    table = pt.evaluate(real, made, region=synthesizer.region, profile="all", seed=SEED)
+    return {name: score.value for name, score in table.scores.items()}
+
+
+def check(explanation: Explanation, rung: str, epsilon: str, by_hand: list[dict[str, float]]) -> None:
+    """Compare a rung with the mean and the standard deviation of runs."""
+    for name, (value, sd) in explanation.rungs[epsilon][rung].items():
+        numbers = [values[name] for values in by_hand]
+        assert len(numbers) == RUNS
+        assert value == pytest.approx(sum(numbers) / RUNS, abs=1e-12)
+        assert sd == pytest.approx(np.std(numbers, ddof=1), abs=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", ["0.5", "2"])
+def test_noise_is_the_release_itself(
+    explanation: Explanation, wanderers: pt.Trajectories, synthesizer: pt.PrivTrace, epsilon: str
+) -> None:
+    by_hand = []
+    for seed in range(SEED, SEED + RUNS):
+        model = synthesizer.at(epsilon).fit(wanderers, noise=pt.SeededNoise(seed))
+        by_hand.append(evaluated(wanderers, model.sample(seed=seed), synthesizer))
+    check(explanation, "noise", epsilon, by_hand)
+
+
+@pytest.mark.parametrize("epsilon", ["0.5", "2"])
+def test_structure_is_the_model_without_noise(
+    explanation: Explanation, wanderers: pt.Trajectories, synthesizer: pt.PrivTrace, epsilon: str
+) -> None:
+    model = synthesizer.at(epsilon).fit(wanderers, noise=pt.NoNoise())
+    made = [model.sample(seed=seed) for seed in range(SEED, SEED + RUNS)]
+    check(explanation, "structure", epsilon, [evaluated(wanderers, given, synthesizer) for given in made])
+
+
+@pytest.mark.parametrize("epsilon", ["0.5", "2"])
+def test_discretization_is_the_real_paths_through_the_cells_and_back(
+    explanation: Explanation, wanderers: pt.Trajectories, synthesizer: pt.PrivTrace, epsilon: str
+) -> None:
+    model = synthesizer.at(epsilon).fit(wanderers, noise=pt.NoNoise())
+    made = [model.retrace(wanderers, 0, seed) for seed in range(SEED, SEED + RUNS)]
+    check(explanation, "discretization", epsilon, [evaluated(wanderers, given, synthesizer) for given in made])
+
+
+def test_sampling_and_ceiling_are_those_of_an_evaluation(
+    explanation: Explanation, wanderers: pt.Trajectories, synthesizer: pt.PrivTrace
+) -> None:
+    table = pt.evaluate(wanderers, wanderers, region=synthesizer.region, profile="all", seed=SEED)
+    assert explanation.sampling == {name: score.limit for name, score in table.scores.items()}
+    assert explanation.ceiling == {name: score.ceiling for name, score in table.scores.items()}
+
+
+def test_losses_sum_to_the_error(explanation: Explanation) -> None:
+    for metric in explanation.metrics:
+        for epsilon, rungs in explanation.rungs.items():
+            losses = explanation.losses(metric, epsilon)
+            assert list(losses) == list(RUNGS)
+            error = 0.0
+            for rung in RUNGS:  # each adds to those below it
+                error += losses[rung]
+                expected = abs(rungs[rung][metric.name].value - metric.best)
+                assert error == pytest.approx(expected, abs=1e-12)
+
+
+def test_to_dict_is_plain_json(explanation: Explanation) -> None:
+    listed = json.loads(json.dumps(explanation.to_dict(), allow_nan=False))
+    assert listed == explanation.to_dict()
+    assert set(listed) == {"metrics", "inputs", "not_private"} and listed["not_private"] is True
+    assert listed["inputs"]["epsilons"] == ["0.5", "2"] and listed["inputs"]["runs"] == RUNS
+    assert listed["inputs"]["method"] == "privtrace" and listed["inputs"]["seed"] == SEED
+    assert listed["inputs"]["real"]["trajectories"] == 600
+    for metric in explanation.metrics:
+        entry = listed["metrics"][metric.name]
+        assert entry["sampling"] == explanation.sampling[metric.name]
+        assert entry["ceiling"] == explanation.ceiling[metric.name]
+        for epsilon, rungs in explanation.rungs.items():
+            for rung in RUNGS:
+                assert entry["epsilons"][epsilon][rung] == {
+                    "value": rungs[rung][metric.name].value,
+                    "sd": rungs[rung][metric.name].sd,
+                    "loss": explanation.losses(metric, epsilon)[rung],
+                }
+
+
+def test_words_say_that_it_is_not_private_and_list_every_rung(explanation: Explanation) -> None:
+    lines = str(explanation).splitlines()
+    assert lines[0].startswith("NOT PRIVATE") and "void the privacy statement" in lines[0]
+    for metric in explanation.metrics:
+        rows = [line.split() for line in lines if line.split()[:1] == [metric.name]]
+        assert [row[1] for row in rows] == ["0.5", "2"]
+        for row, (epsilon, rungs) in zip(rows, explanation.rungs.items(), strict=True):
+            means = [rungs[rung][metric.name] for rung in RUNGS]
+            numbers = [explanation.sampling[metric.name], *(mean.value for mean in means), means[-1].sd]
+            numbers += [explanation.ceiling[metric.name], *explanation.losses(metric, epsilon).values()]
+            assert row[2:] == [f"{number:.4f}" for number in numbers]
+
+
+@pytest.fixture(scope="module")
+def quick(region: pt.Region) -> dict[str, Any]:
+    return {"synthesizer": pt.PrivTrace(epsilon=1, region=region), "epsilons": [1], "runs": 1, "seed": 2}
+
+
+def test_one_run_has_no_deviation(wanderers: pt.Trajectories, quick: dict[str, Any]) -> None:
+    explanation = pt.explain(wanderers, **quick)
+    assert {mean.sd for rung in explanation.rungs["1"].values() for mean in rung.values()} == {0.0}
+
+
+def test_the_same_seed_gives_the_same_explanation(wanderers: pt.Trajectories, quick: dict[str, Any]) -> None:
+    one, two, other = (
+        pt.explain(source, **{**quick, "seed": seed}, backend=pt.Threads(n))
+        for source, seed, n in ((wanderers, 2, 1), (Cut(wanderers, [1, 0, 250, 3]), 2, 2), (wanderers, 3, 1))
+    )
+    assert one.to_dict() == two.to_dict() and str(one) == str(two)
+    for rung in RUNGS:
+        assert one.rungs["1"][rung]["length"].value != other.rungs["1"][rung]["length"].value
+
+
+def test_works_on_files(wanderers: pt.Trajectories, quick: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "real.parquet"
+    wanderers.write(path)
+    file, memory = (pt.explain(source, **quick).to_dict() for source in (pt.read(path), wanderers))
+    assert file["metrics"] == memory["metrics"]
+    assert file["inputs"]["real"]["path"] == str(path)
+
+
+def test_noise_is_less_at_a_larger_epsilon(wanderers: pt.Trajectories, quick: dict[str, Any]) -> None:
+    explanation = pt.explain(wanderers, **{**quick, "epsilons": ("0.05", "50")})
+    for name in ("length", "density", "pattern"):
+        values = [explanation.rungs[epsilon]["noise"][name].value for epsilon in ("0.05", "50")]
+        assert values[1] < values[0]
+
+
+def test_the_epsilon_of_the_method_is_replaced(wanderers: pt.Trajectories, quick: dict[str, Any]) -> None:
+    other = pt.PrivTrace(epsilon=30, region=quick["synthesizer"].region)
+    one, two = (
+        pt.explain(wanderers, **{**quick, "synthesizer": method}) for method in (other, quick["synthesizer"])
+    )
+    assert one.to_dict() == two.to_dict()
+
+
+def test_an_epsilon_named_twice_is_climbed_once(wanderers: pt.Trajectories, quick: dict[str, Any]) -> None:
+    explanation = pt.explain(wanderers, **{**quick, "epsilons": iter(["1", 1.0, 1])})
+    assert list(explanation.rungs) == ["1"]
+    assert explanation.to_dict() == pt.explain(wanderers, **quick).to_dict()
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        trajectories([(5.0, 5.0)]),
+        trajectories([(5.0, 5.0)], [(1.0, 1.0), (math.nan, 2.0), (9.0, 9.0)], [(99.0, 99.0)], []),
+    ],
+    ids=["one point", "a few"],
+)
+def test_little_data_is_explained(source: pt.Trajectories, quick: dict[str, Any]) -> None:
+    explanation = pt.explain(source, **{**quick, "profile": "all", "runs": 2})
+    json.dumps(explanation.to_dict(), allow_nan=False)
+    assert str(explanation).startswith("NOT PRIVATE")
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"epsilons": []}, "explain needs an epsilon at least"),
+        ({"epsilons": ["none"]}, "epsilon"),
+        ({"epsilons": [0]}, "epsilon"),
+        ({"epsilons": [1, -1]}, "epsilon"),
+        ({"runs": 0}, "runs must be a whole number from 1 to 1,000, not 0"),
+        ({"runs": -1}, "runs must be"),
+        ({"runs": MOST_RUNS + 1}, "runs must be"),
+        ({"runs": 1.5}, "runs must be"),
+        ({"runs": None}, "runs must be"),
+        ({"seed": -1}, "a seed is a whole number"),
+        ({"profile": "best"}, "the profile must be"),
+    ],
+)
+def test_bad_settings_are_refused(
+    wanderers: pt.Trajectories, quick: dict[str, Any], settings: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(pt.SettingsError, match=words):
+        pt.explain(wanderers, **{**quick, **settings})
+
+
+def test_seeds_of_all_runs_must_be_seeds(wanderers: pt.Trajectories, quick: dict[str, Any]) -> None:
+    with pytest.raises(pt.SettingsError, match="a seed is a whole number"):
+        pt.explain(wanderers, **{**quick, "seed": 2**64 - 1, "runs": 2})
+
+
+def test_data_that_cannot_be_meant_is_refused(quick: dict[str, Any]) -> None:
+    with pytest.raises(pt.DataError, match="none of 1 points lies in the region"):
+        pt.explain(trajectories([(77.125, 88.25)]), **quick)
+    with pytest.raises(pt.DataError, match="trajectories are needed"):
+        pt.explain([[(1.0, 1.0)]], **quick)  # type: ignore[arg-type]
