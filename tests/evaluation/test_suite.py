@@ -14,7 +14,7 @@ from tests.conftest import trajectories
 
 import privtrace as pt
 from privtrace.evaluation.suite import MOST_REPLICATES, Evaluation
-from privtrace.evaluation.yardstick import PROFILES
+from privtrace.evaluation.yardstick import PROFILES, Made
 
 LISBON = pt.Region.box(-9.25, 38.68, -9.08, 38.80)
 
@@ -241,11 +241,15 @@ def test_one_real_trajectory_has_no_limit(region: pt.Region) -> None:
     assert table.to_dict()["metrics"]["length"]["ceiling"] is not None
 
 
-@pytest.mark.parametrize("name", ["nothing", "no points"])
+@pytest.mark.parametrize(
+    "nothing",
+    [TINY["nothing"], TINY["no points"], Made(lambda: iter([]), "planar", 0)],
+    ids=["no trajectories", "no points", "no parts"],
+)
 def test_an_empty_synthetic_set_gets_the_worst(
-    wanderers: pt.Trajectories, region: pt.Region, name: str
+    wanderers: pt.Trajectories, region: pt.Region, nothing: pt.Source
 ) -> None:
-    table = pt.evaluate(wanderers, TINY[name], region=region, profile="all", bootstrap=3)
+    table = pt.evaluate(wanderers, nothing, region=region, profile="all", bootstrap=3)
     worst = {"pattern": 1, "pattern_short": 1, "pattern_long": 1, "frequent_support": 1, "frequent_f1": 0}
     undefined = {"coverage", "short_length_share", "short_diameter_share"}
     for metric, score in table.scores.items():

@@ -183,9 +183,14 @@ def test_a_replicate_has_as_many_trajectories_drawn_with_replacement(
         assert np.mean(weights == 0) == pytest.approx(1 / math.e, abs=0.02)
         assert weights.mean(axis=0).std() == pytest.approx(math.sqrt(1 / 20), rel=0.2)
         assert len(np.unique(weights, axis=0)) == 20
-    # The two sides are drawn apart.
-    for real, other in resampled:
-        assert not np.array_equal(real.weights[: sizes[1]], other.weights)
+
+
+def test_the_two_sides_are_resampled_apart(
+    wanderers: pt.Trajectories, region: pt.Region, replicates: list[tuple[Traits, Traits]]
+) -> None:
+    pt.evaluate(wanderers, wanderers, region=region, profile="seen", bootstrap=10)
+    resampled = [pair for pair in replicates if pair[0].weights.max() > 1]
+    assert len(np.unique([side.weights for pair in resampled for side in pair], axis=0)) == 20
 
 
 def test_intervals_contain_the_value_within_the_range_and_repeat(
