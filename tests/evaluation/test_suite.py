@@ -205,6 +205,7 @@ TINY = {
     "a point": trajectories([(3.0, 4.0)]),
     "points": trajectories([(3.0, 4.0)], [(3.0, 4.0)], [(9.0, 1.0)], [(10.0, 10.0)], [(0.0, 0.0)]),
     "a stop": trajectories([(3.0, 4.0)] * 3),
+    "a hair": trajectories([(0.0, 0.0), (1e-310, 0.0)], [(5.0, 5.0)]),
     "a line": trajectories([(1.0, 1.0), (9.0, 9.0)]),
     "bad points": trajectories(
         [(math.nan, 1.0), (3.0, 4.0), (math.inf, 2.0), (5.0, 5.0)], [(math.nan, math.nan)], [(1.0, 1.0)], []
@@ -216,7 +217,7 @@ TINY = {
 @pytest.mark.parametrize("real", [name for name in TINY if name not in ("nothing", "no points")])
 @pytest.mark.parametrize("synthetic", TINY)
 def test_little_data_gives_numbers_or_none(real: str, synthetic: str, region: pt.Region) -> None:
-    table = pt.evaluate(TINY[real], TINY[synthetic], region=region, profile="all", bootstrap=3)
+    table = pt.evaluate(TINY[real], TINY[synthetic], region=region, profile="all", bootstrap=2)
     json.dumps(table.to_dict(), allow_nan=False)
     assert str(table).startswith("NOT PRIVATE")
     for score in table.scores.values():

@@ -123,7 +123,7 @@ def test_parts_and_threads_do_not_matter(
     wanderers: pt.Trajectories, synthetic: pt.Trajectories, region: pt.Region, sizes: list[int], n_threads: int
 ) -> None:
     tables = [
-        pt.evaluate(*sides, region=region, profile="all", seed=7, bootstrap=3, backend=pt.Threads(n))
+        pt.evaluate(*sides, region=region, profile="all", seed=7, bootstrap=2, backend=pt.Threads(n))
         for sides, n in (
             ((wanderers, synthetic), 2),
             ((Cut(wanderers, sizes), Cut(synthetic, sizes)), n_threads),
