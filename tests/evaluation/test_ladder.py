@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -41,12 +42,14 @@ def evaluated(real: pt.Trajectories, made: pt.Trajectories, synthesizer: pt.Priv
 
 
 def check(explanation: Explanation, rung: str, epsilon: str, by_hand: list[dict[str, float]]) -> None:
-    """Compare a rung with the mean and the standard deviation of runs."""
-    for name, (value, sd) in explanation.rungs[epsilon][rung].items():
-        numbers = [values[name] for values in by_hand]
+    """Compare a rung with the mean, the standard deviation and the mean error of runs."""
+    for metric in explanation.metrics:
+        value, sd, error = explanation.rungs[epsilon][rung][metric.name]
+        numbers = [values[metric.name] for values in by_hand]
         assert len(numbers) == RUNS
         assert value == pytest.approx(sum(numbers) / RUNS, abs=1e-12)
         assert sd == pytest.approx(np.std(numbers, ddof=1), abs=1e-12)
+        assert error == pytest.approx(sum(abs(n - metric.best) for n in numbers) / RUNS, abs=1e-12)
 
 
 @pytest.mark.parametrize("epsilon", ["0.5", "2"])
@@ -94,8 +97,40 @@ def test_losses_sum_to_the_error(explanation: Explanation) -> None:
             error = 0.0
             for rung in RUNGS:  # each adds to those below it
                 error += losses[rung]
-                expected = abs(rungs[rung][metric.name].value - metric.best)
-                assert error == pytest.approx(expected, abs=1e-12)
+                assert error == pytest.approx(rungs[rung][metric.name].error, abs=1e-12)
+
+
+class Emptied:
+    """Release nothing in the first run."""
+
+    def __init__(self, synthesizer: pt.PrivTrace) -> None:
+        self.synthesizer = synthesizer
+        self.method, self.region = synthesizer.method, synthesizer.region
+
+    def at(self, epsilon: str) -> Emptied:
+        return Emptied(self.synthesizer.at(epsilon))
+
+    def fit(self, source: pt.Trajectories, *, noise: Any, backend: Any) -> pt.PrivTraceModel:
+        model = self.synthesizer.fit(source, noise=noise, backend=backend)
+        seeded = (
+            isinstance(noise, pt.SeededNoise) and noise.selection_key() == pt.SeededNoise(2).selection_key()
+        )
+        return replace(model, count=0) if seeded else model
+
+
+def test_runs_in_which_a_metric_is_not_defined_are_left_out(
+    wanderers: pt.Trajectories, region: pt.Region
+) -> None:
+    synthesizer = pt.PrivTrace(epsilon=1, region=region)
+    emptied: Any = Emptied(synthesizer)
+    partly = pt.explain(wanderers, emptied, epsilons=[1], runs=2, seed=2)
+    model = synthesizer.fit(wanderers, noise=pt.SeededNoise(3))
+    table = pt.evaluate(wanderers, model.sample(seed=3), region=region, seed=2)
+    defined = partly.rungs["1"]["noise"]["short_length_share"]
+    assert defined.value == table["short_length_share"].value and defined.sd == 0
+    nothing = pt.explain(wanderers, emptied, epsilons=[1], runs=1, seed=2)
+    assert np.isnan(nothing.rungs["1"]["noise"]["short_length_share"].value)
+    assert nothing.to_dict()["metrics"]["short_length_share"]["epsilons"]["1"]["noise"]["value"] is None
 
 
 def test_to_dict_is_plain_json(explanation: Explanation) -> None:

@@ -27,7 +27,7 @@ from privtrace.observer import Observer, Silent
 from privtrace.privacy.ledger import Epsilon, decimal, exact
 from privtrace.privacy.noise import NoNoise, SeededNoise
 from privtrace.synthesizers.base import Model, Synthesizer, sample_parts
-from privtrace.trajectories import Source, Trajectories
+from privtrace.trajectories import Floats, Source, Trajectories
 
 RUNGS = ("discretization", "structure", "noise")
 
@@ -35,10 +35,11 @@ MOST_RUNS = 1000
 
 
 class Mean(NamedTuple):
-    """Hold the mean of several runs, and their standard deviation."""
+    """Hold the mean of those runs in which a metric is defined, and their standard deviation."""
 
     value: float
     sd: float
+    error: float  # the mean distance from the metric's best
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Explanation:
 
     def losses(self, metric: Metric, epsilon: str) -> dict[str, float]:
         """Say what each rung adds to the error, the distance from the metric's best; they sum to the error."""
-        errors = [abs(self.rungs[epsilon][rung][metric.name].value - metric.best) for rung in RUNGS]
+        errors = [self.rungs[epsilon][rung][metric.name].error for rung in RUNGS]
         return dict(zip(RUNGS, np.diff(errors, prepend=0.0).tolist(), strict=True))
 
     def to_dict(self) -> dict[str, Any]:
@@ -167,7 +168,10 @@ def explain(
             for values in _climbed(climbing, real, method, runs):
                 climbed.append(values)
                 advance(1)
-            rungs[text] = {rung: _means(climbed[place :: len(RUNGS)]) for place, rung in enumerate(RUNGS)}
+            rungs[text] = {
+                rung: _means(yardstick.metrics, climbed[place :: len(RUNGS)])
+                for place, rung in enumerate(RUNGS)
+            }
     inputs = {
         "real": described(real, yardstick.real),
         "region": str(yardstick.frame.region),
@@ -212,9 +216,16 @@ def _sampled(model: Model, seed: int, backend: Backend) -> Made:
     )
 
 
-def _means(runs: list[Values]) -> dict[str, Mean]:
+def _means(metrics: tuple[Metric, ...], runs: list[Values]) -> dict[str, Mean]:
     return {
-        name: Mean(float(np.mean(column)), float(np.std(column, ddof=min(1, len(column) - 1))))
-        for name in runs[0]
-        for column in [[values[name] for values in runs]]
+        metric.name: _mean(np.array([values[metric.name] for values in runs]), metric) for metric in metrics
     }
+
+
+def _mean(runs: Floats, metric: Metric) -> Mean:
+    """Average the runs in which the metric is defined: a release may happen to be empty."""
+    defined = runs[~np.isnan(runs)]
+    if not len(defined):
+        return Mean(np.nan, np.nan, np.nan)
+    sd = float(defined.std(ddof=1)) if len(defined) > 1 else 0.0
+    return Mean(float(defined.mean()), sd, float(np.abs(defined - metric.best).mean()))

@@ -90,7 +90,7 @@ class Evaluation:
         head = ["metric", "value", *(["95 % interval"] if with_intervals else []), "limit", "ceiling", "best"]
         rows = [head]
         for name, score in self.scores.items():
-            interval = ["-".join(map(shown, score.interval or ()))] if with_intervals else []
+            interval = [" to ".join(map(shown, score.interval or ()))] if with_intervals else []
             numbers = [shown(score.value), *interval, shown(score.limit), shown(score.ceiling)]
             rows.append([name, *numbers, f"{score.metric.best:g}"])
         words = ["", *(score.metric.words for score in self.scores.values())]

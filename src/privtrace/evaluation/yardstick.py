@@ -110,7 +110,7 @@ class Yardstick:
 
     def values(self, synthetic: Portrait, real: Portrait | None = None) -> Values:
         """Compare a set with the real one, or with what is given for it, by every metric."""
-        real = real or self.real
+        real = self.real if real is None else real
         return {
             metric.name: metric.compare(real.traits[profile.name], synthetic.traits[profile.name])
             for profile in self.profiles
