@@ -1,0 +1,175 @@
+"""Evaluating and explaining from the command line: files of strangers, words, refusals, progress."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import pty
+import signal
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.cli.running import COMMAND, run
+
+import privtrace as pt
+
+BOX = "--region=-8.7,41.1,-8.5,41.2"
+REGION = pt.Region.box(-8.7, 41.1, -8.5, 41.2)
+PAPER = ["length", "diameter", "density", "pattern"]
+
+
+def wandering(seed: int, count: int = 300) -> pt.Trajectories:
+    """Make walks of 1 to 20 points in and around the box, in degrees."""
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(1, 20, count)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    steps = np.cumsum(rng.normal(0, 0.004, (offsets[-1], 2)), axis=0)
+    starts = rng.uniform((-8.7, 41.1), (-8.5, 41.2), (count, 2)) - steps[offsets[:-1]]
+    return pt.Trajectories(steps + np.repeat(starts, lengths, axis=0), offsets)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write a real and a synthetic set, each as Parquet and as a stranger's CSV."""
+    folder = tmp_path_factory.mktemp("evaluating")
+    for name, seed in (("real", 1), ("synthetic", 2)):
+        trips = wandering(seed)
+        trips.write(folder / f"{name}.parquet")
+        owners = np.repeat(np.arange(len(trips)), np.diff(trips.offsets))
+        with open(folder / f"{name}.csv", "w", newline="") as file:
+            table = csv.writer(file, delimiter=";")
+            table.writerow(["Fahrt", "Breite", "Länge"])
+            table.writerows(
+                (f"{name}-{owner}", y, x) for owner, (x, y) in zip(owners, trips.points, strict=True)
+            )
+    return folder
+
+
+COLUMNS = "--columns=traj_id=Fahrt,lat=Breite,lon=Länge"
+SWAPPED = "traj_id=Fahrt,lon=Breite,lat=Länge"
+
+
+def test_the_table_says_what_it_is(folder: Path) -> None:
+    shown = run("evaluate", "real.parquet", "synthetic.parquet", BOX, cwd=folder).stdout
+    lines = shown.splitlines()
+    assert lines[0].startswith("NOT PRIVATE") and "void the privacy statement" in lines[0]
+    assert lines[5].split() == ["metric", "value", "limit", "ceiling", "best"]
+    assert [line.split()[0] for line in lines[6:10]] == PAPER
+    assert "one random half of the real data against the other" in shown and "uniform random walk" in shown
+
+
+def test_json_is_what_python_gives(folder: Path) -> None:
+    done = run("evaluate", "real.parquet", "synthetic.parquet", BOX, "--json", "--profile=all", cwd=folder)
+    listed = json.loads(done.stdout)
+    result = pt.evaluate(
+        pt.read(folder / "real.parquet"), pt.read(folder / "synthetic.parquet"), region=REGION, profile="all"
+    )
+    assert listed["metrics"] == json.loads(json.dumps(result.to_dict()["metrics"]))
+    assert [*listed["metrics"]][:4] == PAPER and len(listed["metrics"]) == 25
+    assert all({"value", "limit", "ceiling"} <= set(entry) for entry in listed["metrics"].values())
+    assert listed["inputs"]["real"]["path"] == "real.parquet" and listed["not_private"] is True
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("real.csv", "synthetic.csv", COLUMNS),
+        ("real.csv", "synthetic.parquet", COLUMNS),
+        ("real.parquet", "synthetic.csv", COLUMNS.replace("--", "--synthetic-")),
+    ],
+    ids=["both", "the real one", "the synthetic one"],
+)
+def test_files_of_strangers(arguments: tuple[str, ...], folder: Path) -> None:
+    plain = run("evaluate", "real.parquet", "synthetic.parquet", BOX, "--json", cwd=folder)
+    other = run("evaluate", *arguments, BOX, "--json", cwd=folder)
+    assert json.loads(other.stdout)["metrics"] == json.loads(plain.stdout)["metrics"]
+
+
+def test_options_reach_the_evaluation(folder: Path) -> None:
+    given = ["evaluate", "real.parquet", "synthetic.parquet", BOX, "--json"]
+    plain = json.loads(run(*given, cwd=folder).stdout)
+    seeded = json.loads(run(*given, "--seed=2", "--bootstrap=5", "--threads=1", cwd=folder).stdout)
+    assert plain["metrics"]["density"]["value"] != seeded["metrics"]["density"]["value"]
+    assert plain["metrics"]["length"]["value"] == seeded["metrics"]["length"]["value"]
+    low, high = seeded["metrics"]["length"]["interval"]
+    assert low <= seeded["metrics"]["length"]["value"] <= high
+    assert run(*given[:-1], "--quiet", cwd=folder).stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["real.parquet", "synthetic.parquet"], "a region is needed"),
+        (["real.parquet", "synthetic.parquet", "--region=1,1,2,2"], "none of"),
+        (["real.parquet", "nowhere.parquet", BOX], "no such file"),
+        (["real.parquet", "synthetic.csv", BOX], "--synthetic-columns"),
+        (["real.parquet", "synthetic.csv", BOX, "--synthetic-columns=traj_id=Fahrt,y=Breite,x=Länge"], "planar"),
+        (["real.parquet", "synthetic.csv", BOX, f"--synthetic-columns={SWAPPED}"], "swapped"),
+        (["real.csv", "synthetic.parquet", BOX, f"--columns={SWAPPED}"], "swapped"),
+        (["real.parquet", "synthetic.parquet", BOX, "--bootstrap=1"], "bootstrap must be"),
+        (["real.parquet", "synthetic.parquet", BOX, f"--seed={1 << 64}"], "a seed is"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_meant_is_refused(arguments: list[str], words: str, folder: Path) -> None:
+    done = run("evaluate", *arguments, cwd=folder, code=2)
+    assert words in done.stderr and done.stdout == ""
+    assert "-8." not in done.stderr.replace("-8.70,41.10,-8.54,41.22", "").replace("-8.70, 41.10, -8.54", "")
+
+
+def test_explain(folder: Path) -> None:
+    given = ["explain", "real.parquet", BOX, "--epsilons=0.5,2", "--runs=2"]
+    shown = run(*given, cwd=folder).stdout.splitlines()
+    assert shown[0].startswith("NOT PRIVATE") and shown[2].split()[:4] == [
+        "metric",
+        "epsilon",
+        "sampling",
+        "discretization",
+    ]
+    assert [line.split()[:2] for line in shown[3:5]] == [["length", "0.5"], ["length", "2"]]
+    listed = json.loads(run(*given, "--json", "--order=1", cwd=folder).stdout)
+    expected = pt.explain(
+        pt.read(folder / "real.parquet"),
+        pt.PrivTrace(epsilon=1, region=REGION, order=1),
+        epsilons=["0.5", "2"],
+        runs=2,
+    )
+    assert listed["metrics"] == json.loads(json.dumps(expected.to_dict()["metrics"]))
+    assert listed["inputs"]["epsilons"] == ["0.5", "2"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--epsilons=0.5,,2"], "epsilon must be a positive"),
+        (["--epsilons=-1"], "epsilon must be a positive"),
+        (["--epsilons=1", "--epsilon=1"], "No such option"),
+        (["--epsilons=1", "--unit=user"], "--max-per-user"),
+    ],
+)
+def test_explain_refuses(arguments: list[str], words: str, folder: Path) -> None:
+    assert words in run("explain", "real.parquet", BOX, *arguments, cwd=folder, code=2).stderr
+
+
+def test_progress_shows_and_an_interrupt_is_clean(folder: Path) -> None:
+    terminal, errors = pty.openpty()
+    arguments = ["evaluate", "real.parquet", "synthetic.parquet", BOX, "--bootstrap=100000"]
+    process = subprocess.Popen([*COMMAND, *arguments], cwd=folder, stdout=subprocess.PIPE, stderr=errors)
+    os.close(errors)
+    shown = b""
+    while b"Resampling" not in shown:
+        shown += os.read(terminal, 1024)
+    assert b"Measuring the real data" in shown and b"Measuring the synthetic data" in shown
+    process.send_signal(signal.SIGINT)
+    try:
+        while some := os.read(terminal, 1024):
+            shown += some
+    except OSError:  # how Linux says that the other end is closed
+        pass
+    assert process.wait(timeout=60) == 130 and b"interrupted" in shown and b"Traceback" not in shown
+    assert process.stdout is not None and process.stdout.read() == b""
+    process.stdout.close()
+    os.close(terminal)
