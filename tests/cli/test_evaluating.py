@@ -50,6 +50,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 COLUMNS = "--columns=traj_id=Fahrt,lat=Breite,lon=Länge"
 SWAPPED = "traj_id=Fahrt,lon=Breite,lat=Länge"
+PLANAR = "traj_id=Fahrt,y=Breite,x=Länge"
 
 
 def test_the_table_says_what_it_is(folder: Path) -> None:
@@ -105,13 +106,10 @@ def test_options_reach_the_evaluation(folder: Path) -> None:
     [
         (["real.parquet", "synthetic.parquet"], "a region is needed"),
         (["real.parquet", "synthetic.parquet", "--region=1,1,2,2"], "none of"),
-        (["real.parquet", "nowhere.parquet", BOX], "no such file"),
         (["real.parquet", "synthetic.csv", BOX], "--synthetic-columns"),
-        (["real.parquet", "synthetic.csv", BOX, "--synthetic-columns=traj_id=Fahrt,y=Breite,x=Länge"], "planar"),
+        (["real.parquet", "synthetic.csv", BOX, f"--synthetic-columns={PLANAR}"], "planar"),
         (["real.parquet", "synthetic.csv", BOX, f"--synthetic-columns={SWAPPED}"], "swapped"),
-        (["real.csv", "synthetic.parquet", BOX, f"--columns={SWAPPED}"], "swapped"),
         (["real.parquet", "synthetic.parquet", BOX, "--bootstrap=1"], "bootstrap must be"),
-        (["real.parquet", "synthetic.parquet", BOX, f"--seed={1 << 64}"], "a seed is"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_meant_is_refused(arguments: list[str], words: str, folder: Path) -> None:
@@ -145,8 +143,6 @@ def test_explain(folder: Path) -> None:
     ("arguments", "words"),
     [
         (["--epsilons=0.5,,2"], "epsilon must be a positive"),
-        (["--epsilons=-1"], "epsilon must be a positive"),
-        (["--epsilons=1", "--epsilon=1"], "No such option"),
         (["--epsilons=1", "--unit=user"], "--max-per-user"),
     ],
 )
