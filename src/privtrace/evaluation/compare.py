@@ -30,9 +30,9 @@ def histogram(values: Floats, weights: Integers, n_bins: int, low: float, high: 
     Where low and high are the same, what is above is in the last bin and all else in the first.
     """
     if high > low:
-        # Shares first: over the smallest of widths, bins per unit would be infinite.
-        shares = np.clip(values - low, 0.0, high - low) / (high - low)
-        bins = np.minimum(shares * n_bins, n_bins - 1).astype(np.int64)
+        # Divided last, so that whole numbers on the edges of bins do not round below them.
+        places = (np.clip(values, low, high) - low) * n_bins / (high - low)
+        bins = np.minimum(places, n_bins - 1).astype(np.int64)
     else:
         bins = np.where(values > low, n_bins - 1, 0)
     return np.bincount(bins, weights, n_bins).astype(np.int64)
