@@ -1,0 +1,126 @@
+"""Traits: weights, random samples and halves against lists with every trajectory as often as it counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.conftest import trajectories
+
+from privtrace.evaluation.traits import Binned, Bits, Traits, scaled
+from privtrace.paths import Paths
+from privtrace.trajectories import Array, Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Everything(Traits):
+    """Hold one trait of each kind."""
+
+    numbers: Floats
+    bits: Bits
+    paths: Paths
+    binned: Binned
+
+
+def everything(weights: list[int], seed: int = 0) -> Everything:
+    rng = np.random.default_rng(seed)
+    n = len(weights)
+    offsets = np.concatenate([[0], np.cumsum(rng.integers(0, 4, n))])
+    return Everything(
+        np.array(weights, np.int64),
+        rng.random(n),
+        rng.random(n),
+        rng.integers(0, 99, (n, 2)).astype(np.uint64),
+        Paths(rng.integers(0, 9, offsets[-1]).astype(np.int32), offsets),
+        Binned(rng.integers(0, 9, 2 * offsets[-1]).astype(np.uint8), 2 * offsets),
+    )
+
+
+def traits(weights: list[int], lots: list[float]) -> Traits:
+    return Traits(np.array(weights, np.int64), np.array(lots, float))
+
+
+weighted = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 5)), max_size=15)
+
+
+def listed(given: list[tuple[int, int]]) -> list[int]:
+    """Write each trajectory's number as often as it counts, smallest lots first, then the first."""
+    order = sorted(range(len(given)), key=lambda t: (given[t][1], t))
+    return [t for t in order for _ in range(given[t][0])]
+
+
+@given(weighted, st.integers(0, 40))
+@settings(max_examples=150, deadline=None)
+def test_those_with_the_smallest_lots_are_drawn(given: list[tuple[int, int]], size: int) -> None:
+    made = traits([weight for weight, _ in given], [lot for _, lot in given])
+    chosen = listed(given)[:size]
+    drawn = made.drawn(size)
+    assert drawn.weights.tolist() == [chosen.count(t) for t in range(len(given))]
+    assert drawn.size == len(chosen) == min(size, made.size)
+
+
+@given(weighted)
+@settings(max_examples=150, deadline=None)
+def test_halves_are_halves(given: list[tuple[int, int]]) -> None:
+    made = traits([weight for weight, _ in given], [lot for _, lot in given])
+    first, second = made.halves()
+    expected = listed(given)
+    middle = -(-len(expected) // 2)
+    for half, numbers in ((first, expected[:middle]), (second, expected[middle:])):
+        assert half.weights.tolist() == [numbers.count(t) for t in range(len(given))]
+    assert first.size - second.size in (0, 1)
+
+
+def test_only_the_chosen_count_and_as_often_as_before() -> None:
+    made = everything([1, 3, 0, 2])
+    only = made.only(np.array([False, True, True, False]))
+    assert only.weights.tolist() == [0, 3, 0, 0] and only.size == 3 and len(only) == 4
+    assert made.weights.tolist() == [1, 3, 0, 2]
+
+
+def test_choices_follow_each_other() -> None:
+    """Of those that count 3 and 2 times, a sample of 4 has all of the one with the smaller lot."""
+    made = traits([1, 3, 5, 2], [0.1, 0.9, 0.2, 0.3])
+    some = made.only(np.array([False, True, False, True])).drawn(4)
+    assert some.weights.tolist() == [0, 2, 0, 2]
+
+
+def test_weights_change_nothing_else() -> None:
+    made = everything([1, 3, 0, 2])
+    for other in (made.weighing(np.array([0, 0, 9, 1])), made.drawn(2), *made.halves()):
+        assert isinstance(other, Everything)
+        for name in ("lots", "numbers", "bits", "paths", "binned"):
+            assert getattr(other, name) is getattr(made, name)
+
+
+def test_every_trajectory_counts_once_at_first() -> None:
+    made = Traits.of(trajectories([(0, 0), (1, 1)], [(2, 2)], [(3, 3)]))
+    assert made.weights.tolist() == [1, 1, 1] and made.size == len(made) == 3
+    assert Traits.of(trajectories()).size == 0
+
+
+@pytest.mark.parametrize("lists", [[[1, 3], [0, 2, 5]], [[], [2], []], [[1]], [[], []]], ids=str)
+def test_joined_parts_hold_every_trajectory_as_it_was(lists: list[list[int]]) -> None:
+    parts = [everything(weights, seed) for seed, weights in enumerate(lists)]
+    joined = Everything.joined(parts)
+    assert joined.weights.tolist() == [weight for weights in lists for weight in weights]
+    rows = [(part, t) for part in parts for t in range(len(part))]
+    assert len(joined) == len(rows)
+    for row, (part, t) in enumerate(rows):
+        assert joined.lots[row] == part.lots[t] and joined.numbers[row] == part.numbers[t]
+        assert joined.bits[row].tolist() == part.bits[t].tolist()
+        assert run(joined.paths.cells, joined.paths, row) == run(part.paths.cells, part.paths, t)
+        assert run(joined.binned.bins, joined.binned, row) == run(part.binned.bins, part.binned, t)
+
+
+def run(values: Array, ragged: Paths | Binned, row: int) -> list[int]:
+    return values[ragged.offsets[row] : ragged.offsets[row + 1]].tolist()
+
+
+def test_counts_are_scaled_to_the_real_size() -> None:
+    real, given = traits([2, 1, 3], [0] * 3), traits([1, 0, 1, 2], [0] * 4)
+    assert scaled(np.array([4, 1, 0]), given, real).tolist() == [6, 1.5, 0]
+    assert scaled(np.array([0, 0]), traits([0], [0]), real).tolist() == [0, 0]
