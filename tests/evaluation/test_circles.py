@@ -161,6 +161,15 @@ def test_tiny_circles_on_the_edges_of_squares_are_found(box: tuple[float, float]
     assert found == [{c} for c in range(len(places))] == as_sets(circles.crossings(given), len(places))
 
 
+def test_points_are_told_apart_that_are_a_hair_in_or_out() -> None:
+    """A square is decided as a whole only where that is beyond doubt: corner and edge are a hair away."""
+    short = math.hypot(10, 10) * (1 - 5e-10)  # does not reach the corner of the first square
+    far = 20 * (1 + 5e-10)  # just reaches the third square of its row
+    circles = Circles.over(*SQUARE, np.array([(0.0, 0.0), (0.0, 5.0)]), np.array([short, far]))
+    given = trajectories([(10 - 1e-10, 10 - 1e-10)], [(9.9, 9.9)], [(20, 5)], [(20 + 1e-7, 5)])
+    assert as_sets(circles.hits(given), 2) == [{1}, {0, 1}, {1}, set()]
+
+
 def test_a_circle_may_hold_the_whole_box() -> None:
     circles = Circles.over(*SQUARE, np.array([(0.0, 0.0), (700.0, 300.0)]), np.array([906.0, 2000.0]))
     given = trajectories([(640, 640)], [(0, 0)], [(0, 640), (640, 0)])

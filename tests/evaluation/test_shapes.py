@@ -192,6 +192,14 @@ def test_diameters_of_lines(direction: tuple[float, float], n: int) -> None:
         assert diameter(line) == pytest.approx(pdist(line).max(), rel=1e-12)
 
 
+def test_diameters_of_lines_in_every_direction() -> None:
+    """Rounding alone makes their hulls, of dozens of points, where calipers can stop too early."""
+    rng = np.random.default_rng(0)
+    for angle in np.linspace(0, 2 * math.pi, 400):
+        line = rng.random((400, 1)) * [math.cos(angle), math.sin(angle)]
+        assert diameter(line) == pytest.approx(pdist(line).max(), rel=1e-12)
+
+
 @pytest.mark.parametrize("n", [13, 14, 15, 64, 199])
 @pytest.mark.parametrize("radius", [1e-3, 1.0, 5e3])
 def test_diameters_of_circles(n: int, radius: float) -> None:
