@@ -52,8 +52,8 @@ def gyrations_m(points, offsets):  # type: ignore[no-untyped-def]
 def jump_bins(points, offsets, longest_m, per_doubling, n_bins):  # type: ignore[no-untyped-def]
     """Put the distances between consecutive points into bins: bins and offsets.
 
-    Bin 0 is for no move. The last ends at longest_m, each before it has the share 2^(-1 / per_doubling) of its
-    bounds, and bin 1 also holds all that is shorter.
+    Bin 0 is for no move. The last reaches up to longest_m, and holds all that is longer; each before it has
+    the share 2^(-1 / per_doubling) of its bounds, and bin 1 holds all that is shorter.
     """
     bins = np.empty(len(points), np.uint8)
     bin_offsets = np.zeros(len(offsets), np.int64)
@@ -127,8 +127,7 @@ def _calipers(hull):  # type: ignore[no-untyped-def]
     for a in range(n):
         b = (a + 1) % n
         while True:
-            # On a tie two vertices are farthest, and both have to be compared.
-            farthest = max(farthest, _apart2(hull, a, opposite), _apart2(hull, b, opposite))
+            farthest = max(farthest, _apart2(hull, a, opposite))
             beyond = (opposite + 1) % n
             if _turn(hull, a, b, beyond) < _turn(hull, a, b, opposite) or beyond == a:
                 break
