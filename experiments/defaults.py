@@ -45,6 +45,8 @@ def settings() -> Iterator[dict[str, object]]:
         yield {"grid_share": grid, "first_order_share": first, "second_order_share": second}
     yield {"theta1": 1e9}  # no state has so many moves: second order is paid for and not used
     yield from ({"order": order} for order in (1, 2))
+    yield {"second_layer": False}
+    yield {"trip_estimation": False}
 
 
 def main() -> None:
