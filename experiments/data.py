@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 from pathlib import Path
 
@@ -28,3 +29,12 @@ def load(name: str) -> tuple[pt.Trajectories, pt.Region]:
     """Load a data set into memory, with its region."""
     trips = pt.read(path(name)).collect()
     return trips, pt.Region.box(*REGIONS[name][1]).for_data(trips.crs)
+
+
+def arguments(about: str | None) -> argparse.Namespace:
+    """Read what experiments are told on the command line: runs, data, epsilons."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--data", type=lambda text: text.split(","), default=[*REGIONS])
+    parser.add_argument("--epsilons", type=lambda text: text.split(","), default=["0.2", "1", "2"])
+    return parser.parse_args()

@@ -10,7 +10,6 @@ Reads real data: NOT PRIVATE. Run it on public data only, and choose defaults th
 
 from __future__ import annotations
 
-import argparse
 import csv
 import sys
 from collections.abc import Iterator
@@ -18,7 +17,7 @@ from collections.abc import Iterator
 import numpy as np
 
 import privtrace as pt
-from experiments.data import REGIONS, load
+from experiments.data import arguments, load
 from privtrace.evaluation.yardstick import Yardstick
 
 METRICS = ("length", "diameter", "density", "pattern")
@@ -51,18 +50,14 @@ def settings() -> Iterator[dict[str, object]]:
 
 def main() -> None:
     """Print a row for each data set, epsilon and setting."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--data", default=",".join(REGIONS))
-    parser.add_argument("--epsilons", default="0.2,1,2")
-    options = parser.parse_args()
+    options = arguments(__doc__)
     table = csv.writer(sys.stdout)
     table.writerow(["data", "epsilon", "setting", "K", "states", "second", *METRICS])
     logs: dict[str, dict[str, list[np.ndarray]]] = {}
-    for name in options.data.split(","):
+    for name in options.data:
         trips, region = load(name)
         yardstick = Yardstick.of(trips, region)
-        for epsilon in options.epsilons.split(","):
+        for epsilon in options.epsilons:
             defaults = None
             for setting in settings():
                 words = " ".join(f"{key}={value}" for key, value in setting.items()) or "defaults"

@@ -7,10 +7,8 @@ Reads real data: NOT PRIVATE. `privtrace explain` prints the same for one file, 
 
 from __future__ import annotations
 
-import argparse
-
 import privtrace as pt
-from experiments.data import REGIONS, load
+from experiments.data import arguments, load
 
 METRICS = ("length", "diameter", "density", "pattern")
 HEAD = (
@@ -21,19 +19,15 @@ HEAD = (
 
 def main() -> None:
     """Print a row for each data set, metric and epsilon."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--data", default=",".join(REGIONS))
-    parser.add_argument("--epsilons", default="0.2,1,2")
-    options = parser.parse_args()
+    options = arguments(__doc__)
     print(f"| {HEAD} |")
     print("|" + "---|" * len(HEAD.split("|")))
-    for name in options.data.split(","):
+    for name in options.data:
         trips, region = load(name)
         ladder = pt.explain(
             trips,
             pt.PrivTrace(epsilon=1, region=region),
-            epsilons=options.epsilons.split(","),
+            epsilons=options.epsilons,
             runs=options.runs,
         )
         for metric in ladder.metrics:

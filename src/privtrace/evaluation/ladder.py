@@ -42,11 +42,11 @@ class Mean(NamedTuple):
     error: float  # the mean distance from the metric's best
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """Hold the ladder of a method on a data set. NOT PRIVATE.
 
-    `print` shows the table, and `to_dict` gives all of it.
+    It shows itself as a table, and `to_dict` gives all of it.
     """
 
     metrics: tuple[Metric, ...]
@@ -85,7 +85,7 @@ class Explanation:
             for rung, mean in means.items()
         }
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         head = ["metric", "epsilon", "sampling", *RUNGS, "sd", "ceiling", "lost by cells", "structure", "noise"]
         rows = [head, *(row for metric in self.metrics for row in self._rows(metric))]
         widths = [max(len(row[column]) for row in rows) for column in range(len(head))]

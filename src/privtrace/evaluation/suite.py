@@ -42,11 +42,11 @@ class Score:
         return numbers | {"best": self.metric.best, "words": self.metric.words}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation:
     """Hold the scores of a synthetic set by metric. NOT PRIVATE.
 
-    `print` shows the table, `evaluation["length"].value` is a number, and `to_dict` gives all of it.
+    It shows itself as a table, `evaluation["length"].value` is a number, and `to_dict` gives all of it.
     """
 
     scores: Mapping[str, Score]
@@ -63,7 +63,7 @@ class Evaluation:
             "inputs": dict(self.inputs),
         }
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return "\n".join(
             [
                 NOT_PRIVATE,
@@ -132,17 +132,16 @@ def evaluate(
     if not isinstance(bootstrap, int) or not 0 <= bootstrap <= MOST_REPLICATES or bootstrap == 1:
         raise SettingsError(f"bootstrap must be 0 or from 2 to {MOST_REPLICATES:,} replicates, not {bootstrap}")
     yardstick = Yardstick.of(real, region, profile=profile, seed=seed, backend=backend, observer=observer)
+    other = yardstick.measure(synthetic)
     inputs = {
         "real": described(real, yardstick.real),
-        "synthetic": {},
+        "synthetic": described(synthetic, other),
         "region": str(yardstick.frame.region),
         "crs": yardstick.crs,
         "profile": profile,
         "seed": seed,
         "bootstrap": bootstrap,
     }
-    other = yardstick.measure(synthetic)
-    inputs["synthetic"] = described(synthetic, other)
     if not len(other):
         yardstick.observer.note("the synthetic data is empty: it gets the worst that can be", loud=True)
     with yardstick.observer.stage("Comparing"):

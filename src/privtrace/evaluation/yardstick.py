@@ -165,7 +165,11 @@ class Yardstick:
 
 
 def _interval(metric: Metric, value: float, replicates: Floats) -> tuple[float, float]:
-    below, above = np.quantile(replicates, (0.025, 0.975)) - replicates.mean()
+    """Lay an interval around a value, from the replicates in which the metric is defined."""
+    defined = replicates[~np.isnan(replicates)]
+    if not len(defined):
+        return np.nan, np.nan
+    below, above = np.quantile(defined, (0.025, 0.975)) - defined.mean()
     # The mean lies beyond a quantile where a few replicates are far from all others.
     low, high = value + min(float(below), 0.0), value + max(float(above), 0.0)
     return max(low, metric.low), min(high, metric.high)
