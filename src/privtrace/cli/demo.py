@@ -78,3 +78,6 @@ def demo(
     for name, path in files.items():
         screen.say(f"  {name:10} {path}")
     screen.say(f"Open {files['page']} in a browser.", style="bold")
+    screen.say(
+        f"In numbers: privtrace evaluate {files['trips']} {files['synthetic']} --region {files['region']}"
+    )
