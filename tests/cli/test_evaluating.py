@@ -57,8 +57,9 @@ def test_the_table_says_what_it_is(folder: Path) -> None:
     shown = run("evaluate", "real.parquet", "synthetic.parquet", BOX, cwd=folder).stdout
     lines = shown.splitlines()
     assert lines[0].startswith("NOT PRIVATE") and "void the privacy statement" in lines[0]
-    assert lines[5].split() == ["metric", "value", "limit", "ceiling", "best"]
-    assert [line.split()[0] for line in lines[6:10]] == PAPER
+    assert lines[2].startswith("real       300 of 300 trajectories") and lines[4].endswith(", lonlat")
+    assert lines[6].split() == ["metric", "value", "limit", "ceiling", "best"]
+    assert [line.split()[0] for line in lines[7:11]] == PAPER
     assert "one random half of the real data against the other" in shown and "uniform random walk" in shown
 
 
@@ -121,13 +122,10 @@ def test_what_cannot_be_meant_is_refused(arguments: list[str], words: str, folde
 def test_explain(folder: Path) -> None:
     given = ["explain", "real.parquet", BOX, "--epsilons=0.5,2", "--runs=2"]
     shown = run(*given, cwd=folder).stdout.splitlines()
-    assert shown[0].startswith("NOT PRIVATE") and shown[2].split()[:4] == [
-        "metric",
-        "epsilon",
-        "sampling",
-        "discretization",
-    ]
-    assert [line.split()[:2] for line in shown[3:5]] == [["length", "0.5"], ["length", "2"]]
+    assert shown[0].startswith("NOT PRIVATE") and shown[2].startswith("real       300 of 300 trajectories")
+    assert shown[4].startswith("epsilon 0.5: 300 trajectories, ")
+    assert shown[7].split()[:4] == ["metric", "epsilon", "limit", "cells"]
+    assert [line.split()[:2] for line in shown[8:10]] == [["length", "0.5"], ["length", "2"]]
     listed = json.loads(run(*given, "--json", "--order=1", cwd=folder).stdout)
     expected = pt.explain(
         pt.read(folder / "real.parquet"),

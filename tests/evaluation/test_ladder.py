@@ -127,7 +127,7 @@ def test_runs_in_which_a_metric_is_not_defined_are_left_out(
     model = synthesizer.fit(wanderers, noise=pt.SeededNoise(3))
     table = pt.evaluate(wanderers, model.sample(seed=3), region=region, seed=2)
     defined = partly.rungs["1"]["noise"]["short_length_share"]
-    assert defined.value == table["short_length_share"].value and defined.sd == 0
+    assert defined.value == table["short_length_share"].value and math.isnan(defined.sd)
     nothing = pt.explain(wanderers, emptied, epsilons=[1], runs=1, seed=2)
     assert np.isnan(nothing.rungs["1"]["noise"]["short_length_share"].value)
     assert nothing.to_dict()["metrics"]["short_length_share"]["epsilons"]["1"]["noise"]["value"] is None
@@ -136,7 +136,8 @@ def test_runs_in_which_a_metric_is_not_defined_are_left_out(
 def test_to_dict_is_plain_json(explanation: Explanation) -> None:
     listed = json.loads(json.dumps(explanation.to_dict(), allow_nan=False))
     assert listed == explanation.to_dict()
-    assert set(listed) == {"metrics", "inputs", "not_private"} and listed["not_private"] is True
+    assert set(listed) == {"metrics", "sizes", "inputs", "not_private"} and listed["not_private"] is True
+    assert listed["sizes"]["2"]["states"] > listed["sizes"]["0.5"]["states"] > 0
     assert listed["inputs"]["epsilons"] == ["0.5", "2"] and listed["inputs"]["runs"] == RUNS
     assert listed["inputs"]["method"] == "privtrace" and listed["inputs"]["seed"] == SEED
     assert listed["inputs"]["real"]["trajectories"] == 600
@@ -171,9 +172,26 @@ def quick(region: pt.Region) -> dict[str, Any]:
     return {"synthesizer": pt.PrivTrace(epsilon=1, region=region), "epsilons": [1], "runs": 1, "seed": 2}
 
 
+def test_rungs_of_a_metric_by_its_name(explanation: Explanation) -> None:
+    assert explanation["od"]["2"]["noise"] == explanation.rungs["2"]["noise"]["od"]
+    assert list(explanation["od"]) == ["0.5", "2"] and list(explanation["od"]["2"]) == list(RUNGS)
+
+
+@pytest.mark.parametrize("epsilons", [1, 1.0, "1", ["1"], "1.0, 1"])
+def test_epsilons_in_any_form(epsilons: Any, wanderers: pt.Trajectories, quick: dict[str, Any]) -> None:
+    assert list(pt.explain(wanderers, **quick | {"epsilons": epsilons}).rungs) == ["1"]
+
+
+def test_a_model_is_no_method(wanderers: pt.Trajectories, quick: dict[str, Any]) -> None:
+    model = quick["synthesizer"].fit(wanderers)
+    with pytest.raises(pt.SettingsError, match="a method with its settings is needed"):
+        pt.explain(wanderers, model)
+
+
 def test_one_run_has_no_deviation(wanderers: pt.Trajectories, quick: dict[str, Any]) -> None:
     explanation = pt.explain(wanderers, **quick)
-    assert {mean.sd for rung in explanation.rungs["1"].values() for mean in rung.values()} == {0.0}
+    assert all(math.isnan(mean.sd) for rung in explanation.rungs["1"].values() for mean in rung.values())
+    assert explanation.to_dict()["metrics"]["length"]["epsilons"]["1"]["noise"]["sd"] is None
 
 
 def test_the_same_seed_gives_the_same_explanation(wanderers: pt.Trajectories, quick: dict[str, Any]) -> None:

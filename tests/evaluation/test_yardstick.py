@@ -13,7 +13,7 @@ from tests.contract.test_synthesizers import Cut
 
 import privtrace as pt
 from privtrace.evaluation import yardstick as module
-from privtrace.evaluation.frame import CEILING, Frame
+from privtrace.evaluation.frame import CEILING, SPLITS, Frame
 from privtrace.evaluation.metric import Metric, Profile
 from privtrace.evaluation.traits import Traits
 from privtrace.evaluation.yardstick import Yardstick
@@ -42,16 +42,20 @@ def numbers_inside(given: pt.Trajectories, region: pt.Region) -> np.ndarray:
 
 
 def test_limit_is_one_half_against_the_other(yardstick: Yardstick, wanderers: pt.Trajectories) -> None:
+    """Five times, and the mean of it."""
     numbers = numbers_inside(wanderers, yardstick.frame.region)
-    weights = [next(iter(half.traits.values())).weights for half in yardstick.real.halves()]
-    assert np.array_equal(weights[0] + weights[1], np.ones(len(numbers)))
-    assert weights[0].sum() - weights[1].sum() in (0, 1)
-    first, second = (wanderers.take(numbers[half > 0]) for half in weights)
-    table = pt.evaluate(first, second, region=yardstick.frame.region, profile="all", seed=4)
+    tables, halves = [], []
+    for again in range(5):
+        lots = yardstick.frame.draw(len(numbers), SPLITS, again)[:, 0]
+        chosen = np.isin(np.arange(len(numbers)), np.argsort(lots)[: (len(numbers) + 1) // 2])
+        first, second = (wanderers.take(numbers[half]) for half in (chosen, ~chosen))
+        tables.append(pt.evaluate(first, second, region=yardstick.frame.region, profile="all", seed=4))
+        halves.append(chosen)
+    assert len(np.unique(halves, axis=0)) == 5
     limit = yardstick.limit()
-    assert set(limit) == set(table.scores)
+    assert set(limit) == set(tables[0])
     for name in set(limit) - BY_LOT:
-        assert table[name].value == limit[name]
+        assert limit[name] == pytest.approx(np.mean([table[name].value for table in tables]), abs=1e-12)
 
 
 def test_halves_are_of_chance_not_of_order(wanderers: pt.Trajectories, region: pt.Region) -> None:
@@ -171,9 +175,9 @@ def test_a_replicate_has_as_many_trajectories_drawn_with_replacement(
     replicates: list[tuple[Traits, Traits]],
 ) -> None:
     pt.evaluate(wanderers, synthetic, region=region, profile="seen", bootstrap=20)
-    # The set itself, the halves, 20 replicates, the ceiling.
+    # The set itself, five splits into halves, 20 replicates, the ceiling.
     resampled = [pair for pair in replicates if pair[0].weights.max() > 1]
-    assert len(replicates) == 23 and len(resampled) == 20
+    assert len(replicates) == 27 and len(resampled) == 20
     sizes = [len(numbers_inside(given, region)) for given in (wanderers, synthetic)]
     for side, size in enumerate(sizes):
         weights = np.array([pair[side].weights for pair in resampled])
@@ -245,8 +249,8 @@ def test_intervals_narrow_with_more_trajectories(
 
 
 def drawn(value: float, replicates: list[float]) -> Iterator[float]:
-    """Give what a metric is asked for, in order: the value, the limit, the replicates, the ceiling."""
-    return iter([value, 0.0, *replicates, 0.0])
+    """Give what a metric is asked for, in order: the value, five halves, the replicates, the ceiling."""
+    return iter([value, *[0.0] * 5, *replicates, 0.0])
 
 
 def test_interval_is_as_wide_as_replicates_are_around_their_mean(
@@ -273,6 +277,22 @@ def test_interval_contains_the_value_whatever_replicates_are(
     table = pt.evaluate(wanderers, wanderers, region=region, profile="drawn", bootstrap=100)
     interval = table["drawn"].interval
     assert interval is not None and interval[0] <= 0.5 <= interval[1]
+
+
+def test_replicates_and_splits_in_which_a_metric_is_not_defined_are_left_out(
+    wanderers: pt.Trajectories, region: pt.Region, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for splits, replicates, limit, interval in (
+        ([math.nan, 1.0, math.nan, 3.0, math.nan], [0.8, math.nan, 1.2], 2.0, (0.31, 0.69)),
+        ([math.nan] * 5, [math.nan] * 3, math.nan, (math.nan, math.nan)),
+    ):
+        numbers = iter([0.5, *splits, *replicates, 0.0])
+        metric = Metric("drawn", lambda real, synthetic, numbers=numbers: next(numbers), "nothing")
+        monkeypatch.setitem(module.PROFILES, "drawn", Profile("drawn", lambda frame: Traits.of, (metric,)))
+        table = pt.evaluate(wanderers, wanderers, region=region, profile="drawn", bootstrap=3)
+        assert table["drawn"].limit == pytest.approx(limit, nan_ok=True)
+        # Of 0.8 and 1.2 the quantiles are 0.81 and 1.19, the mean is 1.
+        assert table["drawn"].interval == pytest.approx(interval, nan_ok=True)
 
 
 def test_a_yardstick_measures_many_sets(

@@ -24,7 +24,7 @@ class Scan:
     choice: Choice | None = None  # the trajectories that count; all of them if None
 
     def __post_init__(self) -> None:
-        if not hasattr(self.source, "parts"):
+        if not callable(getattr(self.source, "parts", None)):  # the parts of a pathlib.Path are no method
             raise DataError(
                 f"trajectories are needed, or a source of them such as privtrace.read(path), "
                 f"not {type(self.source).__name__}"

@@ -32,7 +32,9 @@ def evaluate(
     seed: EvaluationSeed = 1,
     bootstrap: Annotated[
         int,
-        typer.Option(min=0, metavar="N", help="Resample trajectories so often for 95 % intervals; 0 for none."),
+        typer.Option(
+            min=0, metavar="N", help="Resample so often for 95 % intervals, at least twice; 0 for none."
+        ),
     ] = 0,
 ) -> None:
     """Compare synthetic trajectories with real ones. NOT PRIVATE.
@@ -104,15 +106,14 @@ def explain(
     from privtrace.backends.local import Threads
     from privtrace.evaluation.ladder import explain as climb
 
-    budgets = [text.strip() for text in epsilons.split(",")]
-    synthesizer = replace(options, epsilon=budgets[0]).synthesizer()
+    synthesizer = replace(options, epsilon="1").synthesizer()  # another is put in for each
     screen = Screen(options.quiet, options.as_json)
     with options.source(trips) as source:
         tell_dropped(source, screen)
         result = climb(
             source,
             synthesizer,
-            epsilons=budgets,
+            epsilons=epsilons,
             runs=runs,
             profile=profile.value,
             seed=seed,

@@ -292,7 +292,8 @@ class ComparingOptions(WorkingOptions, InputOptions):
         try:
             return reading.source(path)
         except DataError as error:
-            raise DataError(str(error).replace("--columns", "--synthetic-columns")) from None
+            words = str(error).replace("--columns", "--synthetic-columns").replace("--gap", "--synthetic-gap")
+            raise DataError(words) from None
 
 
 @dataclass(frozen=True)

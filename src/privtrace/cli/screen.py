@@ -122,7 +122,10 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
         except OSError as error:  # what no door checks: a folder that cannot be made, a closed terminal
             Screen().fail(f"{error.filename or command.__name__}: {error.strerror or error}")
             raise typer.Exit(2) from None
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, SystemError) as error:
+            # An interrupt in compiled code comes out as a SystemError that it caused.
+            if isinstance(error, SystemError) and not isinstance(error.__cause__, KeyboardInterrupt):
+                raise
             Screen().fail("interrupted; no half-written file is left")
             raise typer.Exit(130) from None
 

@@ -18,7 +18,7 @@ from privtrace.walk.decode import decode
 from privtrace.walk.random import EVALUATING, philox, uniform
 
 #: What chance is used for: each has draws of its own.
-CIRCLES, QUERIES, REAL, SYNTHETIC, CEILING, BOOTSTRAP = range(6)
+CIRCLES, QUERIES, REAL, SYNTHETIC, SPLITS, CEILING, BOOTSTRAP = range(7)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ import numpy as np
 from privtrace.backends.base import Backend
 from privtrace.errors import SettingsError
 from privtrace.evaluation.metric import Metric
-from privtrace.evaluation.suite import NOT_PRIVATE, described, known, shown
+from privtrace.evaluation.suite import NOT_PRIVATE, aligned, described, known, shown, sides
 from privtrace.evaluation.yardstick import Made, Values, Yardstick
 from privtrace.observer import Observer, Silent
 from privtrace.privacy.ledger import Epsilon, decimal, exact
@@ -38,7 +38,7 @@ class Mean(NamedTuple):
     """Hold the mean of those runs in which a metric is defined, and their standard deviation."""
 
     value: float
-    sd: float
+    sd: float  # NaN of a single run
     error: float  # the mean distance from the metric's best
 
 
@@ -53,6 +53,7 @@ class Explanation:
     sampling: Values
     ceiling: Values
     rungs: Mapping[str, Mapping[str, Mapping[str, Mean]]]  # by epsilon, rung and metric
+    sizes: Mapping[str, Mapping[str, Any]]  # of the model without noise, by epsilon
     inputs: Mapping[str, Any]
 
     def losses(self, metric: Metric, epsilon: str) -> dict[str, float]:
@@ -74,6 +75,7 @@ class Explanation:
                 }
                 for metric in self.metrics
             },
+            "sizes": {epsilon: dict(sizes) for epsilon, sizes in self.sizes.items()},
             "inputs": dict(self.inputs),
         }
 
@@ -85,23 +87,27 @@ class Explanation:
             for rung, mean in means.items()
         }
 
+    def __getitem__(self, name: str) -> dict[str, dict[str, Mean]]:
+        """Give the rungs of a metric by epsilon."""
+        return {epsilon: {rung: rungs[rung][name] for rung in RUNGS} for epsilon, rungs in self.rungs.items()}
+
     def __repr__(self) -> str:
-        head = ["metric", "epsilon", "sampling", *RUNGS, "sd", "ceiling", "lost by cells", "structure", "noise"]
-        rows = [head, *(row for metric in self.metrics for row in self._rows(metric))]
-        widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
-        table = ("  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows)
-        n_runs = self.inputs["runs"]
+        head = ["metric", "epsilon", "limit", "cells", "structure", "release", "sd", "ceiling"]
+        head += ["+cells", "+structure", "+noise"]
         return "\n".join(
             [
                 NOT_PRIVATE,
                 "",
-                *table,
+                *sides(self.inputs),
+                *(f"epsilon {epsilon}: {_listed_sizes(sizes)}" for epsilon, sizes in self.sizes.items()),
                 "",
-                "sampling: one random half of the real data against the other.",
-                "discretization: the real paths through the cells and back. structure: the model, no noise.",
-                f"noise: the release, mean and standard deviation of runs ({n_runs}).",
+                *aligned([head, *(row for metric in self.metrics for row in self._rows(metric))]),
+                "",
+                "limit: sampling alone, one random half of the real data against the other.",
+                "cells: the real paths through the cells and back. structure: the model without noise.",
+                f"release: with noise, mean and standard deviation of runs ({self.inputs['runs']}).",
                 "ceiling: a uniform random walk over the region.",
-                "lost: what each of the three adds to the error.",
+                "+cells, +structure, +noise: what each adds to the error; the sum is the release's.",
             ]
         )
 
@@ -123,7 +129,7 @@ def explain(
     real: Source,
     synthesizer: Synthesizer,
     *,
-    epsilons: Iterable[Epsilon] = ("0.2", "1", "2"),
+    epsilons: Epsilon | Iterable[Epsilon] = ("0.2", "1", "2"),
     runs: int = 5,
     profile: str = "paper",
     seed: int = 1,
@@ -150,22 +156,26 @@ def explain(
         raise SettingsError(f"runs must be a whole number from 1 to {MOST_RUNS:,}, not {runs}")
     if isinstance(seed, int) and seed + runs > 1 << 64:
         raise SettingsError(f"a seed is a whole number from 0 to 2**64 - 1, for each run the next, not {seed}")
-    at_epsilons = {}
-    for epsilon in epsilons:
-        text = decimal(exact(epsilon, "epsilon"))
-        at_epsilons[text] = synthesizer.at(text)
+    if not hasattr(synthesizer, "at"):
+        raise SettingsError(
+            f"a method with its settings is needed, such as PrivTrace(epsilon=1, region=region), "
+            f"not {type(synthesizer).__name__}"
+        )
+    at_epsilons = {text: synthesizer.at(text) for text in _texts(epsilons)}
     if not at_epsilons:
         raise SettingsError("explain needs an epsilon at least, such as --epsilons 0.2,1,2")
     yardstick = Yardstick.of(
         real, synthesizer.region, profile=profile, seed=seed, backend=backend, observer=observer
     )
     sampling, ceiling = yardstick.limit(), yardstick.ceiling()
-    rungs = {}
+    rungs, sizes = {}, {}
     with yardstick.observer.stage("Climbing the ladder", runs * len(RUNGS) * len(at_epsilons)) as advance:
         climbing = replace(yardstick, observer=Silent())
         for text, method in at_epsilons.items():
+            quiet = method.fit(real, noise=NoNoise(), backend=yardstick.backend)
+            sizes[text] = quiet.summary()
             climbed = []
-            for values in _climbed(climbing, real, method, runs):
+            for values in _climbed(climbing, real, method, quiet, runs):
                 climbed.append(values)
                 advance(1)
             rungs[text] = {
@@ -182,13 +192,26 @@ def explain(
         "profile": profile,
         "seed": seed,
     }
-    return Explanation(yardstick.metrics, sampling, ceiling, rungs, inputs)
+    return Explanation(yardstick.metrics, sampling, ceiling, rungs, sizes, inputs)
 
 
-def _climbed(yardstick: Yardstick, real: Source, method: Synthesizer, runs: int) -> Iterator[Values]:
-    """Yield what each rung gets, run by run."""
+def _texts(epsilons: Epsilon | Iterable[Epsilon]) -> list[str]:
+    """Write epsilons in their plain form: one, several, or several in one text."""
+    if isinstance(epsilons, str):
+        epsilons = [text.strip() for text in epsilons.split(",")]
+    given = epsilons if isinstance(epsilons, Iterable) else [epsilons]
+    return [decimal(exact(epsilon, "epsilon")) for epsilon in given]
+
+
+def _listed_sizes(sizes: Mapping[str, Any]) -> str:
+    return ", ".join(f"{size:,} {name}" for name, size in sizes.items())
+
+
+def _climbed(
+    yardstick: Yardstick, real: Source, method: Synthesizer, quiet: Model, runs: int
+) -> Iterator[Values]:
+    """Yield what each rung gets, run by run; `quiet` is the model without noise."""
     backend, seed = yardstick.backend, yardstick.frame.seed
-    quiet = method.fit(real, noise=NoNoise(), backend=backend)
     for run in range(runs):
         yield yardstick.values(yardstick.measure(_retraced(quiet, real, seed + run)))
         yield yardstick.values(yardstick.measure(_sampled(quiet, seed + run, backend)))
@@ -227,5 +250,5 @@ def _mean(runs: Floats, metric: Metric) -> Mean:
     defined = runs[~np.isnan(runs)]
     if not len(defined):
         return Mean(np.nan, np.nan, np.nan)
-    sd = float(defined.std(ddof=1)) if len(defined) > 1 else 0.0
+    sd = float(defined.std(ddof=1)) if len(defined) > 1 else np.nan
     return Mean(float(defined.mean()), sd, float(np.abs(defined - metric.best).mean()))

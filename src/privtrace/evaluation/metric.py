@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from privtrace.evaluation.frame import Frame
@@ -20,7 +20,7 @@ class Metric:
     """Name a function that compares the traits of a synthetic set with those of a real one."""
 
     name: str
-    compare: Callable[[Any, Any], float]  # real, synthetic; NaN where it is not defined
+    compare: Callable[[Any, Any], float] = field(repr=False)  # real, synthetic; NaN where it is not defined
     words: str  # what is compared, and how
     best: float = 0.0  # what the real data itself would get
     low: float = 0.0

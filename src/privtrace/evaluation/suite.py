@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,7 +43,7 @@ class Score:
 
 
 @dataclass(frozen=True, repr=False)
-class Evaluation:
+class Evaluation(Mapping[str, Score]):
     """Hold the scores of a synthetic set by metric. NOT PRIVATE.
 
     It shows itself as a table, `evaluation["length"].value` is a number, and `to_dict` gives all of it.
@@ -53,7 +53,17 @@ class Evaluation:
     inputs: Mapping[str, Any]
 
     def __getitem__(self, name: str) -> Score:
+        if name not in self.scores:
+            raise KeyError(
+                f"{name} is not a metric of profile {self.inputs['profile']}: {', '.join(self.scores)}"
+            )
         return self.scores[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.scores)
+
+    def __len__(self) -> int:
+        return len(self.scores)
 
     def to_dict(self) -> dict[str, Any]:
         """List everything, ready for JSON."""
@@ -68,21 +78,13 @@ class Evaluation:
             [
                 NOT_PRIVATE,
                 "",
-                self._side("real"),
-                self._side("synthetic"),
+                *sides(self.inputs),
                 "",
                 self._table(),
                 "",
                 "limit: one random half of the real data against the other.",
                 "ceiling: a uniform random walk over the region.",
             ]
-        )
-
-    def _side(self, role: str) -> str:
-        side = self.inputs[role]
-        return (
-            f"{role:10} {side['in_region']:,} of {side['trajectories']:,} trajectories and "
-            f"{side['points_in_region']:,} of {side['points']:,} points in the region"
         )
 
     def _table(self) -> str:
@@ -94,11 +96,8 @@ class Evaluation:
             numbers = [shown(score.value), *interval, shown(score.limit), shown(score.ceiling)]
             rows.append([name, *numbers, f"{score.metric.best:g}"])
         words = ["", *(score.metric.words for score in self.scores.values())]
-        widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
-        return "\n".join(
-            "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:]), text]).rstrip()
-            for row, text in zip(rows, words, strict=True)
-        )
+        lines = (f"{line}  {text}".rstrip() for line, text in zip(aligned(rows), words, strict=True))
+        return "\n".join(lines)
 
 
 def evaluate(
@@ -142,8 +141,6 @@ def evaluate(
         "seed": seed,
         "bootstrap": bootstrap,
     }
-    if not len(other):
-        yardstick.observer.note("the synthetic data is empty: it gets the worst that can be", loud=True)
     with yardstick.observer.stage("Comparing"):
         values, limit = yardstick.values(other), yardstick.limit()
     intervals = yardstick.intervals(other, values, bootstrap) if bootstrap else {}
@@ -167,7 +164,27 @@ def described(source: Source, portrait: Portrait) -> dict[str, Any]:
         "in_region": len(portrait),
         "points": inside + outside + bad,
         "points_in_region": inside,
+        "bad_points": bad,
     }
+
+
+def sides(inputs: Mapping[str, Any]) -> Iterator[str]:
+    """Say in lines what was compared, and where."""
+    for role in ("real", "synthetic"):
+        if side := inputs.get(role):
+            bad = f"; {side['bad_points']:,} are no points" if side["bad_points"] else ""
+            yield (
+                f"{role:10} {side['in_region']:,} of {side['trajectories']:,} trajectories and "
+                f"{side['points_in_region']:,} of {side['points']:,} points in the region{bad}"
+            )
+    yield f"region     {inputs['region']}, {inputs['crs']}"
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Lay rows out in columns, words in the first to the left and numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])])
 
 
 def known(number: float) -> float | None:
@@ -177,4 +194,5 @@ def known(number: float) -> float | None:
 
 def shown(number: float) -> str:
     """Write a number for a table."""
-    return "-" if math.isnan(number) else f"{number:.4f}"
+    text = "-" if math.isnan(number) else f"{number:.4f}"
+    return "0.0000" if text == "-0.0000" else text

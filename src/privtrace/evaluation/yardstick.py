@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from privtrace.backends.local import Threads
 from privtrace.backends.scan import Scan
 from privtrace.errors import DataError, SettingsError
 from privtrace.evaluation import adatrace, mobility, paper
-from privtrace.evaluation.frame import BOOTSTRAP, CEILING, REAL, SYNTHETIC, Frame
+from privtrace.evaluation.frame import BOOTSTRAP, CEILING, REAL, SPLITS, SYNTHETIC, Frame
 from privtrace.evaluation.metric import Metric, Profile
 from privtrace.evaluation.traits import Traits
 from privtrace.observer import Observer, Silent
@@ -23,6 +23,12 @@ from privtrace.trajectories import Crs, Floats, Integers, Source, Trajectories, 
 PROFILES = {profile.name: profile for profile in (paper.PROFILE, adatrace.PROFILE, mobility.PROFILE)}
 
 Values = dict[str, float]  # by metric; NaN where it is not defined
+
+#: Splits into halves of which a limit is the mean.
+N_SPLITS = 5
+
+#: Data that fills less than this share of the region's width and height is perhaps not meant for it.
+_SMALL = 0.05
 
 
 def profiles_named(name: str) -> tuple[Profile, ...]:
@@ -41,13 +47,21 @@ class Portrait:
     traits: Mapping[str, Traits]  # by profile
     n_points: Integers  # (n,): points of each trajectory in its run
     tally: Integers  # (6,): as `Region.tally` counts
+    extent_m: Floats  # (2,): the greatest x and y of all runs less the least
 
     def __len__(self) -> int:
         return len(self.n_points)
 
     def weighing(self, weights: Integers) -> Portrait:
         """Let trajectories count as often as these weights say."""
-        return replace(self, traits={name: given.weighing(weights) for name, given in self.traits.items()})
+        return self._changed(weights=weights)
+
+    def with_lots(self, lots: Floats) -> Portrait:
+        """Choose subsets by other lots."""
+        return self._changed(lots=lots)
+
+    def _changed(self, **arrays: Any) -> Portrait:
+        return replace(self, traits={name: replace(given, **arrays) for name, given in self.traits.items()})
 
     def halves(self) -> tuple[Portrait, Portrait]:
         """Divide into two random halves."""
@@ -86,7 +100,7 @@ class Yardstick:
         frame = Frame(region.for_data(real.crs), seed)
         profiles = profiles_named(profile)
         portrait = _portrait(scan, frame, profiles, REAL, "Measuring the real data")
-        _check_inside(portrait.tally, real, "real")
+        _check(portrait, frame, _named(real, "real"), scan.observer)
         if not len(portrait):
             raise DataError(f"{_named(real, 'real')}: there are no trajectories to compare with")
         return cls(frame, profiles, portrait, real.crs, scan.backend, scan.observer)
@@ -105,7 +119,10 @@ class Yardstick:
                 "compared. If both hold the same coordinates, say which with --crs (crs=...); else project one"
             )
         portrait = _portrait(scan, self.frame, self.profiles, SYNTHETIC, text)
-        _check_inside(portrait.tally, synthetic, "synthetic")
+        name = _named(synthetic, "synthetic")
+        _check(portrait, self.frame, name, self.observer)
+        if not len(portrait):
+            self.observer.note(f"{name}: it is empty; its numbers are what nothing at all gets", loud=True)
         return portrait
 
     def values(self, synthetic: Portrait, real: Portrait | None = None) -> Values:
@@ -118,10 +135,19 @@ class Yardstick:
         }
 
     def limit(self) -> Values:
-        """Compare one random half of the real data with the other: what no set can be asked to beat."""
+        """Compare one random half of the real data with the other: what no set can be asked to beat.
+
+        The mean of a few splits, which are drawn anew: one alone would be as much chance as limit.
+        """
         if len(self.real) < 2:
             return {metric.name: np.nan for metric in self.metrics}
-        first, second = self.real.halves()
+        splits = [self._split(again) for again in range(N_SPLITS)]
+        return {
+            metric.name: mean_of_defined([split[metric.name] for split in splits]) for metric in self.metrics
+        }
+
+    def _split(self, again: int) -> Values:
+        first, second = self.real.with_lots(self.frame.draw(len(self.real), SPLITS, again)[:, 0]).halves()
         return self.values(second, first)
 
     def ceiling(self) -> Values:
@@ -164,6 +190,12 @@ class Yardstick:
         return np.bincount(places, minlength=count)
 
 
+def mean_of_defined(values: Sequence[float]) -> float:
+    """Average what is defined; NaN if nothing is."""
+    defined = [value for value in values if not np.isnan(value)]
+    return float(np.mean(defined)) if defined else np.nan
+
+
 def _interval(metric: Metric, value: float, replicates: Floats) -> tuple[float, float]:
     """Lay an interval around a value, from the replicates in which the metric is defined."""
     defined = replicates[~np.isnan(replicates)]
@@ -193,40 +225,56 @@ def _portrait(scan: Scan, frame: Frame, profiles: tuple[Profile, ...], use: int,
     """Measure all that the profiles look at, in one pass over a source."""
     measures = {profile.name: profile.measuring(frame) for profile in profiles}
 
-    def kernel(part: Trajectories) -> tuple[dict[str, Traits], Integers, Integers]:
+    def kernel(part: Trajectories) -> _Part:
         runs = frame.clip(part)
         traits = {name: measure(runs) for name, measure in measures.items()}
-        return traits, np.diff(runs.offsets), frame.region.tally(part)
+        ends = [runs.points.min(axis=0, initial=np.inf), -runs.points.max(axis=0, initial=-np.inf)]
+        return _Part(traits, np.diff(runs.offsets), frame.region.tally(part), np.array(ends))
 
     parts = [*scan.map(kernel, text)] or [kernel(Trajectories.concatenate([], scan.source.crs))]
-    n_points = np.concatenate([points for _, points, _ in parts])
-    lots = frame.draw(len(n_points), use)[:, 0]
-    joined: dict[str, Any] = {
-        name: type(parts[0][0][name]).joined([traits[name] for traits, _, _ in parts]) for name in measures
+    n_points = np.concatenate([part.n_points for part in parts])
+    traits: dict[str, Any] = {
+        name: type(parts[0].traits[name]).joined([part.traits[name] for part in parts]) for name in measures
     }
-    traits = {name: replace(given, lots=lots) for name, given in joined.items()}
-    return Portrait(traits, n_points, np.sum([tally for _, _, tally in parts], axis=0))
+    tally = np.sum([part.tally for part in parts], axis=0)
+    extent_m = -np.min([part.ends_m for part in parts], axis=0).sum(axis=0)
+    return Portrait(traits, n_points, tally, extent_m).with_lots(frame.draw(len(n_points), use)[:, 0])
 
 
-def _check_inside(tally: Integers, source: Source, role: str) -> None:
-    """Refuse a set that cannot be meant: all of it outside the region, or its axes swapped.
+class _Part(NamedTuple):
+    """Hold what is measured of one part."""
 
-    Data may lie mostly outside, and by chance as much of it in the region's mirror image as in the region. So
-    where some of it is inside, only most of it in the mirror image refuses.
-    """
-    _, _, inside, outside, bad, swapped = (int(number) for number in tally)
+    traits: dict[str, Traits]
+    n_points: Integers
+    tally: Integers
+    ends_m: Floats  # (2, 2): the least x and y, and the greatest, negated
+
+
+def _check(portrait: Portrait, frame: Frame, name: str, observer: Observer) -> None:
+    """Refuse a set that cannot be meant, and tell of one that perhaps is not."""
+    _, _, inside, outside, bad, swapped = (int(number) for number in portrait.tally)
     n_points = inside + outside + bad
-    if (swapped and not inside) or 2 * inside < n_points < 2 * swapped:
+    if swapped > 100 * inside:  # a few points are inside by chance
         raise DataError(
-            f"{_named(source, role)}: {inside:,} of {n_points:,} points lie in the region, and {swapped:,} "
-            "would if x and y changed places; longitude and latitude seem to be swapped. Exchange the names of "
-            "its columns, or the sides of the region, which are W,S,E,N"
+            f"{name}: {inside:,} of {n_points:,} points lie in the region, and {swapped:,} would if x and y "
+            "changed places; longitude and latitude seem to be swapped. Exchange the names of its columns, or "
+            "the sides of the region, which are W,S,E,N"
+        )
+    if n_points and bad == n_points:
+        raise DataError(
+            f"{name}: none of {n_points:,} points is one; they are not numbers, or not longitudes from -180 to "
+            "180 and latitudes from -90 to 90. Are the columns right? Planar data needs columns x and y, or "
+            "--crs planar (crs='planar')"
         )
     if n_points and not inside:
         raise DataError(
-            f"{_named(source, role)}: none of {n_points:,} points lies in the region ({bad:,} are no points at "
-            "all); is it the right region, and is it in the data's coordinates?"
+            f"{name}: none of {n_points:,} points lies in the region; is it the right region, and is it in the "
+            "data's coordinates?"
         )
+    if 2 * inside < n_points:
+        observer.note(f"{name}: most of its points are outside the region, and do not count", loud=True)
+    elif n_points and np.all(portrait.extent_m < _SMALL * np.array([frame.width_m, frame.height_m])):
+        observer.note(f"{name}: it fills a small part of the region; are its sides W,S,E,N?", loud=True)
 
 
 def _named(source: Source, role: str) -> str:
