@@ -119,6 +119,13 @@ def test_what_cannot_be_meant_is_refused(arguments: list[str], words: str, folde
     assert "-8." not in done.stderr.replace("-8.70,41.10,-8.54,41.22", "").replace("-8.70, 41.10, -8.54", "")
 
 
+def test_strict_speaks_of_the_columns_that_are_meant(folder: Path) -> None:
+    """A bad row does not make other columns be read."""
+    (folder / "bad.csv").write_text("Fahrt,Breite,Länge,traj_id,lon,lat\n1,none,-8.6,1,-8.6,41.15\n")
+    done = run("evaluate", "real.csv", "bad.csv", COLUMNS, BOX, "--strict", cwd=folder, code=2)
+    assert "bad.csv:2: latitude" in done.stderr and "--strict" in done.stderr
+
+
 def test_explain(folder: Path) -> None:
     given = ["explain", "real.parquet", BOX, "--epsilons=0.5,2", "--runs=2"]
     shown = run(*given, cwd=folder).stdout.splitlines()

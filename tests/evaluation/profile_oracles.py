@@ -25,7 +25,7 @@ def measured(profile: Any, frame: Frame, walks: Walks, lots: list[float] | None 
     crs = frame.region.crs
     assert crs is not None
     traits = profile.measuring(frame)(frame.clip(trajectories(*walks, crs=crs)))
-    return traits if lots is None else replace(traits, lots=np.array(lots))
+    return traits if lots is None else replace(traits, order=np.argsort(lots, kind="stable"))
 
 
 def random_walks(seed: int, n: int, width: float, height: float) -> Walks:
@@ -82,7 +82,7 @@ def diameters(walks: Walks) -> list[float]:
 
 def cell(point: Point, frame: Frame, n_per_side: int) -> Cell:
     """Find the row and the column of a point among equal cells."""
-    sizes = (frame.width_m, frame.height_m)
+    sizes = (frame.region.width_m, frame.region.height_m)
     column, row = (
         min(math.floor(Fraction(at) * n_per_side / Fraction(size)), n_per_side - 1)
         for at, size in zip(point, sizes, strict=True)

@@ -44,13 +44,10 @@ def value(name: str, frame: Frame, real: Walks, synthetic: Walks) -> float:
 def slow_query(frame: Frame, real: Walks, synthetic: Walks) -> float:
     """Measure from every center to every line, with shapely."""
     pairs = []
+    radius = max(frame.region.width_m, frame.region.height_m) / 3
     for center in adatrace.draw_queries(frame).centers_m:
         counts = [
-            sum(
-                line(walk).distance(shapely.Point(center)) <= max(frame.width_m, frame.height_m) / 3
-                for walk in x
-            )
-            for x in (real, synthetic)
+            sum(line(walk).distance(shapely.Point(center)) <= radius for walk in x) for x in (real, synthetic)
         ]
         pairs.append((counts[0], counts[1] * len(real) / len(synthetic)))
     return relative_error(pairs, len(real) / 100)

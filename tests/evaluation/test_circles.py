@@ -22,6 +22,10 @@ SQUARE = (640.0, 640.0)  # looked up by squares of 10 x 10
 BOXES = [SQUARE, (10.0, 3.7), (1e-3, 70.0)]
 
 
+def boxed(width: float, height: float) -> pt.Region:
+    return pt.Region.box(0, 0, width, height, crs="planar")
+
+
 def runs(seed: int, box: tuple[float, float], n: int = 40, most: int = 12) -> pt.Trajectories:
     """Draw trajectories in a box, many of their points on the edges of look-up squares or of the box."""
     rng = np.random.default_rng(seed)
@@ -69,7 +73,7 @@ def slow_crossings(given: pt.Trajectories, centers: Floats, radii: Floats) -> li
 @pytest.mark.parametrize("box", BOXES, ids=str)
 @pytest.mark.parametrize("seed", range(3))
 def test_hits_agree_with_a_loop(seed: int, box: tuple[float, float]) -> None:
-    circles = Circles.over(*box, *drawn_circles(seed, box))
+    circles = Circles.over(boxed(*box), *drawn_circles(seed, box))
     given = runs(seed, box)
     expected = slow_hits(given, circles.centers_m, circles.radii_m)
     assert as_sets(circles.hits(given), 150) == expected
@@ -78,7 +82,7 @@ def test_hits_agree_with_a_loop(seed: int, box: tuple[float, float]) -> None:
 @pytest.mark.parametrize("box", BOXES, ids=str)
 @pytest.mark.parametrize("seed", range(3))
 def test_crossings_agree_with_shapely(seed: int, box: tuple[float, float]) -> None:
-    circles = Circles.over(*box, *drawn_circles(seed, box))
+    circles = Circles.over(boxed(*box), *drawn_circles(seed, box))
     given = runs(seed, box, most=5)
     crossed = as_sets(circles.crossings(given), 150)
     assert crossed == slow_crossings(given, circles.centers_m, circles.radii_m)
@@ -93,7 +97,7 @@ def test_crossings_agree_with_shapely(seed: int, box: tuple[float, float]) -> No
 def test_edges_are_included(points: list[tuple[int, int]], drawn: list[tuple[int, int, int]]) -> None:
     """Whole numbers, where points lie on circles, on the edges of look-up squares, and lines touch circles."""
     numbers = np.array(drawn, float)
-    circles = Circles.over(64.0, 64.0, numbers[:, :2].copy(), numbers[:, 2].copy())
+    circles = Circles.over(boxed(64.0, 64.0), numbers[:, :2].copy(), numbers[:, 2].copy())
     given = trajectories([(float(x), float(y)) for x, y in points])
     hit = {
         c for c, (x, y, r) in enumerate(drawn) if any((x - a) ** 2 + (y - b) ** 2 <= r * r for a, b in points)
@@ -119,7 +123,7 @@ def exact_distance2(points: list[tuple[int, int]], center: tuple[int, int]) -> F
 
 
 def test_a_line_that_touches_comes_in() -> None:
-    circles = Circles.over(*SQUARE, np.array([(50.0, 10.0), (50.0, 10.0)]), np.array([10.0, 9.999]))
+    circles = Circles.over(boxed(*SQUARE), np.array([(50.0, 10.0), (50.0, 10.0)]), np.array([10.0, 9.999]))
     given = trajectories([(0, 0), (100, 0)])
     assert as_sets(circles.hits(given), 2) == [set()]
     assert as_sets(circles.crossings(given), 2) == [{0}]
@@ -127,25 +131,25 @@ def test_a_line_that_touches_comes_in() -> None:
 
 def test_a_line_ends_where_its_points_end() -> None:
     """The nearest place of the line's continuation would be inside."""
-    circles = Circles.over(*SQUARE, np.array([(300.0, 0.0)]), np.array([10.0]))
+    circles = Circles.over(boxed(*SQUARE), np.array([(300.0, 0.0)]), np.array([10.0]))
     given = trajectories([(0, 0), (200, 0)], [(600, 0), (400, 0)], [(200, 0), (400, 0)])
     assert as_sets(circles.crossings(given), 1) == [set(), set(), {0}]
 
 
 def test_no_line_leads_from_one_trajectory_to_the_next() -> None:
-    circles = Circles.over(*SQUARE, np.array([(300.0, 300.0)]), np.array([20.0]))
+    circles = Circles.over(boxed(*SQUARE), np.array([(300.0, 300.0)]), np.array([20.0]))
     given = trajectories([(0, 300)], [(600, 300)], [(0, 0), (1, 1)], [(600, 600)])
     assert as_sets(circles.crossings(given), 1) == [set(), set(), set(), set()]
 
 
 def test_two_points_at_one_place_come_into_nothing_far_away() -> None:
-    circles = Circles.over(*SQUARE, np.array([(300.0, 300.0), (10.0, 10.0)]), np.array([20.0, 1.0]))
+    circles = Circles.over(boxed(*SQUARE), np.array([(300.0, 300.0), (10.0, 10.0)]), np.array([20.0, 1.0]))
     given = trajectories([(100, 100), (100, 100)], [(10, 10), (10, 10)], [(100, 100), (100, 100), (500, 500)])
     assert as_sets(circles.crossings(given), 2) == [set(), {1}, {0}]
 
 
 def test_a_single_point_can_hit() -> None:
-    circles = Circles.over(*SQUARE, np.array([(300.0, 300.0), (10.0, 10.0)]), np.array([20.0, 1.0]))
+    circles = Circles.over(boxed(*SQUARE), np.array([(300.0, 300.0), (10.0, 10.0)]), np.array([20.0, 1.0]))
     given = trajectories([(305, 300)], [(640, 640)])
     assert as_sets(circles.hits(given), 2) == as_sets(circles.crossings(given), 2) == [{0}, set()]
 
@@ -155,7 +159,7 @@ def test_tiny_circles_on_the_edges_of_squares_are_found(box: tuple[float, float]
     """Rounding may put a point and the edge that it lies on into different squares."""
     corners = np.array([(x, y) for x in range(65) for y in range(65)])[::7]
     places = corners * np.array(box) / 64
-    circles = Circles.over(*box, places, np.full(len(places), 1e-6 * max(box)))
+    circles = Circles.over(boxed(*box), places, np.full(len(places), 1e-6 * max(box)))
     given = pt.Trajectories(places, np.arange(len(places) + 1), crs="planar")
     found = as_sets(circles.hits(given), len(places))
     assert found == [{c} for c in range(len(places))] == as_sets(circles.crossings(given), len(places))
@@ -165,13 +169,13 @@ def test_points_are_told_apart_that_are_a_hair_in_or_out() -> None:
     """A square is decided as a whole only where that is beyond doubt: corner and edge are a hair away."""
     short = math.hypot(10, 10) * (1 - 5e-10)  # does not reach the corner of the first square
     far = 20 * (1 + 5e-10)  # just reaches the third square of its row
-    circles = Circles.over(*SQUARE, np.array([(0.0, 0.0), (0.0, 5.0)]), np.array([short, far]))
+    circles = Circles.over(boxed(*SQUARE), np.array([(0.0, 0.0), (0.0, 5.0)]), np.array([short, far]))
     given = trajectories([(10 - 1e-10, 10 - 1e-10)], [(9.9, 9.9)], [(20, 5)], [(20 + 1e-7, 5)])
     assert as_sets(circles.hits(given), 2) == [{1}, {0, 1}, {1}, set()]
 
 
 def test_a_circle_may_hold_the_whole_box() -> None:
-    circles = Circles.over(*SQUARE, np.array([(0.0, 0.0), (700.0, 300.0)]), np.array([906.0, 2000.0]))
+    circles = Circles.over(boxed(*SQUARE), np.array([(0.0, 0.0), (700.0, 300.0)]), np.array([906.0, 2000.0]))
     given = trajectories([(640, 640)], [(0, 0)], [(0, 640), (640, 0)])
     assert as_sets(circles.hits(given), 2) == [{0, 1}, {0, 1}, {0, 1}]
 

@@ -84,7 +84,7 @@ def test_meters_are_counted_from_the_southwest_corner() -> None:
     assert as_lists(frame.clip(trajectories([(100, -50), (300, 10), (150, 0)]))) == [
         [(0, 0), (200, 60), (50, 50)]
     ]
-    assert (frame.width_m, frame.height_m) == (200, 60)
+    assert (frame.region.width_m, frame.region.height_m) == (200, 60)
 
 
 def test_degrees_become_meters() -> None:
@@ -96,7 +96,7 @@ def test_degrees_become_meters() -> None:
     assert (
         0.9 * 1e5 * 1.1 < north < 1.2e5 and east < 0.7 * north
     )  # a degree of latitude, and of longitude there
-    assert clipped.points[2].tolist() == pytest.approx([Frame(CITY, 0).width_m, Frame(CITY, 0).height_m])
+    assert clipped.points[2].tolist() == pytest.approx([CITY.width_m, CITY.height_m])
 
 
 def test_degrees_that_do_not_exist_are_absent_and_so_is_a_receiver_without_a_fix() -> None:
@@ -121,7 +121,7 @@ def test_a_box_across_the_antimeridian_is_one_box() -> None:
     clipped = Frame(ACROSS, 0).clip(given)
     expected = [(1 * east, 1 * north), (2 * east, 2 * north), (2 * east, 2 * north), (2.5 * east, 2.5 * north)]
     assert clipped.points == pytest.approx(np.array(expected), rel=1e-9)
-    assert Frame(ACROSS, 0).width_m == pytest.approx(3 * east)
+    assert ACROSS.width_m == pytest.approx(3 * east)
 
 
 def test_the_longest_run_is_the_first_on_a_tie() -> None:
@@ -216,7 +216,7 @@ def test_places_are_uniform_in_a_polygon(name: str) -> None:
 def test_centers_are_uniform_in_a_box_of_degrees(here: pt.Region) -> None:
     frame = Frame(here, 5)
     assert here.contains(frame.places(np.arange(2001), 0, CIRCLES).points).all()
-    centers = frame.centers_m(2000, CIRCLES) / (frame.width_m, frame.height_m)
+    centers = frame.centers_m(2000, CIRCLES) / (frame.region.width_m, frame.region.height_m)
     assert centers.shape == (2000, 2) and centers.min() >= 0 and centers.max() <= 1 + 1e-12
     table, *_ = np.histogram2d(centers[:, 0], centers[:, 1], bins=2, range=[(0, 1), (0, 1)])
     assert np.all(np.abs(table - 500) < 100)

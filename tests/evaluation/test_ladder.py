@@ -136,7 +136,9 @@ def test_runs_in_which_a_metric_is_not_defined_are_left_out(
 def test_to_dict_is_plain_json(explanation: Explanation) -> None:
     listed = json.loads(json.dumps(explanation.to_dict(), allow_nan=False))
     assert listed == explanation.to_dict()
-    assert set(listed) == {"metrics", "sizes", "inputs", "not_private"} and listed["not_private"] is True
+    assert (
+        set(listed) == {"metrics", "sizes", "inputs", "not_private", "notice"} and listed["not_private"] is True
+    )
     assert listed["sizes"]["2"]["states"] > listed["sizes"]["0.5"]["states"] > 0
     assert listed["inputs"]["epsilons"] == ["0.5", "2"] and listed["inputs"]["runs"] == RUNS
     assert listed["inputs"]["method"] == "privtrace" and listed["inputs"]["seed"] == SEED
@@ -276,7 +278,7 @@ def test_seeds_of_all_runs_must_be_seeds(wanderers: pt.Trajectories, quick: dict
 
 
 def test_data_that_cannot_be_meant_is_refused(quick: dict[str, Any]) -> None:
-    with pytest.raises(pt.DataError, match="none of 1 points lies in the region"):
+    with pytest.raises(pt.DataError, match="none of its points lies in the region"):
         pt.explain(trajectories([(77.125, 88.25)]), **quick)
     with pytest.raises(pt.DataError, match="trajectories are needed"):
         pt.explain([[(1.0, 1.0)]], **quick)  # type: ignore[arg-type]

@@ -144,3 +144,12 @@ def test_pairs_agree_with_a_loop() -> None:
             expected[before, after] += weight
     given = paths(lists)
     assert np.array_equal(pair_counts(given.cells, given.offsets, weights, 5), expected)
+
+
+def test_a_longer_pattern_may_just_pass_the_last_of_the_shorter_ones() -> None:
+    """Eleven paths 0 1 2 and ten paths 3 4: of 3 patterns, the third is 0 1 2 and not 3 4."""
+    cells = [*[0, 1, 2] * 11, *[3, 4] * 10]
+    offsets = np.cumsum([0, *[3] * 11, *[2] * 10])
+    top = top_patterns(Paths(np.array(cells, np.int32), offsets), np.ones(21, np.int64), 3, 3, 5)
+    assert top.counts.tolist() == [11, 11, 11]
+    assert top.codes.tolist() == [1 * 6 + 2, 2 * 6 + 3, (1 * 6 + 2) * 6 + 3]

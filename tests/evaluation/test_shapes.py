@@ -135,7 +135,7 @@ def test_the_longest_jump_is_in_the_last_bin_and_tiny_ones_in_the_first() -> Non
 def slow_turn_bins(points: Points, n_bins: int) -> list[int]:
     moves = [complex(*b) - complex(*a) for a, b in pairwise(points) if a != b]
     degrees = [math.degrees(cmath.phase(after / before)) for before, after in pairwise(moves)]
-    return [min(math.floor((turn + 180) * n_bins / 360), n_bins - 1) for turn in degrees]
+    return [math.floor((turn + 180) * n_bins / 360 + 0.5) % n_bins for turn in degrees]
 
 
 @pytest.mark.parametrize("n_bins", [7, 36])
@@ -150,20 +150,35 @@ def test_turns_agree_with_complex_numbers(n_bins: int, wanderers: pt.Trajectorie
 
 @pytest.mark.parametrize(
     ("after", "expected"),
-    [((2, 0), 4), ((1, 1), 6), ((1, -1), 2), ((0, 0), 7), ((2, 1), 5), ((0, 1), 7), ((0, -1), 1)],
+    [((2, 0), 4), ((1, 1), 6), ((1, -1), 2), ((0, 0), 0), ((2, 1), 5), ((0, 1), 7), ((0, -1), 1)],
     ids=["straight", "left", "right", "back", "half left", "sharp left", "sharp right"],
 )
 def test_turns_of_known_angles(after: tuple[float, float], expected: int) -> None:
-    """Eight bins of 45 degrees from -180: a bin holds its lower bound, and the last one 180 too."""
+    """Eight bins of 45 degrees, the main directions in their middles."""
     for angle in (0.0, math.pi / 2, math.pi):  # where rotation leaves the numbers whole
         corner = np.rint(rotated(np.array([(0, 0), (1, 0), after]), angle))
         bins, offsets = turn_bins(corner, np.array([0, 3]), 8)
         assert bins.tolist() == [expected] and offsets.tolist() == [0, 1]
 
 
+def test_rounding_decides_nothing_for_those_who_go_straight_on_or_back() -> None:
+    rng = np.random.default_rng(1)
+    for step, expected in ((1.0, {18}), (-1.0, {0})):
+        points = np.zeros((1000, 2))
+        points[:, 0] = np.arange(1000) if step > 0 else np.arange(1000) % 2
+        points += rng.normal(0, 1e-9, points.shape)
+        assert set(turn_bins(points, np.array([0, 1000]), 36)[0].tolist()) == expected
+
+
 def test_a_rest_is_no_turn() -> None:
     given = trajectories([(0, 0), (0, 0), (1, 0), (1, 0), (1, 1), (1, 1)], [(5, 5), (5, 5)], [(2, 2)])
     assert as_lists(*turn_bins(given.points, given.offsets, 8)) == [[6], [], []]
+
+
+def test_a_place_that_is_never_left_has_no_radius() -> None:
+    for n in (1, 3, 7, 49):
+        given = np.tile([(0.1, 1234.567)], (n, 1))
+        assert gyrations_m(given, np.array([0, n])).tolist() == [0.0]
 
 
 # Diameters, by hull and calipers, against all pairs

@@ -30,7 +30,8 @@ def in_pairs(given: pt.Trajectories) -> list[list[tuple[float, float]]]:
 def slow_cell(point: tuple[float, float], frame: Frame, n: int) -> tuple[int, int]:
     """Find column and row with exact fractions; the far edges belong to the last cells."""
     x, y = (
-        Fraction(v) * n / Fraction(size) for v, size in zip(point, (frame.width_m, frame.height_m), strict=True)
+        Fraction(v) * n / Fraction(size)
+        for v, size in zip(point, (frame.region.width_m, frame.region.height_m), strict=True)
     )
     return min(int(x), n - 1), min(int(y), n - 1)
 
@@ -123,3 +124,9 @@ def test_ends_and_visited_cells_agree_with_a_loop(n_cells: int) -> None:
     assert bits.shape == (50, -(-n_cells // 64))
     found = [{c for c in range(64 * len(row)) if int(row[c // 64]) >> c % 64 & 1} for row in bits]
     assert found == [set(cells) for cells in lists]
+
+
+def test_whole_numbers_on_the_edges_of_cells_are_beyond_them() -> None:
+    """Of 6 cells over 94 units the fourth begins at 47; 6 / 94 rounds down."""
+    frame = Frame(pt.Region.box(0, 0, 94, 94, crs="planar"), 1)
+    assert paths_on(trajectories([(47, 47)]), frame, 6).cells.tolist() == [3 * 6 + 3]

@@ -15,6 +15,7 @@ from tests.conftest import trajectories
 import privtrace as pt
 from privtrace.evaluation.suite import MOST_REPLICATES, Evaluation
 from privtrace.evaluation.yardstick import PROFILES, Made
+from privtrace.observer import Silent
 
 LISBON = pt.Region.box(-9.25, 38.68, -9.08, 38.80)
 
@@ -27,7 +28,8 @@ def table(wanderers: pt.Trajectories, region: pt.Region) -> Evaluation:
 def test_to_dict_is_plain_json(table: Evaluation) -> None:
     listed = json.loads(json.dumps(table.to_dict(), allow_nan=False))
     assert listed == table.to_dict()
-    assert set(listed) == {"metrics", "inputs", "not_private"} and listed["not_private"] is True
+    assert set(listed) == {"metrics", "inputs", "not_private", "notice"} and listed["not_private"] is True
+    assert "void the privacy statement" in listed["notice"]
     for name, entry in listed["metrics"].items():
         score = table[name]
         assert (entry["value"], entry["limit"], entry["ceiling"]) == (score.value, score.limit, score.ceiling)
@@ -62,6 +64,48 @@ def test_a_table_is_a_mapping_of_scores(table: Evaluation) -> None:
     with pytest.raises(KeyError, match="magic is not a metric of profile all: length, "):
         table["magic"]
     assert repr(table) == str(table)
+
+
+class Notes(Silent):
+    """Write notes down."""
+
+    def __init__(self) -> None:
+        self.loud: list[str] = []
+
+    def note(self, text: str, *, loud: bool = False) -> None:
+        self.loud += [text] if loud else []
+
+
+@pytest.mark.parametrize(
+    ("box", "n_synthetic", "words"),
+    [
+        ((0, 0, 10, 10), 300, []),
+        ((0, 0, 10, 10), 0, ["the synthetic data: it is empty"]),
+        (
+            (3, 3, 4, 4),
+            300,
+            ["the real data: most of its points are outside", "the synthetic data: most of its"],
+        ),
+        (
+            (-500, -500, 500, 500),
+            300,
+            ["the real data: it fills a small part", "the synthetic data: it fills a"],
+        ),
+    ],
+)
+def test_what_is_perhaps_not_meant_is_told(
+    wanderers: pt.Trajectories, box: tuple[float, ...], n_synthetic: int, words: list[str]
+) -> None:
+    notes = Notes()
+    pt.evaluate(wanderers, wanderers[:n_synthetic], region=pt.Region.box(*box), observer=notes)
+    assert len(notes.loud) == len(words)
+    assert all(note.startswith(start) for note, start in zip(notes.loud, words, strict=True))
+
+
+def test_a_path_is_no_source(wanderers: pt.Trajectories, region: pt.Region) -> None:
+    for given in ("trips.parquet", Path("trips.parquet")):
+        with pytest.raises(pt.DataError, match=r"privtrace.read\(path\)"):
+            pt.evaluate(wanderers, given, region=region)  # type: ignore[arg-type]
 
 
 def test_words_begin_with_not_private(table: Evaluation) -> None:
@@ -137,13 +181,13 @@ BAD = in_lisbon((math.nan, 38.7223456), (0.0, 0.0))
         (
             SWAPPED,
             GOOD,
-            "the real data: 0 of 2 points lie in the region, and 2 would if x and y changed places",
+            "the real data: hardly a point lies in the region, but they would if x and y changed places",
         ),
-        (GOOD, SWAPPED, "the synthetic data: 0 of 2 points .* swapped"),
-        (ELSEWHERE, GOOD, "the real data: none of 2 points lies in the region"),
-        (GOOD, ELSEWHERE, "the synthetic data: none of 2 points lies in the region"),
-        (BAD, GOOD, "the real data: none of 2 points is one"),
-        (GOOD, BAD, "the synthetic data: none of 2 points is one"),
+        (GOOD, SWAPPED, "the synthetic data: hardly a point .* swapped"),
+        (ELSEWHERE, GOOD, "the real data: none of its points lies in the region"),
+        (GOOD, ELSEWHERE, "the synthetic data: none of its points lies in the region"),
+        (BAD, GOOD, "the real data: none of its points is one"),
+        (GOOD, BAD, "the synthetic data: none of its points is one"),
         (trajectories(crs="lonlat"), GOOD, "the real data: there are no trajectories to compare with"),
         (trajectories([], [], crs="lonlat"), GOOD, "the real data: there are no trajectories"),
         (GOOD, trajectories([(1.0, 1.0)]), "the real data is lonlat and the synthetic data is planar"),
@@ -159,7 +203,7 @@ def test_data_that_cannot_be_meant_is_refused(real: Any, synthetic: Any, words: 
 
 def test_a_refusal_names_the_file(tmp_path: Path) -> None:
     ELSEWHERE.write(tmp_path / "paris.csv")
-    with pytest.raises(pt.DataError, match=r"the synthetic data, .*paris\.csv: none of 2 points") as caught:
+    with pytest.raises(pt.DataError, match=r"the synthetic data, .*paris\.csv: none of its points") as caught:
         pt.evaluate(GOOD, pt.read(tmp_path / "paris.csv"), region=LISBON)
     assert "48.85" not in str(caught.value)
 

@@ -31,7 +31,7 @@ def everything(weights: list[int], seed: int = 0) -> Everything:
     offsets = np.concatenate([[0], np.cumsum(rng.integers(0, 4, n))])
     return Everything(
         np.array(weights, np.int64),
-        rng.random(n),
+        rng.permutation(n),
         rng.random(n),
         rng.integers(0, 99, (n, 2)).astype(np.uint64),
         Paths(rng.integers(0, 9, offsets[-1]).astype(np.int32), offsets),
@@ -40,7 +40,8 @@ def everything(weights: list[int], seed: int = 0) -> Everything:
 
 
 def traits(weights: list[int], lots: list[float]) -> Traits:
-    return Traits(np.array(weights, np.int64), np.array(lots, float))
+    """Order trajectories by lots, those with the same as they come."""
+    return Traits(np.array(weights, np.int64), np.argsort(lots, kind="stable"))
 
 
 weighted = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 5)), max_size=15)
@@ -92,7 +93,7 @@ def test_weights_change_nothing_else() -> None:
     made = everything([1, 3, 0, 2])
     for other in (made.weighing(np.array([0, 0, 9, 1])), made.drawn(2), *made.halves()):
         assert isinstance(other, Everything)
-        for name in ("lots", "numbers", "bits", "paths", "binned"):
+        for name in ("order", "numbers", "bits", "paths", "binned"):
             assert getattr(other, name) is getattr(made, name)
 
 
@@ -105,15 +106,23 @@ def test_every_trajectory_counts_once_at_first() -> None:
 @pytest.mark.parametrize("lists", [[[1, 3], [0, 2, 5]], [[], [2], []], [[1]], [[], []]], ids=str)
 def test_joined_parts_hold_every_trajectory_as_it_was(lists: list[list[int]]) -> None:
     parts = [everything(weights, seed) for seed, weights in enumerate(lists)]
-    joined = Everything.joined(parts)
+    order = np.arange(sum(map(len, lists)))[::-1]
+    joined = Everything.joined(parts.copy(), order)
+    assert joined.order.tolist() == order.tolist()
     assert joined.weights.tolist() == [weight for weights in lists for weight in weights]
     rows = [(part, t) for part in parts for t in range(len(part))]
     assert len(joined) == len(rows)
     for row, (part, t) in enumerate(rows):
-        assert joined.lots[row] == part.lots[t] and joined.numbers[row] == part.numbers[t]
+        assert joined.numbers[row] == part.numbers[t]
         assert joined.bits[row].tolist() == part.bits[t].tolist()
         assert run(joined.paths.cells, joined.paths, row) == run(part.paths.cells, part.paths, t)
         assert run(joined.binned.bins, joined.binned, row) == run(part.binned.bins, part.binned, t)
+
+
+def test_joining_empties_the_list_of_parts() -> None:
+    parts = [everything([1, 2]), everything([3])]
+    Everything.joined(parts, np.arange(3))
+    assert parts == []
 
 
 def run(values: Array, ragged: Paths | Binned, row: int) -> list[int]:

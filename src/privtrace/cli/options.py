@@ -287,8 +287,10 @@ class ComparingOptions(WorkingOptions, InputOptions):
 
         reading = replace(self, columns=self.synthetic_columns, gap=self.synthetic_gap)
         if self.synthetic_columns is None and self.columns is not None:
+            as_real = replace(reading, columns=self.columns)
             with suppress(DataError):
-                return replace(reading, columns=self.columns).source(path)
+                replace(as_real, strict=False).source(path).close()  # reads no row: the header alone decides
+                reading = as_real
         try:
             return reading.source(path)
         except DataError as error:

@@ -123,13 +123,19 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             Screen().fail(f"{error.filename or command.__name__}: {error.strerror or error}")
             raise typer.Exit(2) from None
         except (KeyboardInterrupt, SystemError) as error:
-            # An interrupt in compiled code comes out as a SystemError that it caused.
-            if isinstance(error, SystemError) and not isinstance(error.__cause__, KeyboardInterrupt):
+            if not _is_interrupt(error):
                 raise
             Screen().fail("interrupted; no half-written file is left")
             raise typer.Exit(130) from None
 
     return run
+
+
+def _is_interrupt(error: BaseException | None) -> bool:
+    """Tell whether an interrupt is behind an error: compiled code makes it the cause of a SystemError."""
+    while isinstance(error, SystemError):
+        error = error.__cause__
+    return isinstance(error, KeyboardInterrupt)
 
 
 def _with_options(text: str, command: Callable[..., None]) -> str:

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from privtrace.evaluation.circles import Circles, bit_counts
-from privtrace.evaluation.compare import divergence, histogram, kendall_tau, relative_error
+from privtrace.evaluation.circles import Circles, bit_counts, circles_error
+from privtrace.evaluation.compare import distribution_error, divergence, kendall_tau, relative_error
 from privtrace.evaluation.frame import QUERIES, Frame
 from privtrace.evaluation.metric import LN2, Metric, Profile
 from privtrace.evaluation.patterns import Patterns, pattern_counts, top_patterns
@@ -27,7 +27,6 @@ from privtrace.trajectories import Floats, Trajectories
 
 N_QUERIES = 200
 RADIUS = 1 / 3  # of the region's longer side
-SANITY = 0.01  # of the real trajectories
 COVERAGE_PER_SIDE = 15
 CELLS_PER_SIDE = 6
 LONGEST = 8
@@ -69,8 +68,8 @@ def measuring(frame: Frame) -> Callable[[Trajectories], AdaTraceTraits]:
 
 def draw_queries(frame: Frame) -> Circles:
     """Draw 200 circles: center uniform in the region, radius a third of its longer side."""
-    radii = np.full(N_QUERIES, RADIUS * max(frame.width_m, frame.height_m))
-    return Circles.over(frame.width_m, frame.height_m, frame.centers_m(N_QUERIES, QUERIES), radii)
+    radii = np.full(N_QUERIES, RADIUS * max(frame.region.width_m, frame.region.height_m))
+    return Circles.over(frame.region, frame.centers_m(N_QUERIES, QUERIES), radii)
 
 
 def query(real: AdaTraceTraits, synthetic: AdaTraceTraits) -> float:
@@ -78,13 +77,10 @@ def query(real: AdaTraceTraits, synthetic: AdaTraceTraits) -> float:
 
     A trajectory counts once in a circle if a point, or the line between two, comes within the radius, a third
     of the region's longer side. |real - synthetic| / max(real, 1 % of all real trajectories), averaged: from 0
-    without a limit. Repaired: two points at the same place no longer hit every circle, and a single point can
-    hit.
+    without a limit. Repaired: the radius does not depend on the name of the file, two points at the same place
+    no longer hit every circle, and a single point can hit.
     """
-    counts, others = (bit_counts(x.crossings, x.weights, N_QUERIES) for x in (real, synthetic))
-    return (
-        relative_error(counts, scaled(others, synthetic, real), SANITY * real.size) if real.size else math.nan
-    )
+    return circles_error(real, real.crossings, synthetic, synthetic.crossings, N_QUERIES)
 
 
 def coverage(real: AdaTraceTraits, synthetic: AdaTraceTraits) -> float:
@@ -101,7 +97,8 @@ def frequent_f1(real: AdaTraceTraits, synthetic: AdaTraceTraits) -> float:
     """Compare the lists of the 100 most frequent patterns of 2 to 8 cells, by their F1.
 
     On 6 x 6 cells, filled as above; every occurrence counts. Twice the patterns on both lists, over the lengths
-    of both: from 0 to 1, and 1 is best. A trajectory that stays in a cell has no pattern.
+    of both: from 0 to 1, and 1 is best. On ties the shorter pattern, then the smaller cells. Repaired: a
+    trajectory that stays in a cell has no pattern, not that of a move from the cell to itself.
     """
     top, other = _top(real), _top(synthetic)
     n_listed = len(top.codes) + len(other.codes)
@@ -153,11 +150,9 @@ def diameter_20(real: AdaTraceTraits, synthetic: AdaTraceTraits) -> float:
 def _distribution_error(
     real: AdaTraceTraits, synthetic: AdaTraceTraits, values: Floats, other_values: Floats
 ) -> float:
-    counting = values[real.weights > 0]
-    low, high = (float(counting.min()), float(counting.max())) if len(counting) else (0.0, 0.0)
-    return divergence(
-        histogram(values, real.weights, N_BINS, low, high),
-        histogram(other_values, synthetic.weights, N_BINS, low, high),
+    least = float(np.min(values[real.weights > 0], initial=np.inf))
+    return distribution_error(
+        (values, real.weights), (other_values, synthetic.weights), N_BINS, least if real.size else 0.0
     )
 
 

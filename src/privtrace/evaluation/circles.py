@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from privtrace.evaluation.compare import relative_error
+from privtrace.evaluation.traits import Bits, Traits, scaled
+from privtrace.space.region import Region
 from privtrace.trajectories import Floats, Integers, Trajectories
 
 #: Squares per side by which circles are looked up: of most circles a square is all inside or all outside.
 _SIDE = 64
+
+#: The share of the real trajectories that a circle is taken to have at least, when an error is divided by it.
+SANITY = 0.01
 
 #: Squares as near as this share of the radius to a circle's edge are not decided as a whole.
 _NEAR = 1e-9
@@ -23,23 +30,34 @@ class Circles(NamedTuple):
     centers_m: Floats  # (n_circles, 2), in meters from the box's southwest corner
     radii_m: Floats  # (n_circles,)
     squares_per_m: tuple[float, float]
-    holding: npt.NDArray[np.uint64]  # (n_squares, n_words): a bit for each circle that holds all of the square
+    holding: Bits  # (n_squares, n_words): a bit for each circle that holds all of the square
     offsets: Integers  # (n_squares + 1,)
     cutting: npt.NDArray[np.int32]  # the circles that cut square s are cutting[offsets[s]:offsets[s + 1]]
 
     @classmethod
-    def over(cls, width_m: float, height_m: float, centers_m: Floats, radii_m: Floats) -> Circles:
-        """Prepare circles for points of a box from (0, 0) to (width_m, height_m)."""
-        per_m = (_SIDE / width_m, _SIDE / height_m)
+    def over(cls, region: Region, centers_m: Floats, radii_m: Floats) -> Circles:
+        """Prepare circles for points of a region's box."""
+        per_m = (_SIDE / region.width_m, _SIDE / region.height_m)
         return cls(centers_m, radii_m, per_m, *_look_up(centers_m, radii_m, per_m))
 
-    def hits(self, runs: Trajectories) -> npt.NDArray[np.uint64]:
+    def hits(self, runs: Trajectories) -> Bits:
         """Tell which circles, edge included, each trajectory has a point in: (n, n_words) of bits."""
         return _hits(runs.points, runs.offsets, self)  # type: ignore[no-any-return]
 
-    def crossings(self, runs: Trajectories) -> npt.NDArray[np.uint64]:
+    def crossings(self, runs: Trajectories) -> Bits:
         """Tell which circles, edge included, the line of each trajectory comes into: (n, n_words) of bits."""
         return _crossings(runs.points, runs.offsets, self, self.hits(runs))  # type: ignore[no-any-return]
+
+
+def circles_error(real: Traits, bits: Bits, synthetic: Traits, other_bits: Bits, n_circles: int) -> float:
+    """Average |real - synthetic| / max(real, 1 % of all real trajectories) over circles; NaN without any."""
+    if not real.size:
+        return math.nan
+    counts, others = (
+        bit_counts(bits, real.weights, n_circles),
+        bit_counts(other_bits, synthetic.weights, n_circles),
+    )
+    return relative_error(counts, scaled(others, synthetic, real), SANITY * real.size)
 
 
 @njit(cache=True, nogil=True)

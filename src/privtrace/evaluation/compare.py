@@ -38,6 +38,18 @@ def histogram(values: Floats, weights: Integers, n_bins: int, low: float, high: 
     return np.bincount(bins, weights, n_bins).astype(np.int64)
 
 
+def distribution_error(
+    real: tuple[Floats, Integers], synthetic: tuple[Floats, Integers], n_bins: int, low: float = 0.0
+) -> float:
+    """Compare two distributions, each values and their weights, by Jensen-Shannon divergence.
+
+    Equal bins from low to the real maximum; what lies beyond an end is in the last bin there.
+    """
+    values, weights = real
+    high = float(np.max(values, where=weights > 0, initial=low))
+    return divergence(*(histogram(*given, n_bins, low, high) for given in (real, synthetic)))
+
+
 @njit(cache=True, nogil=True)
 def ragged_histogram(bins, offsets, weights, n_bins):  # type: ignore[no-untyped-def]
     """Count the bins of all trajectories, each as often as its weight says: (n_bins,)."""

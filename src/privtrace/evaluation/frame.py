@@ -32,16 +32,6 @@ class Frame:
     def _whole(self) -> Grid:
         return Grid.uniform(self.region, 1)
 
-    @property
-    def width_m(self) -> float:
-        """Measure the region's box from west to east, in meters (or planar units)."""
-        return self.region.width_m
-
-    @property
-    def height_m(self) -> float:
-        """Measure the region's box from south to north, in meters (or planar units)."""
-        return self.region.height_m
-
     def clip(self, part: Trajectories) -> Trajectories:
         """Keep each trajectory's longest run of points inside, in meters from the box's southwest corner.
 
@@ -60,6 +50,10 @@ class Frame:
     def centers_m(self, count: int, use: int) -> Floats:
         """Draw places uniform in the region, in meters from the box's southwest corner: (count, 2)."""
         return self.clip(self.places(np.arange(count + 1), 0, use)).points
+
+    def shuffled(self, count: int, use: int, again: int = 0) -> Integers:
+        """Put the numbers from 0 to count - 1 in random order."""
+        return np.argsort(self.draw(count, use, again)[:, 0], kind="stable")
 
     def draw(self, count: int, use: int, again: int = 0) -> Floats:
         """Draw numbers uniform in [0, 1): (count, 2)."""

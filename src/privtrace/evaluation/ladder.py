@@ -65,6 +65,7 @@ class Explanation:
         """List everything, ready for JSON."""
         return {
             "not_private": True,
+            "notice": NOT_PRIVATE,
             "metrics": {
                 metric.name: {
                     "sampling": known(self.sampling[metric.name]),

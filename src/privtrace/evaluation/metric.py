@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from privtrace.evaluation.frame import Frame
 from privtrace.evaluation.traits import Traits
 from privtrace.trajectories import Trajectories
+
+#: Measures the traits of a clipped part.
+Measure: TypeAlias = Callable[[Trajectories], Traits]
 
 #: The largest Jensen-Shannon divergence.
 LN2 = math.log(2)
@@ -32,5 +35,5 @@ class Profile:
     """Name the metrics that belong together, and how the traits that they look at are measured."""
 
     name: str
-    measuring: Callable[[Frame], Callable[[Trajectories], Traits]]  # draws queries; returns what measures parts
+    measuring: Callable[[Frame], Measure]  # draws the random queries
     metrics: tuple[Metric, ...]

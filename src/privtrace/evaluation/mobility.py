@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from privtrace.evaluation.compare import divergence, histogram, ndcg, ragged_histogram
+from privtrace.evaluation.compare import distribution_error, divergence, histogram, ndcg, ragged_histogram
 from privtrace.evaluation.frame import Frame
 from privtrace.evaluation.metric import LN2, Metric, Profile
 from privtrace.evaluation.patterns import pair_counts
@@ -46,7 +46,7 @@ class MobilityTraits(Traits):
 
 def measuring(frame: Frame) -> Callable[[Trajectories], MobilityTraits]:
     """Return what measures the traits of a clipped part."""
-    diagonal_m = math.hypot(frame.width_m, frame.height_m)
+    diagonal_m = math.hypot(frame.region.width_m, frame.region.height_m)
 
     def measure(runs: Trajectories) -> MobilityTraits:
         lengths = lengths_m(runs.points, runs.offsets)
@@ -104,8 +104,9 @@ def gyration(real: MobilityTraits, synthetic: MobilityTraits) -> float:
     The root mean square distance of a trajectory's points from their mean, in meters. 50 equal bins from 0 to
     the real maximum, larger ones in the last. Natural logarithm: from 0 (the same) to ln 2 = 0.693.
     """
-    most = float(np.max(real.gyration_m, where=real.weights > 0, initial=0.0))
-    return divergence(*(histogram(x.gyration_m, x.weights, N_BINS, 0.0, most) for x in (real, synthetic)))
+    return distribution_error(
+        (real.gyration_m, real.weights), (synthetic.gyration_m, synthetic.weights), N_BINS
+    )
 
 
 def jump(real: MobilityTraits, synthetic: MobilityTraits) -> float:
@@ -135,8 +136,8 @@ def straightness(real: MobilityTraits, synthetic: MobilityTraits) -> float:
 def turning(real: MobilityTraits, synthetic: MobilityTraits) -> float:
     """Compare turning angles, by Jensen-Shannon divergence.
 
-    The change of direction from each move to the next, from -180 to 180 degrees (left is positive) in bins of
-    10; points where the one before was are skipped. Natural logarithm: from 0 (the same) to ln 2 = 0.693.
+    The change of direction from each move to the next, in bins of 10 degrees with straight on in the middle of
+    one; points where the one before was are skipped. Natural logarithm: from 0 (the same) to ln 2 = 0.693.
     """
     return divergence(
         *(ragged_histogram(x.turns.bins, x.turns.offsets, x.weights, N_TURN_BINS) for x in (real, synthetic))
@@ -146,13 +147,13 @@ def turning(real: MobilityTraits, synthetic: MobilityTraits) -> float:
 def next_cell(real: MobilityTraits, synthetic: MobilityTraits) -> float:
     """Tell how much accuracy next-cell prediction loses by learning from synthetic data.
 
-    The cell that most often follows a cell of 20 x 20 is foretold for the moves of one random half of the real
-    trajectories. The share foretold rightly by what the other real half teaches, minus that by what the
-    synthetic data teaches: from -1 to 1, 0 is as good, below 0 is better. Not defined where the half has no
-    moves.
+    The cell that most often follows a cell of 20 x 20 (the first on a tie) is foretold for the moves of one
+    random half of the real trajectories. The share foretold rightly by what the other half teaches, minus that
+    by what as many synthetic trajectories teach: from -1 to 1, 0 is as good, below 0 is better. The real data
+    itself, which has seen the test, gets below 0. Not defined where the half has no moves.
     """
     taught, tested = real.halves()
-    moves, by_real, by_synthetic = (_moves(given) for given in (tested, taught, synthetic))
+    moves, by_real, by_synthetic = (_moves(given) for given in (tested, taught, synthetic.drawn(taught.size)))
     n_moves = int(moves.sum())
     return (_foretold(moves, by_real) - _foretold(moves, by_synthetic)) / n_moves if n_moves else math.nan
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privtrace.evaluation.circles import Circles, bit_counts
-from privtrace.evaluation.compare import divergence, histogram, relative_error
+from privtrace.evaluation.circles import Circles, circles_error
+from privtrace.evaluation.compare import distribution_error, relative_error
 from privtrace.evaluation.frame import CIRCLES, Frame
 from privtrace.evaluation.metric import LN2, Metric, Profile
 from privtrace.evaluation.patterns import pattern_counts, top_patterns
@@ -26,7 +26,6 @@ from privtrace.trajectories import Floats, Trajectories
 N_BINS = 50
 N_CIRCLES = 500
 RADII = (0.01, 0.25)  # of the region's shorter side
-SANITY = 0.01  # of the real trajectories: a circle with fewer counts as if it had as many
 CELLS_PER_SIDE = 20
 LONGEST = 5
 TOP = 200
@@ -61,9 +60,9 @@ def measuring(frame: Frame) -> Callable[[Trajectories], PaperTraits]:
 def draw_circles(frame: Frame) -> Circles:
     """Draw 500 circles: center uniform in the region, radius uniform from 1 % to 25 % of its shorter side."""
     centers = frame.centers_m(N_CIRCLES, CIRCLES)
-    least, most = (share * min(frame.width_m, frame.height_m) for share in RADII)
+    least, most = (share * min(frame.region.width_m, frame.region.height_m) for share in RADII)
     radii = least + (most - least) * frame.draw(N_CIRCLES, CIRCLES)[:, 0]
-    return Circles.over(frame.width_m, frame.height_m, centers, radii)
+    return Circles.over(frame.region, centers, radii)
 
 
 def length(real: PaperTraits, synthetic: PaperTraits) -> float:
@@ -73,7 +72,7 @@ def length(real: PaperTraits, synthetic: PaperTraits) -> float:
     point. 50 equal bins from 0 to the real maximum, longer ones in the last. Natural logarithm: from 0 (the
     same) to ln 2 = 0.693 (nothing in common).
     """
-    return _distribution_error(real, synthetic, real.length_m, synthetic.length_m)
+    return distribution_error((real.length_m, real.weights), (synthetic.length_m, synthetic.weights), N_BINS)
 
 
 def diameter(real: PaperTraits, synthetic: PaperTraits) -> float:
@@ -82,16 +81,8 @@ def diameter(real: PaperTraits, synthetic: PaperTraits) -> float:
     The diameter of a trajectory is the greatest distance between any two of its points, in meters. Bins and
     range as for length.
     """
-    return _distribution_error(real, synthetic, real.diameter_m, synthetic.diameter_m)
-
-
-def _distribution_error(
-    real: PaperTraits, synthetic: PaperTraits, values: Floats, other_values: Floats
-) -> float:
-    most = float(np.max(values, where=real.weights > 0, initial=0.0))
-    return divergence(
-        histogram(values, real.weights, N_BINS, 0.0, most),
-        histogram(other_values, synthetic.weights, N_BINS, 0.0, most),
+    return distribution_error(
+        (real.diameter_m, real.weights), (synthetic.diameter_m, synthetic.weights), N_BINS
     )
 
 
@@ -102,10 +93,7 @@ def density(real: PaperTraits, synthetic: PaperTraits) -> float:
     radii uniform from 1 % to 25 % of its shorter side. |real - synthetic| / max(real, 1 % of all real
     trajectories), averaged: from 0 (the same) without a limit; no trajectories at all give at most 1.
     """
-    counts, others = (bit_counts(x.hits, x.weights, N_CIRCLES) for x in (real, synthetic))
-    return (
-        relative_error(counts, scaled(others, synthetic, real), SANITY * real.size) if real.size else math.nan
-    )
+    return circles_error(real, real.hits, synthetic, synthetic.hits, N_CIRCLES)
 
 
 def pattern(real: PaperTraits, synthetic: PaperTraits) -> float:
@@ -147,10 +135,7 @@ def _share_up_to_median(real: PaperTraits, synthetic: PaperTraits, values: Float
 
 def median(values: Floats, given: Traits) -> float:
     """Find the median of what counts; the mean of the two in the middle where their number is even."""
-    order = np.argsort(values, kind="stable")
-    through = np.cumsum(given.weights[order])
-    middle = [np.searchsorted(through, rank, side="right") for rank in ((given.size - 1) // 2, given.size // 2)]
-    return float(np.mean(values[order[middle]]))
+    return float(np.median(np.repeat(values, given.weights)))
 
 
 def density_short(real: PaperTraits, synthetic: PaperTraits) -> float:

@@ -37,10 +37,11 @@ def gyrations_m(points, offsets):  # type: ignore[no-untyped-def]
     radii = np.zeros(len(offsets) - 1)
     for t in range(len(offsets) - 1):
         n = offsets[t + 1] - offsets[t]
-        x, y = 0.0, 0.0
+        x, y = points[offsets[t], 0], points[offsets[t], 1]
+        from_x, from_y = x, y  # sums of differences: of a place that is never left, the mean is just that place
         for p in range(offsets[t], offsets[t + 1]):
-            x += points[p, 0] / n
-            y += points[p, 1] / n
+            x += (points[p, 0] - from_x) / n
+            y += (points[p, 1] - from_y) / n
         squares = 0.0
         for p in range(offsets[t], offsets[t + 1]):
             squares += ((points[p, 0] - x) ** 2 + (points[p, 1] - y) ** 2) / n
@@ -72,9 +73,11 @@ def jump_bins(points, offsets, longest_m, per_doubling, n_bins):  # type: ignore
 
 @njit(cache=True, nogil=True)
 def turn_bins(points, offsets, n_bins):  # type: ignore[no-untyped-def]
-    """Put changes of direction into equal bins from -180 to 180 degrees: bins and offsets.
+    """Put changes of direction into equal bins around the circle: bins and offsets.
 
-    A point where the one before was makes no move. Turning right around is 180 degrees.
+    Bins have the main directions in their middle, so that rounding decides nothing for those who go straight
+    on: the first has turning right around, the one in the middle of all has straight on. A point where the one
+    before was makes no move.
     """
     bins = np.empty(len(points), np.uint8)
     bin_offsets = np.zeros(len(offsets), np.int64)
@@ -86,8 +89,8 @@ def turn_bins(points, offsets, n_bins):  # type: ignore[no-untyped-def]
             if x == 0.0 and y == 0.0:
                 continue
             if from_x != 0.0 or from_y != 0.0:
-                turn = math.atan2(from_x * y - from_y * x + 0.0, from_x * x + from_y * y)  # + 0.0: no -0.0
-                bins[n] = min(int((turn / (2 * math.pi) + 0.5) * n_bins), n_bins - 1)
+                turn = math.atan2(from_x * y - from_y * x, from_x * x + from_y * y)
+                bins[n] = int((turn / (2 * math.pi) + 0.5) * n_bins + 0.5) % n_bins
                 n += 1
             from_x, from_y = x, y
         bin_offsets[t + 1] = n

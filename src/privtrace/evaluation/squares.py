@@ -18,8 +18,8 @@ def paths_on(runs: Trajectories, frame: Frame, n_per_side: int, *, filled: bool 
     Cells are numbered from south to north, west to east; consecutive points in one cell are one visit. Where
     `filled`, steps to cells that do not touch are filled as a chess king goes: diagonally first, then straight.
     """
-    per_m = (n_per_side / frame.width_m, n_per_side / frame.height_m)
-    return Paths(*_paths(runs.points, runs.offsets, per_m, n_per_side, filled))
+    sides_m = (frame.region.width_m, frame.region.height_m)
+    return Paths(*_paths(runs.points, runs.offsets, sides_m, n_per_side, filled))
 
 
 def visited(paths: Paths, n_cells: int) -> npt.NDArray[np.uint64]:
@@ -35,15 +35,16 @@ def first_and_last(paths: Paths, n_cells: int) -> Integers:
 
 
 @njit(cache=True, nogil=True)
-def _paths(points, offsets, per_m, size, filled):  # type: ignore[no-untyped-def]
+def _paths(points, offsets, sides_m, size, filled):  # type: ignore[no-untyped-def]
     cells = np.empty(len(points), np.int32)
     path_offsets = np.zeros(len(offsets), np.int64)
     n_cells = 0
     for t in range(len(offsets) - 1):
         column = row = -1
         for p in range(offsets[t], offsets[t + 1]):
-            to_column = min(int(points[p, 0] * per_m[0]), size - 1)
-            to_row = min(int(points[p, 1] * per_m[1]), size - 1)
+            # Divided last, so that whole numbers on the edges of cells do not round below them.
+            to_column = min(int(points[p, 0] * size / sides_m[0]), size - 1)
+            to_row = min(int(points[p, 1] * size / sides_m[1]), size - 1)
             if not filled or p == offsets[t]:
                 if to_column == column and to_row == row:
                     continue

@@ -10,7 +10,8 @@ from typing import Any
 from privtrace.backends.base import Backend
 from privtrace.errors import SettingsError
 from privtrace.evaluation.metric import Metric
-from privtrace.evaluation.yardstick import Portrait, Yardstick
+from privtrace.evaluation.portrait import Portrait
+from privtrace.evaluation.yardstick import Yardstick
 from privtrace.observer import Observer
 from privtrace.space.region import Region
 from privtrace.trajectories import Source
@@ -69,6 +70,7 @@ class Evaluation(Mapping[str, Score]):
         """List everything, ready for JSON."""
         return {
             "not_private": True,
+            "notice": NOT_PRIVATE,
             "metrics": {name: score.to_dict() for name, score in self.scores.items()},
             "inputs": dict(self.inputs),
         }

@@ -33,12 +33,12 @@ class Traits:
     """Hold the traits of n trajectories; each profile adds its own, arrays with n rows or ragged ones."""
 
     weights: Integers  # (n,): how often each trajectory counts
-    lots: Floats  # (n,): a number drawn for each, by which subsets are chosen
+    order: Integers  # (n,): all of them in random order, in which subsets are chosen
 
     @classmethod
     def of(cls, runs: Trajectories, **own: Any) -> Self:
-        """Start with every trajectory counting once; lots are drawn when all are together."""
-        return cls(np.ones(len(runs), np.int64), np.zeros(len(runs)), **own)
+        """Start with every trajectory counting once, in the order given."""
+        return cls(np.ones(len(runs), np.int64), np.arange(len(runs)), **own)
 
     def __len__(self) -> int:
         return len(self.weights)
@@ -57,11 +57,10 @@ class Traits:
         return self.weighing(np.where(chosen, self.weights, 0))
 
     def drawn(self, size: int) -> Self:
-        """Let only `size` of the trajectories count, those with the smallest lots."""
-        order = np.argsort(self.lots, kind="stable")
-        before = np.cumsum(self.weights[order]) - self.weights[order]
+        """Let only `size` of the trajectories count, the first in their random order."""
+        before = np.cumsum(self.weights[self.order]) - self.weights[self.order]
         weights = np.zeros_like(self.weights)
-        weights[order] = np.clip(size - before, 0, self.weights[order])
+        weights[self.order] = np.clip(size - before, 0, self.weights[self.order])
         return self.weighing(weights)
 
     def halves(self) -> tuple[Self, Self]:
@@ -70,10 +69,12 @@ class Traits:
         return first, self.weighing(self.weights - first.weights)
 
     @classmethod
-    def joined(cls, parts: Sequence[Self]) -> Self:
-        """Join the traits of parts."""
-        names = [field.name for field in fields(cls)]
-        return cls(*(_joined([getattr(part, name) for part in parts]) for name in names))
+    def joined(cls, parts: list[Self], order: Integers) -> Self:
+        """Join the traits of parts under a random order; the list is emptied, to hold each trait but once."""
+        own = [field.name for field in fields(cls) if field.name != "order"]
+        columns = {name: [getattr(part, name) for part in parts] for name in own}
+        parts.clear()
+        return cls(order=order, **{name: _joined(columns.pop(name)) for name in own})
 
 
 def scaled(counts: Integers, given: Traits, real: Traits) -> Floats:

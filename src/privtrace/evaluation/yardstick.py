@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,8 +13,8 @@ from privtrace.backends.scan import Scan
 from privtrace.errors import DataError, SettingsError
 from privtrace.evaluation import adatrace, mobility, paper
 from privtrace.evaluation.frame import BOOTSTRAP, CEILING, REAL, SPLITS, SYNTHETIC, Frame
-from privtrace.evaluation.metric import Metric, Profile
-from privtrace.evaluation.traits import Traits
+from privtrace.evaluation.metric import Measure, Metric, Profile
+from privtrace.evaluation.portrait import Portrait, check, named, portrait_of
 from privtrace.observer import Observer, Silent
 from privtrace.space.region import MISSING, Region
 from privtrace.trajectories import Crs, Floats, Integers, Source, Trajectories, part_bounds
@@ -26,9 +25,6 @@ Values = dict[str, float]  # by metric; NaN where it is not defined
 
 #: Splits into halves of which a limit is the mean.
 N_SPLITS = 5
-
-#: Data that fills less than this share of the region's width and height is perhaps not meant for it.
-_SMALL = 0.05
 
 
 def profiles_named(name: str) -> tuple[Profile, ...]:
@@ -41,40 +37,12 @@ def profiles_named(name: str) -> tuple[Profile, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class Portrait:
-    """Hold what is measured of one set in one pass."""
-
-    traits: Mapping[str, Traits]  # by profile
-    n_points: Integers  # (n,): points of each trajectory in its run
-    tally: Integers  # (6,): as `Region.tally` counts
-    extent_m: Floats  # (2,): the greatest x and y of all runs less the least
-
-    def __len__(self) -> int:
-        return len(self.n_points)
-
-    def weighing(self, weights: Integers) -> Portrait:
-        """Let trajectories count as often as these weights say."""
-        return self._changed(weights=weights)
-
-    def with_lots(self, lots: Floats) -> Portrait:
-        """Choose subsets by other lots."""
-        return self._changed(lots=lots)
-
-    def _changed(self, **arrays: Any) -> Portrait:
-        return replace(self, traits={name: replace(given, **arrays) for name, given in self.traits.items()})
-
-    def halves(self) -> tuple[Portrait, Portrait]:
-        """Divide into two random halves."""
-        first, second = next(iter(self.traits.values())).halves()
-        return self.weighing(first.weights), self.weighing(second.weights)
-
-
-@dataclass(frozen=True, eq=False)
 class Yardstick:
     """Hold real data, measured once, so that many synthetic sets can be compared with it. NOT PRIVATE."""
 
     frame: Frame
     profiles: tuple[Profile, ...]
+    measures: Mapping[str, Measure]  # of each profile: what measures clipped parts
     real: Portrait
     crs: Crs
     backend: Backend
@@ -99,11 +67,12 @@ class Yardstick:
         scan = Scan(real, backend or Threads(), observer or Silent())
         frame = Frame(region.for_data(real.crs), seed)
         profiles = profiles_named(profile)
-        portrait = _portrait(scan, frame, profiles, REAL, "Measuring the real data")
-        _check(portrait, frame, _named(real, "real"), scan.observer)
+        measures = {profile.name: profile.measuring(frame) for profile in profiles}
+        portrait = portrait_of(scan, frame, measures, REAL, "Measuring the real data")
+        check(portrait, frame, named(real, "real"), scan.observer)
         if not len(portrait):
-            raise DataError(f"{_named(real, 'real')}: there are no trajectories to compare with")
-        return cls(frame, profiles, portrait, real.crs, scan.backend, scan.observer)
+            raise DataError(f"{named(real, 'real')}: there are no trajectories to compare with")
+        return cls(frame, profiles, measures, portrait, real.crs, scan.backend, scan.observer)
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
@@ -118,9 +87,9 @@ class Yardstick:
                 f"the real data is {self.crs} and the synthetic data is {synthetic.crs}: they cannot be "
                 "compared. If both hold the same coordinates, say which with --crs (crs=...); else project one"
             )
-        portrait = _portrait(scan, self.frame, self.profiles, SYNTHETIC, text)
-        name = _named(synthetic, "synthetic")
-        _check(portrait, self.frame, name, self.observer)
+        portrait = portrait_of(scan, self.frame, self.measures, SYNTHETIC, text)
+        name = named(synthetic, "synthetic")
+        check(portrait, self.frame, name, self.observer)
         if not len(portrait):
             self.observer.note(f"{name}: it is empty; its numbers are what nothing at all gets", loud=True)
         return portrait
@@ -135,19 +104,20 @@ class Yardstick:
         }
 
     def limit(self) -> Values:
-        """Compare one random half of the real data with the other: what no set can be asked to beat.
+        """Compare one random half of the real data with the other: what sampling alone makes of a metric.
 
-        The mean of a few splits, which are drawn anew: one alone would be as much chance as limit.
+        The mean of a few splits, which are drawn anew: one alone would be as much chance as limit. A half is
+        half as large as the data, so fresh data of full size would come out lower.
         """
         if len(self.real) < 2:
             return {metric.name: np.nan for metric in self.metrics}
-        splits = [self._split(again) for again in range(N_SPLITS)]
+        splits = list(self.backend.map(self._split, range(N_SPLITS)))
         return {
             metric.name: mean_of_defined([split[metric.name] for split in splits]) for metric in self.metrics
         }
 
     def _split(self, again: int) -> Values:
-        first, second = self.real.with_lots(self.frame.draw(len(self.real), SPLITS, again)[:, 0]).halves()
+        first, second = self.real.ordered(self.frame.shuffled(len(self.real), SPLITS, again)).halves()
         return self.values(second, first)
 
     def ceiling(self) -> Values:
@@ -169,15 +139,20 @@ class Yardstick:
     ) -> dict[str, tuple[float, float]]:
         """Find 95 % intervals by bootstrap: resample the trajectories of both sets, and compare again.
 
-        Resampling adds chance of its own, which moves all distances up. So the interval is laid around the
-        value itself, as wide to either side as 95 % of the replicates are around their mean.
+        They say where values of other samples of these sizes would lie. Resampling adds chance of its own,
+        which moves all distances up; so the interval is laid around the value itself, as wide to either side as
+        95 % of the replicates are around their mean.
         """
+
+        def replicate(again: int) -> list[float]:
+            real = self.real.weighing(self._resampled(len(self.real), 2 * again))
+            other = synthetic.weighing(self._resampled(len(synthetic), 2 * again + 1))
+            return list(self.values(other, real).values())
+
         replicates = []
         with self.observer.stage("Resampling", n_replicates) as advance:
-            for again in range(n_replicates):
-                real = self.real.weighing(self._resampled(len(self.real), 2 * again))
-                other = synthetic.weighing(self._resampled(len(synthetic), 2 * again + 1))
-                replicates.append(list(self.values(other, real).values()))
+            for row in self.backend.map(replicate, range(n_replicates)):
+                replicates.append(row)
                 advance(1)
         return {
             metric.name: _interval(metric, values[metric.name], column)
@@ -219,64 +194,3 @@ class Made:
     def parts(self) -> Iterator[Trajectories]:
         """Start a pass."""
         return self.make()
-
-
-def _portrait(scan: Scan, frame: Frame, profiles: tuple[Profile, ...], use: int, text: str) -> Portrait:
-    """Measure all that the profiles look at, in one pass over a source."""
-    measures = {profile.name: profile.measuring(frame) for profile in profiles}
-
-    def kernel(part: Trajectories) -> _Part:
-        runs = frame.clip(part)
-        traits = {name: measure(runs) for name, measure in measures.items()}
-        ends = [runs.points.min(axis=0, initial=np.inf), -runs.points.max(axis=0, initial=-np.inf)]
-        return _Part(traits, np.diff(runs.offsets), frame.region.tally(part), np.array(ends))
-
-    parts = [*scan.map(kernel, text)] or [kernel(Trajectories.concatenate([], scan.source.crs))]
-    n_points = np.concatenate([part.n_points for part in parts])
-    traits: dict[str, Any] = {
-        name: type(parts[0].traits[name]).joined([part.traits[name] for part in parts]) for name in measures
-    }
-    tally = np.sum([part.tally for part in parts], axis=0)
-    extent_m = -np.min([part.ends_m for part in parts], axis=0).sum(axis=0)
-    return Portrait(traits, n_points, tally, extent_m).with_lots(frame.draw(len(n_points), use)[:, 0])
-
-
-class _Part(NamedTuple):
-    """Hold what is measured of one part."""
-
-    traits: dict[str, Traits]
-    n_points: Integers
-    tally: Integers
-    ends_m: Floats  # (2, 2): the least x and y, and the greatest, negated
-
-
-def _check(portrait: Portrait, frame: Frame, name: str, observer: Observer) -> None:
-    """Refuse a set that cannot be meant, and tell of one that perhaps is not."""
-    _, _, inside, outside, bad, swapped = (int(number) for number in portrait.tally)
-    n_points = inside + outside + bad
-    if swapped > 100 * inside:  # a few points are inside by chance
-        raise DataError(
-            f"{name}: {inside:,} of {n_points:,} points lie in the region, and {swapped:,} would if x and y "
-            "changed places; longitude and latitude seem to be swapped. Exchange the names of its columns, or "
-            "the sides of the region, which are W,S,E,N"
-        )
-    if n_points and bad == n_points:
-        raise DataError(
-            f"{name}: none of {n_points:,} points is one; they are not numbers, or not longitudes from -180 to "
-            "180 and latitudes from -90 to 90. Are the columns right? Planar data needs columns x and y, or "
-            "--crs planar (crs='planar')"
-        )
-    if n_points and not inside:
-        raise DataError(
-            f"{name}: none of {n_points:,} points lies in the region; is it the right region, and is it in the "
-            "data's coordinates?"
-        )
-    if 2 * inside < n_points:
-        observer.note(f"{name}: most of its points are outside the region, and do not count", loud=True)
-    elif n_points and np.all(portrait.extent_m < _SMALL * np.array([frame.width_m, frame.height_m])):
-        observer.note(f"{name}: it fills a small part of the region; are its sides W,S,E,N?", loud=True)
-
-
-def _named(source: Source, role: str) -> str:
-    path = getattr(source, "path", None)
-    return f"the {role} data" if path is None else f"the {role} data, {path}"

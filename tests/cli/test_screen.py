@@ -1,0 +1,32 @@
+"""Commands end with a sentence, whatever interrupts them."""
+
+from __future__ import annotations
+
+import pytest
+import typer
+
+from privtrace.cli.screen import guarded
+
+
+def test_an_interrupt_in_compiled_code_is_an_interrupt(capsys: pytest.CaptureFixture[str]) -> None:
+    """Python finds a result with an exception set, and says so in a SystemError."""
+
+    @guarded
+    def command() -> None:
+        try:
+            raise SystemError("a result with an exception set") from KeyboardInterrupt()
+        except SystemError as error:
+            raise SystemError("a result with an exception set") from error
+
+    with pytest.raises(typer.Exit) as end:
+        command()
+    assert end.value.exit_code == 130 and "interrupted" in capsys.readouterr().err
+
+
+def test_another_error_of_the_system_is_not() -> None:
+    @guarded
+    def command() -> None:
+        raise SystemError("something else")
+
+    with pytest.raises(SystemError):
+        command()
