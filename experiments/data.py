@@ -14,6 +14,9 @@ REGIONS = {
     "brinkhoff": ("brinkhoff_oldenburg.parquet", (0, 3500, 24000, 31000)),
 }
 
+#: The paper's own metrics, by which experiments judge.
+METRICS = ("length", "diameter", "density", "pattern")
+
 
 def folder() -> Path:
     """Find the folder with the data sets: $PRIVTRACE_DATA, or one beside the project."""

@@ -17,10 +17,8 @@ from collections.abc import Iterator
 import numpy as np
 
 import privtrace as pt
-from experiments.data import arguments, load
+from experiments.data import METRICS, arguments, load
 from privtrace.evaluation.yardstick import Yardstick
-
-METRICS = ("length", "diameter", "density", "pattern")
 
 
 def settings() -> Iterator[dict[str, object]]:

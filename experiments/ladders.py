@@ -8,9 +8,8 @@ Reads real data: NOT PRIVATE. `privtrace explain` prints the same for one file, 
 from __future__ import annotations
 
 import privtrace as pt
-from experiments.data import arguments, load
+from experiments.data import METRICS, arguments, load
 
-METRICS = ("length", "diameter", "density", "pattern")
 HEAD = (
     "data | metric | epsilon | limit | cells | structure | release ± sd | ceiling | "
     "lost by cells | by structure | by noise"

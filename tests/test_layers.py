@@ -35,7 +35,7 @@ ORDER = [
 ]
 # One-line conveniences that call the module below them when they are called.
 DOWNWARD = {("trajectories", "io"), ("synthesizers", "models")}
-# Who may know the ledger: its own folder, the crossings, the recipes, and those who only print its charges.
+# Who may know the ledger: its own folder, the crossings, the recipes; others may read and print its numbers.
 CROSSINGS = {"space/measure.py", "markov/measure.py"}
 RECIPES = {"synthesizers/privtrace.py"}
 PRINTERS = {
