@@ -8,7 +8,7 @@ demo: .venv/run
 	$(BIN)/privtrace demo --output demo --force
 
 test: .venv/dev
-	$(BIN)/python -m pytest -q -m "not slow"
+	$(BIN)/python -m pytest -q -m "not slow" --numprocesses 2 --dist worksteal
 
 test-slow: .venv/dev
 	$(BIN)/python -m pytest -q -m slow
