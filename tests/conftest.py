@@ -7,11 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from experiments import data
+from hypothesis import HealthCheck, settings
 
 import privtrace as pt
 from privtrace.datasets import city_trips
 
 BOX = (0.0, 0.0, 10.0, 10.0)
+
+# A first call may compile, and a machine may be busy: no test fails for taking long.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 
 def trajectories(*lists: list[tuple[float, float]], crs: str = "planar") -> pt.Trajectories:
