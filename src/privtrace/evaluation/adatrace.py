@@ -77,7 +77,7 @@ def query(real: AdaTraceTraits, synthetic: AdaTraceTraits) -> float:
 
     A trajectory counts once in a circle if a point, or the line between two, comes within the radius, a third
     of the region's longer side. |real - synthetic| / max(real, 1 % of all real trajectories), averaged: from 0
-    without a limit. Repaired: the radius does not depend on the name of the file, two points at the same place
+    upward. Repaired: the radius does not depend on the name of the file, two points at the same place
     no longer hit every circle, and a single point can hit.
     """
     return circles_error(real, real.crossings, synthetic, synthetic.crossings, N_QUERIES)
@@ -108,7 +108,7 @@ def frequent_f1(real: AdaTraceTraits, synthetic: AdaTraceTraits) -> float:
 def frequent_support(real: AdaTraceTraits, synthetic: AdaTraceTraits) -> float:
     """Compare the counts of the 100 most frequent real patterns, by average relative error.
 
-    Patterns as above, |real - synthetic| / real, averaged: from 0 without a limit. Repaired: counts are scaled
+    Patterns as above, |real - synthetic| / real, averaged: from 0 upward. Repaired: counts are scaled
     where the sets differ in size.
     """
     top = _top(real)

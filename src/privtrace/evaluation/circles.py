@@ -53,10 +53,8 @@ def circles_error(real: Traits, bits: Bits, synthetic: Traits, other_bits: Bits,
     """Average |real - synthetic| / max(real, 1 % of all real trajectories) over circles; NaN without any."""
     if not real.size:
         return math.nan
-    counts, others = (
-        bit_counts(bits, real.weights, n_circles),
-        bit_counts(other_bits, synthetic.weights, n_circles),
-    )
+    counts = bit_counts(bits, real.weights, n_circles)
+    others = bit_counts(other_bits, synthetic.weights, n_circles)
     return relative_error(counts, scaled(others, synthetic, real), SANITY * real.size)
 
 

@@ -7,7 +7,7 @@
 
 The method's error is what the last rung says. It is the sum of what discretization loses, what structure adds
 to it, and what noise adds to that; one of them can be below zero, where an error hides another. Sampling stands
-beside: it is no part of the error, but the limit of what can be asked.
+beside, and is no part of the sum.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def density(real: PaperTraits, synthetic: PaperTraits) -> float:
 
     A trajectory counts once in a circle if any of its points is inside. Centers are uniform in the region,
     radii uniform from 1 % to 25 % of its shorter side. |real - synthetic| / max(real, 1 % of all real
-    trajectories), averaged: from 0 (the same) without a limit; no trajectories at all give at most 1.
+    trajectories), averaged: from 0 (the same) upward; no trajectories at all give at most 1.
     """
     return circles_error(real, real.hits, synthetic, synthetic.hits, N_CIRCLES)
 
@@ -101,7 +101,7 @@ def pattern(real: PaperTraits, synthetic: PaperTraits) -> float:
 
     On 20 x 20 equal cells of the region's box, consecutive points in one cell being one visit; patterns are
     runs of consecutive visits, every occurrence counting, the most frequent those of the real data. |real -
-    synthetic| / real, averaged: from 0 (the same) without a limit; a set without any of them gets 1. Not
+    synthetic| / real, averaged: from 0 (the same) upward; a set without any of them gets 1. Not
     defined where no real trajectory leaves its cell.
     """
     n_cells = CELLS_PER_SIDE**2
