@@ -7,6 +7,8 @@ Reads real data: NOT PRIVATE. `privtrace explain` prints the same for one file, 
 
 from __future__ import annotations
 
+from typing import Any
+
 import privtrace as pt
 from experiments.data import METRICS, arguments, load
 
@@ -29,15 +31,14 @@ def main() -> None:
             epsilons=options.epsilons,
             runs=options.runs,
         )
-        for metric in ladder.metrics:
-            if metric.name in METRICS:
-                for epsilon in ladder.rungs:
-                    print(row(name, ladder, metric.name, epsilon))
+        listed = ladder.to_dict()["metrics"]
+        for metric in METRICS:
+            for epsilon in ladder.rungs:
+                print(row(name, metric, epsilon, listed[metric]))
 
 
-def row(data: str, ladder: pt.Explanation, metric: str, epsilon: str) -> str:
-    """Write one row."""
-    given = ladder.to_dict()["metrics"][metric]
+def row(data: str, metric: str, epsilon: str, given: dict[str, Any]) -> str:
+    """Write one row, from what an explanation lists of a metric."""
     cells, structure, release = given["epsilons"][epsilon].values()
     numbers = [
         f"{given['sampling']:.4f}",

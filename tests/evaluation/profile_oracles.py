@@ -46,6 +46,14 @@ def random_walks(seed: int, n: int, width: float, height: float) -> Walks:
     return walks
 
 
+def pairs_of_sets(sizes: list[tuple[int, int]], width: float, height: float) -> list[tuple[Walks, Walks]]:
+    """Draw a real and a synthetic set of each pair of sizes."""
+    return [
+        (random_walks(2 * pair, n, width, height), random_walks(2 * pair + 1, m, width, height))
+        for pair, (n, m) in enumerate(sizes)
+    ]
+
+
 def divergence(p: Counter[Any], q: Counter[Any]) -> float:
     """Compute the Jensen-Shannon divergence of two tables of counts, as shares, in natural logarithms."""
     n, m = sum(p.values()), sum(q.values())

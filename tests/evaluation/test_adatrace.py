@@ -18,6 +18,7 @@ from tests.evaluation.profile_oracles import (
     lengths,
     measured,
     most_frequent,
+    pairs_of_sets,
     path,
     patterns,
     random_walks,
@@ -110,11 +111,7 @@ SLOW = {
 @pytest.fixture(scope="module")
 def sets() -> list[tuple[Walks, Walks]]:
     """Give pairs of sets of different sizes."""
-    sizes = [(25, 40), (60, 30), (3, 50), (45, 2)]
-    return [
-        (random_walks(2 * pair, n, 12, 8), random_walks(2 * pair + 1, m, 12, 8))
-        for pair, (n, m) in enumerate(sizes)
-    ]
+    return pairs_of_sets([(25, 40), (60, 30), (3, 50), (45, 2)], 12, 8)
 
 
 @pytest.mark.parametrize("name", METRICS)

@@ -17,8 +17,8 @@ from tests.evaluation.profile_oracles import (
     divergence,
     lengths,
     measured,
+    pairs_of_sets,
     path,
-    random_walks,
 )
 
 import privtrace as pt
@@ -159,11 +159,7 @@ SLOW = {
 @pytest.fixture(scope="module")
 def sets() -> list[tuple[Walks, Walks]]:
     """Give pairs of sets of different sizes."""
-    sizes = [(25, 40), (60, 30), (4, 50), (45, 3)]
-    return [
-        (random_walks(2 * pair, n, 12, 8), random_walks(2 * pair + 1, m, 12, 8))
-        for pair, (n, m) in enumerate(sizes)
-    ]
+    return pairs_of_sets([(25, 40), (60, 30), (4, 50), (45, 3)], 12, 8)
 
 
 def lots_for(walks: Walks) -> list[float]:

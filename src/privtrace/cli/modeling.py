@@ -213,8 +213,10 @@ def _report(model: Model, screen: Screen, files: dict[str, str | None]) -> None:
 
 
 def _show_model(model: Model, screen: Screen) -> None:
+    from privtrace.synthesizers.base import in_words
+
     _show_ledger(model, screen)
-    screen.say("The model: " + ", ".join(f"{size:,} {name}" for name, size in model.summary().items()))
+    screen.say(f"The model: {in_words(model.summary())}")
 
 
 def _show_ledger(model: Model, screen: Screen) -> None:

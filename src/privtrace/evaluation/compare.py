@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numba import njit
@@ -50,6 +51,11 @@ def distribution_error(
     return divergence(*(histogram(*given, n_bins, low, high) for given in (real, synthetic)))
 
 
+def category_error(real: tuple[Integers, Integers], synthetic: tuple[Integers, Integers], size: int) -> float:
+    """Compare two distributions of numbers below `size`, each numbers and their weights, by divergence."""
+    return divergence(*(np.bincount(*given, size).astype(np.int64) for given in (real, synthetic)))
+
+
 @njit(cache=True, nogil=True)
 def ragged_histogram(bins, offsets, weights, n_bins):  # type: ignore[no-untyped-def]
     """Count the bins of all trajectories, each as often as its weight says: (n_bins,)."""
@@ -58,6 +64,12 @@ def ragged_histogram(bins, offsets, weights, n_bins):  # type: ignore[no-untyped
         for p in range(offsets[t], offsets[t + 1]):
             counts[bins[p]] += weights[t]
     return counts
+
+
+def defined(values: Sequence[float] | Floats) -> Floats:
+    """Leave out what is NaN: runs in which a metric is not defined."""
+    array = np.asarray(values, np.float64)
+    return array[~np.isnan(array)]
 
 
 def relative_error(real: Integers, synthetic: Floats, least: float) -> float:

@@ -20,13 +20,14 @@ import numpy as np
 
 from privtrace.backends.base import Backend
 from privtrace.errors import SettingsError
+from privtrace.evaluation.compare import defined
 from privtrace.evaluation.metric import Metric
 from privtrace.evaluation.suite import NOT_PRIVATE, aligned, described, known, shown, sides
 from privtrace.evaluation.yardstick import Made, Values, Yardstick
 from privtrace.observer import Observer, Silent
 from privtrace.privacy.ledger import Epsilon, decimal, exact
 from privtrace.privacy.noise import NoNoise, SeededNoise
-from privtrace.synthesizers.base import Model, Synthesizer, sample_parts
+from privtrace.synthesizers.base import Model, Synthesizer, in_words, sample_parts
 from privtrace.trajectories import Floats, Source, Trajectories
 
 RUNGS = ("discretization", "structure", "noise")
@@ -100,7 +101,7 @@ class Explanation:
                 NOT_PRIVATE,
                 "",
                 *sides(self.inputs),
-                *(f"epsilon {epsilon}: {_listed_sizes(sizes)}" for epsilon, sizes in self.sizes.items()),
+                *(f"epsilon {epsilon}: {in_words(sizes)}" for epsilon, sizes in self.sizes.items()),
                 "",
                 *aligned([head, *(row for metric in self.metrics for row in self._rows(metric))]),
                 "",
@@ -204,10 +205,6 @@ def _texts(epsilons: Epsilon | Iterable[Epsilon]) -> list[str]:
     return [decimal(exact(epsilon, "epsilon")) for epsilon in given]
 
 
-def _listed_sizes(sizes: Mapping[str, Any]) -> str:
-    return ", ".join(f"{size:,} {name}" for name, size in sizes.items())
-
-
 def _climbed(
     yardstick: Yardstick, real: Source, method: Synthesizer, quiet: Model, runs: int
 ) -> Iterator[Values]:
@@ -241,15 +238,12 @@ def _sampled(model: Model, seed: int, backend: Backend) -> Made:
 
 
 def _means(metrics: tuple[Metric, ...], runs: list[Values]) -> dict[str, Mean]:
-    return {
-        metric.name: _mean(np.array([values[metric.name] for values in runs]), metric) for metric in metrics
-    }
+    return {metric.name: _mean(defined([values[metric.name] for values in runs]), metric) for metric in metrics}
 
 
 def _mean(runs: Floats, metric: Metric) -> Mean:
     """Average the runs in which the metric is defined: a release may happen to be empty."""
-    defined = runs[~np.isnan(runs)]
-    if not len(defined):
+    if not len(runs):
         return Mean(np.nan, np.nan, np.nan)
-    sd = float(defined.std(ddof=1)) if len(defined) > 1 else np.nan
-    return Mean(float(defined.mean()), sd, float(np.abs(defined - metric.best).mean()))
+    sd = float(runs.std(ddof=1)) if len(runs) > 1 else np.nan
+    return Mean(float(runs.mean()), sd, float(np.abs(runs - metric.best).mean()))

@@ -11,9 +11,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from privtrace.evaluation.compare import distribution_error, divergence, histogram, ndcg, ragged_histogram
+from privtrace.evaluation.compare import (
+    category_error,
+    distribution_error,
+    divergence,
+    histogram,
+    ndcg,
+    ragged_histogram,
+)
 from privtrace.evaluation.frame import Frame
 from privtrace.evaluation.metric import LN2, Metric, Profile
 from privtrace.evaluation.patterns import pair_counts
@@ -36,7 +42,7 @@ N_JUMP_BINS = 48  # the first for no move at all, then from 2^-23.5 of the regio
 class MobilityTraits(Traits):
     """Hold what the mobility metrics look at."""
 
-    trips: npt.NDArray[np.int64]  # (n,): first and last of 8 x 8 zones, as one number
+    trips: Integers  # (n,): first and last of 8 x 8 zones, as one number
     paths: Paths  # on 20 x 20 cells
     gyration_m: Floats  # (n,)
     straightness: Floats  # (n,): NaN for one that does not move
@@ -70,8 +76,7 @@ def od(real: MobilityTraits, synthetic: MobilityTraits) -> float:
 
     The zones of the first and the last point, as pairs. Natural logarithm: from 0 (the same) to ln 2 = 0.693.
     """
-    n_trips = ZONES_PER_SIDE**4
-    return divergence(*(np.bincount(x.trips, x.weights, n_trips).astype(np.int64) for x in (real, synthetic)))
+    return category_error((real.trips, real.weights), (synthetic.trips, synthetic.weights), ZONES_PER_SIDE**4)
 
 
 def visits(real: MobilityTraits, synthetic: MobilityTraits) -> float:

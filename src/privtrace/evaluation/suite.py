@@ -148,10 +148,10 @@ def evaluate(
     intervals = yardstick.intervals(other, values, bootstrap) if bootstrap else {}
     del other  # makes room for the walk
     ceiling = yardstick.ceiling()
+    named = {metric.name: metric for metric in yardstick.metrics}
     scores = {
-        metric.name: Score(metric, values[name], limit[name], ceiling[name], intervals.get(name))
-        for metric in yardstick.metrics
-        for name in [metric.name]
+        name: Score(metric, values[name], limit[name], ceiling[name], intervals.get(name))
+        for name, metric in named.items()
     }
     return Evaluation(scores, inputs)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +12,7 @@ from privtrace.backends.local import Threads
 from privtrace.backends.scan import Scan
 from privtrace.errors import DataError, SettingsError
 from privtrace.evaluation import adatrace, mobility, paper
+from privtrace.evaluation.compare import defined
 from privtrace.evaluation.frame import BOOTSTRAP, CEILING, REAL, SPLITS, SYNTHETIC, Frame
 from privtrace.evaluation.metric import Measure, Metric, Profile
 from privtrace.evaluation.portrait import Portrait, check, named, portrait_of
@@ -112,9 +113,8 @@ class Yardstick:
         if len(self.real) < 2:
             return {metric.name: np.nan for metric in self.metrics}
         splits = list(self.backend.map(self._split, range(N_SPLITS)))
-        return {
-            metric.name: mean_of_defined([split[metric.name] for split in splits]) for metric in self.metrics
-        }
+        columns = {metric.name: defined([split[metric.name] for split in splits]) for metric in self.metrics}
+        return {name: float(column.mean()) if len(column) else np.nan for name, column in columns.items()}
 
     def _split(self, again: int) -> Values:
         first, second = self.real.ordered(self.frame.shuffled(len(self.real), SPLITS, again)).halves()
@@ -165,18 +165,12 @@ class Yardstick:
         return np.bincount(places, minlength=count)
 
 
-def mean_of_defined(values: Sequence[float]) -> float:
-    """Average what is defined; NaN if nothing is."""
-    defined = [value for value in values if not np.isnan(value)]
-    return float(np.mean(defined)) if defined else np.nan
-
-
 def _interval(metric: Metric, value: float, replicates: Floats) -> tuple[float, float]:
     """Lay an interval around a value, from the replicates in which the metric is defined."""
-    defined = replicates[~np.isnan(replicates)]
-    if not len(defined):
+    replicates = defined(replicates)
+    if not len(replicates):
         return np.nan, np.nan
-    below, above = np.quantile(defined, (0.025, 0.975)) - defined.mean()
+    below, above = np.quantile(replicates, (0.025, 0.975)) - replicates.mean()
     # The mean lies beyond a quantile where a few replicates are far from all others.
     low, high = value + min(float(below), 0.0), value + max(float(above), 0.0)
     return max(low, metric.low), min(high, metric.high)

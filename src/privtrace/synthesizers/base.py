@@ -137,6 +137,11 @@ def sample_parts(
     return (backend or Threads()).map(lambda block: model.sample_block(block, seed), blocks)
 
 
+def in_words(summary: Mapping[str, Any]) -> str:
+    """Put the sizes of a model in words."""
+    return ", ".join(f"{size:,} {name}" for name, size in summary.items())
+
+
 def capped_walks(n_capped: int, release: Release) -> str:
     """Put the number of walks cut short in words."""
     return (
