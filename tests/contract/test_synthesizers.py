@@ -16,7 +16,7 @@ from tests.conftest import trajectories
 import privtrace as pt
 from privtrace import trajectories as containers
 from privtrace.models import from_bytes, to_bytes
-from privtrace.synthesizers import privtrace as recipe
+from privtrace.synthesizers import fitted
 from privtrace.synthesizers.base import sample_parts
 
 # Little data and much noise leave second-order loops that no walk gets out of; one test is about them.
@@ -100,7 +100,7 @@ def test_output_depends_on_the_seed_alone(
 ) -> None:
     model = synthesizer.fit(wanderers)
     whole = model.sample(1000, seed=2, backend=pt.Threads(1))
-    monkeypatch.setattr(recipe, "BLOCK_TRAJECTORIES", 17)
+    monkeypatch.setattr(fitted, "BLOCK_TRAJECTORIES", 17)
     for n_threads in (1, 2, 5):
         again = model.sample(1000, seed=2, backend=pt.Threads(n_threads))
         assert np.array_equal(whole.points, again.points) and np.array_equal(whole.offsets, again.offsets)

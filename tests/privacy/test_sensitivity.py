@@ -21,7 +21,7 @@ import privtrace as pt
 from privtrace.models import to_bytes
 from privtrace.privacy.ledger import Ledger
 from privtrace.privacy.unit import WEIGHT
-from privtrace.synthesizers import privtrace as recipe
+from privtrace.synthesizers import settings as recipes
 from privtrace.trajectories import Integers
 
 
@@ -48,7 +48,7 @@ class Tape:
 
 def measured(monkeypatch: pytest.MonkeyPatch, source: pt.Source, replay: Tape | None, **setup: Any) -> Tape:
     tape = Tape()
-    monkeypatch.setattr(recipe, "Ledger", tape.ledger(replay))
+    monkeypatch.setattr(recipes, "Ledger", tape.ledger(replay))
     pt.PrivTrace(**setup).fit(source, noise=pt.SeededNoise(1), backend=pt.Threads(1))
     return tape
 

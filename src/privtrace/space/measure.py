@@ -31,7 +31,9 @@ def measure_count(scan: Scan, region: Region, ledger: Ledger, epsilon: Fraction)
     return float(max(noisy[0], 0)) / WEIGHT
 
 
-def measure_density(scan: Scan, grid: Grid, ledger: Ledger, epsilon: Fraction) -> Integers:
+def measure_density(
+    scan: Scan, grid: Grid, ledger: Ledger, epsilon: Fraction, *, stage: str = "density"
+) -> Integers:
     """Count visits to each cell, each path weighing one in all; noisy, in weights, (n_cells,)."""
     counts = sum(
         scan.map(lambda part: visit_counts(grid.encode(part), grid.n_cells), "Measuring where trajectories go"),
@@ -39,8 +41,8 @@ def measure_density(scan: Scan, grid: Grid, ledger: Ledger, epsilon: Fraction) -
     )
     return ledger.laplace(
         counts,
-        stage="density",
-        statistic="visits per coarse cell, each trajectory weighing one in all",
+        stage=stage,
+        statistic="visits per cell, each trajectory weighing one in all",
         sensitivity=ledger.unit.sensitivity,
         epsilon=epsilon,
     )

@@ -6,64 +6,49 @@ Where the paper is silent or contradicts itself, docs/methods/privtrace.md says 
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from importlib.metadata import version
-from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from privtrace.backends.base import Backend
-from privtrace.backends.local import Threads
 from privtrace.backends.scan import Scan
-from privtrace.errors import CappedWalks, ModelFormatError, SettingsError
+from privtrace.errors import SettingsError
 from privtrace.markov.measure import measure_first_order, measure_second_order
 from privtrace.markov.second_order import states_worth_second_order
 from privtrace.markov.transitions import Transitions, block_within_parts, normcut, within_parts
-from privtrace.observer import Observer, Silent
+from privtrace.observer import Observer
+from privtrace.paths import Paths
 from privtrace.privacy.budget_file import BudgetFile
-from privtrace.privacy.ledger import Epsilon, Ledger, check_scale, decimal, exact
-from privtrace.privacy.noise import Noise, SystemNoise
-from privtrace.privacy.unit import MOST_PER_USER, WEIGHT, Unit
-from privtrace.release import Release, Setting
+from privtrace.privacy.ledger import Epsilon, Ledger
+from privtrace.privacy.noise import Noise
+from privtrace.privacy.unit import WEIGHT
+from privtrace.release import Release
 from privtrace.space.adaptive import refine, refine_to
 from privtrace.space.grid import Grid
-from privtrace.space.measure import in_trajectories, measure_count, measure_density, tell_curator
-from privtrace.space.region import MISSING, Region
-from privtrace.synthesizers.base import BLOCK_POINTS, BLOCK_TRAJECTORIES, capped_walks, sample_parts
-from privtrace.synthesizers.plan import Plan, StagePlan, general_warnings
-from privtrace.synthesizers.settings import flag, positive, whole
+from privtrace.space.measure import in_trajectories, measure_density
+from privtrace.synthesizers.fitted import FittedModel, check_sound, only_number
+from privtrace.synthesizers.plan import Plan, general_warnings
+from privtrace.synthesizers.settings import Settings, whole
 from privtrace.trajectories import Integers, Source, Trajectories
 from privtrace.trips.estimate import estimate_trips
 from privtrace.trips.shortest import shortest_transitions
 from privtrace.walk.decode import decode
 from privtrace.walk.walker import Walker
 
-# Settings that are positive numbers: always, and where they are given at all.
-_POSITIVE = ("states_factor", "states_per_coarse_cell", "theta2")
-_POSITIVE_IF_GIVEN = ("c", "density_per_cell", "population", "theta1")
-
 
 @dataclass(frozen=True, kw_only=True)
-class PrivTrace:
+class PrivTrace(Settings):
     """Hold PrivTrace's settings; all of them are public.
 
     Sizes left as None follow from the noisy count and epsilon, by the rules in docs/methods/privtrace.md; where
     users are protected, they read epsilon over max_per_user for epsilon.
     """
 
-    epsilon: Epsilon  # the whole budget, read as its decimal text
-    region: Region
-    unit: Literal["trajectory", "user"] = "trajectory"  # what is protected
-    max_per_user: int | None = (
-        None  # trajectories of a user that count, at most; needed where users are protected
-    )
-    public_count: int | None = None  # the number of trajectories, if it is public anyway; else it is measured
     order: Literal["adaptive", 1, 2] = "adaptive"  # of the Markov model: chosen state by state, or one for all
     second_layer: bool = True  # divide dense coarse cells
     trip_estimation: bool = True  # correct the starts for the length normalization
@@ -82,45 +67,23 @@ class PrivTrace:
     second_order_share: Epsilon = "0.4"
     max_steps: int = 1000  # states of a walk at most
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.region, Region):
-            raise SettingsError(MISSING)
-        self._normalize()
+    def _check(self) -> None:
+        self._flag("second_layer", "trip_estimation")
+        if self.order != "adaptive":
+            self._set("order", whole(self.order, "order, if not 'adaptive',", 1, 2))
+        # Tables of 5,000 by 5,000 numbers, several at a time, take over 1 GB.
+        self._whole("max_states", 4, 5000)
+        self._whole("max_steps", 1, 1_000_000)
+        self._whole_if_given("K", 1, math.isqrt(self.max_states))
+        self._positive("states_factor", "states_per_coarse_cell", "theta2")
+        self._positive_if_given("c", "density_per_cell", "population", "theta1")
         if self.K is not None and self.c is not None:
             raise SettingsError("K and c both set the number of coarse cells; give one of them")
         if self.density_per_cell is not None and self.population is not None:
             raise SettingsError("density_per_cell and population both set the second layer; give one of them")
-        if sum(self._share(name) for name in ("grid", "first_order", "second_order")) != 1:
-            raise SettingsError("the shares of grid, first order and second order must add up to exactly 1")
+        self._shares_sum_to_one("grid", "first_order", "second_order")
         if self._share("count") >= self._share("grid"):
             raise SettingsError("the count's share is taken out of the grid's and must be smaller")
-        for stage, epsilon in self.budget.items():
-            check_scale(stage, self.protected.sensitivity, epsilon)
-
-    def _normalize(self) -> None:
-        """Bring every setting to its plain form, within its limits."""
-        for name in ("epsilon", "count_share", "grid_share", "first_order_share", "second_order_share"):
-            self._set(name, decimal(exact(getattr(self, name), name)))
-        for name in ("second_layer", "trip_estimation"):
-            self._set(name, flag(getattr(self, name), name))
-        if self.order != "adaptive":
-            self._set("order", whole(self.order, "order, if not 'adaptive',", 1, 2))
-        # Tables of 5,000 by 5,000 numbers, several at a time, take over 1 GB.
-        self._set("max_states", whole(self.max_states, "max_states", 4, 5000))
-        self._set("max_steps", whole(self.max_steps, "max_steps", 1, 1_000_000))
-        for name, least, most in (
-            ("K", 1, math.isqrt(self.max_states)),
-            ("public_count", 0, 1 << 39),
-            ("max_per_user", 1, MOST_PER_USER),
-        ):
-            if getattr(self, name) is not None:
-                self._set(name, whole(getattr(self, name), name, least, most))
-        for name in _POSITIVE + _POSITIVE_IF_GIVEN:
-            if name in _POSITIVE or getattr(self, name) is not None:
-                self._set(name, positive(getattr(self, name), name))
-
-    def _set(self, name: str, value: object) -> None:
-        object.__setattr__(self, name, value)
 
     @classmethod
     def paper(cls, *, c: float, population: float, **settings: Any) -> PrivTrace:
@@ -140,18 +103,11 @@ class PrivTrace:
 
         Noise is fresh and secret unless a test passes its own; the model then says NOT PRIVATE.
         """
-        scan = Scan(source, backend or Threads(), observer or Silent())
-        region = self.region.for_data(source.crs)
-        unit = replace(self.protected, gap_minutes=source.gap_minutes)
-        noise = noise or SystemNoise()
-        ledger = Ledger(self._exact("epsilon"), unit, noise, budget_file=budget_file, method=self.method)
+        scan, region, ledger = self._begin(source, noise, backend, observer, budget_file)
         spend = self.budget
 
-        # Where users are protected: the trajectories of each that count, at random and once for all passes.
-        scan = scan.counting(unit, noise)
-
         # Discretization: a coarse grid, its noisy density, and finer cells where that is high.
-        n_trajectories = self._count(scan, region, ledger, spend)
+        n_trajectories = self._count(scan, region, ledger)
         coarse = Grid.uniform(region, self._coarse_size(n_trajectories))
         density = measure_density(scan, coarse, ledger, spend["density"])
         grid = self._refine(coarse, density, n_trajectories)
@@ -177,11 +133,6 @@ class PrivTrace:
         )
 
     @property
-    def protected(self) -> Unit:
-        """Describe the unit, as far as it is known before the source is."""
-        return Unit.of(self.unit, self.max_per_user)
-
-    @property
     def budget(self) -> dict[str, Fraction]:
         """Divide epsilon among the stages, exactly."""
         epsilon = self._exact("epsilon")
@@ -202,19 +153,11 @@ class PrivTrace:
         """Name the method."""
         return "privtrace"
 
-    def at(self, epsilon: Epsilon) -> Self:
-        """Keep the settings and change the budget."""
-        return replace(self, epsilon=epsilon)
-
     def plan(self, count: int) -> Plan:
         """Say what a fit to about so many trajectories would give, from public numbers alone."""
         count = whole(count, "count", 1, 1 << 39)
         states = self._expected_states(count)
         share = self._expected_second_order(count, states)
-        stages = tuple(
-            StagePlan(stage, epsilon, float(self.protected.contributions / epsilon), _NOISY[stage])
-            for stage, epsilon in self.budget.items()
-        )
         return Plan(
             method=self.method,
             epsilon=self._exact("epsilon"),
@@ -223,7 +166,7 @@ class PrivTrace:
             coarse_per_side=self._coarse_size(count),
             states=states,
             second_order_share=share,
-            stages=stages,
+            stages=self._planned(_NOISY),
             # As measured on two cores: see benchmarks/README.md.
             memory_mb=round(370 + 80e-6 * states**2),
             seconds=1 + 35 * (states / 3000) ** 3 + share * states**3 / 40e6,
@@ -257,18 +200,6 @@ class PrivTrace:
             )
         if states == self.max_states:
             yield f"max_states limits the model to {states:,} states; more data or epsilon adds no detail"
-
-    def _share(self, name: str) -> Fraction:
-        return self._exact(f"{name}_share")
-
-    def _exact(self, name: str) -> Fraction:
-        return Fraction(str(getattr(self, name)))
-
-    def _count(self, scan: Scan, region: Region, ledger: Ledger, spend: dict[str, Fraction]) -> float:
-        if self.public_count is not None:
-            tell_curator(scan, region)
-            return float(self.public_count)
-        return measure_count(scan, region, ledger, spend["count"])
 
     def _target_states(self, n_trajectories: float) -> int:
         """Aim at the states at which noise is no larger than what an average state has to say."""
@@ -344,24 +275,6 @@ class PrivTrace:
             trips = estimate_trips(starts, ends, shortest_transitions(grid.touching()), n_trajectories)
             return np.round(trips * WEIGHT).astype(np.int64)
 
-    def own_settings(self) -> dict[str, Setting]:
-        """List the settings that are PrivTrace's alone, not every release's."""
-        common = {"epsilon", "region", "unit", "max_per_user", "public_count"}
-        return {field.name: getattr(self, field.name) for field in fields(self) if field.name not in common}
-
-    def _release(self, region: Region, ledger: Ledger) -> Release:
-        return Release(
-            method=self.method,
-            software=version("privtrace"),
-            epsilon=ledger.epsilon,
-            unit=ledger.unit,
-            region=region,
-            public_count=self.public_count,
-            settings=self.own_settings(),
-            charges=ledger.charges,
-            private=ledger.private,
-        )
-
 
 def _counted(blocks: Iterator[Integers], advance: Callable[[int], None]) -> Iterator[Integers]:
     for block in blocks:
@@ -392,11 +305,9 @@ SCHEMA = {
 
 
 @dataclass(frozen=True, eq=False)
-class PrivTraceModel:
+class PrivTraceModel(FittedModel):
     """Hold what PrivTrace released, in weights of 2**-20 trajectories; walk on it."""
 
-    release: Release
-    count: int  # noisy or declared, at least 0
     density: Integers  # (K, K): noisy visits per coarse cell
     divisions: npt.NDArray[np.int32]  # (K, K): fine cells per side of each coarse cell
     moves: Integers  # (m + 1, m): noisy first-order moves, as in markov.counts
@@ -426,9 +337,7 @@ class PrivTraceModel:
             and bool(np.all(self.trips >= 0))
             and self.trips.sum(dtype=np.float64) < 2.0**62,
         }
-        for name, good in checks.items():
-            if not good:
-                raise ModelFormatError(f"the model's {name} does not fit the rest of it; the file is not sound")
+        check_sound(checks)
 
     @cached_property
     def grid(self) -> Grid:
@@ -440,11 +349,6 @@ class PrivTraceModel:
         """Clean the first-order moves; row m is the start."""
         return Transitions.of([self.moves])
 
-    @property
-    def n_trajectories(self) -> int:
-        """Round the noisy or declared count; where users are protected, it is of those that count."""
-        return round(self.count / WEIGHT)
-
     @cached_property
     def walker(self) -> Walker:
         """Prepare the tables to walk on."""
@@ -453,42 +357,26 @@ class PrivTraceModel:
             starts = normcut(self.moves[-1:])[0]
         if not starts.any():
             starts = np.ones(self.grid.n_cells, np.int64)
-        return Walker(starts, self.first, self.second, self.second_states, self.max_steps)
+        return Walker(starts, self.first, self.second, self.second_states, self.longest_walk)
 
     @property
-    def max_steps(self) -> int:
-        """Limit the states of a walk."""
+    def longest_walk(self) -> int:
+        """Bound the states of a walk."""
         max_steps = self.release.settings["max_steps"]
         assert isinstance(max_steps, int)
         return max_steps
 
-    @property
-    def block_trajectories(self) -> int:
-        """Limit what one task walks, so that even the longest walks fit in memory."""
-        return max(1, min(BLOCK_TRAJECTORIES, BLOCK_POINTS // self.max_steps))
+    def walk(self, trajectories: range, seed: int) -> tuple[Paths, int]:
+        """Walk one path for each trajectory number; also count the walks that max_steps ended."""
+        return self.walker.walk(trajectories, seed)
 
-    def sample_block(self, trajectories: range, seed: int) -> tuple[Trajectories, int]:
-        """Make the trajectories of these numbers; also count the walks that max_steps ended."""
-        paths, n_capped = self.walker.walk(trajectories, seed)
-        return replace(decode(paths, self.grid, trajectories.start, seed), about=self.release.about), n_capped
+    def encode(self, part: Trajectories) -> Paths:
+        """Turn real trajectories into paths of states. NOT PRIVATE."""
+        return self.grid.encode(part)
 
-    def retrace(self, part: Trajectories, first: int, seed: int) -> Trajectories:
-        """Lead real trajectories, numbered from `first`, through the cells and back. NOT PRIVATE."""
-        return decode(self.grid.encode(part), self.grid, first, seed)
-
-    def sample(
-        self, count: int | None = None, *, seed: int | None = None, backend: Backend | None = None
-    ) -> Trajectories:
-        """Make synthetic trajectories, as many as the data has (noisily) if no count is given.
-
-        Where users are protected, that is as many as count: max_per_user of a user at most. Trajectory i is
-        the same for the same model and seed, whatever the count and the number of threads.
-        """
-        blocks = list(sample_parts(self, self.n_trajectories if count is None else count, seed, backend))
-        n_capped = sum(capped for _, capped in blocks)
-        if n_capped:
-            warnings.warn(capped_walks(n_capped, self.release), CappedWalks, stacklevel=2)
-        return Trajectories.concatenate((part for part, _ in blocks), self.release.crs)
+    def place(self, paths: Paths, first: int, seed: int) -> Trajectories:
+        """Place one point in each state of the paths, numbered from `first`."""
+        return decode(paths, self.grid, first, seed)
 
     def summary(self) -> dict[str, Any]:
         """Describe sizes for a reader."""
@@ -518,21 +406,9 @@ class PrivTraceModel:
     @classmethod
     def from_arrays(cls, release: Release, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
         """Make the model again from its file's parts, checking settings and arrays."""
-        synthesizer = PrivTrace(
-            epsilon=release.epsilon,
-            region=release.region,
-            unit=release.unit.kind,
-            max_per_user=release.unit.max_per_user,
-            public_count=release.public_count,
-            **release.settings,  # type: ignore[arg-type]
-        )
-        if [(charge.stage, charge.epsilon) for charge in release.charges] != [*synthesizer.budget.items()]:
-            raise ModelFormatError("the ledger is not the one that the settings lead to")
-        if len(arrays["count"]) != 1:
-            raise ModelFormatError("the model's count must be one number; the file is not sound")
         return cls(
-            release=replace(release, settings=synthesizer.own_settings()),  # as the method writes them
-            count=int(arrays["count"][0]),
+            release=replace(release, settings=PrivTrace.of_release(release).own_settings()),
+            count=only_number(arrays["count"]),
             density=arrays["density"],
             divisions=arrays["divisions"],
             moves=arrays["moves"],
@@ -540,12 +416,6 @@ class PrivTraceModel:
             second=Transitions(arrays["second_offsets"], arrays["second_successors"], arrays["second_weights"]),
             trips=arrays["trips"],
         )
-
-    def save(self, path: str | Path, *, force: bool = False) -> None:
-        """Write the model file; see `privtrace.models`."""
-        from privtrace.models import save
-
-        save(self, path, force=force)
 
 
 def _rising(values: npt.NDArray[np.int32], low: int, high: int) -> bool:

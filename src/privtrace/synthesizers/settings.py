@@ -1,12 +1,182 @@
-"""Bring settings to plain Python numbers at the door, so that they mean and are written the same everywhere."""
+"""Hold the settings that every method has, and bring them to plain numbers at the door.
+
+So they mean and are written the same everywhere.
+"""
 
 from __future__ import annotations
 
 import math
 import operator
-from typing import Any
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
+from importlib.metadata import version
+from typing import Any, Literal, Self
 
-from privtrace.errors import SettingsError
+from privtrace.backends.base import Backend
+from privtrace.backends.local import Threads
+from privtrace.backends.scan import Scan
+from privtrace.errors import ModelFormatError, SettingsError
+from privtrace.observer import Observer, Silent
+from privtrace.privacy.budget_file import BudgetFile
+from privtrace.privacy.ledger import Epsilon, Ledger, check_scale, decimal, exact
+from privtrace.privacy.noise import Noise, SystemNoise
+from privtrace.privacy.unit import MOST_PER_USER, Unit
+from privtrace.release import Release, Setting
+from privtrace.space.measure import measure_count, tell_curator
+from privtrace.space.region import MISSING, Region
+from privtrace.synthesizers.plan import StagePlan
+from privtrace.trajectories import Source
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(ABC):
+    """Hold what every method must be told, all of it public. A method adds its own settings and a recipe."""
+
+    epsilon: Epsilon  # the whole budget, read as its decimal text
+    region: Region
+    unit: Literal["trajectory", "user"] = "trajectory"  # what is protected
+    max_per_user: int | None = (
+        None  # trajectories of a user that count, at most; needed where users are protected
+    )
+    public_count: int | None = None  # the number of trajectories, if it is public anyway; else it is measured
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.region, Region):
+            raise SettingsError(MISSING)
+        for name in ("epsilon", *(field.name for field in fields(self) if field.name.endswith("_share"))):
+            self._set(name, decimal(exact(getattr(self, name), name)))
+        self._whole_if_given("public_count", 0, 1 << 39)
+        self._whole_if_given("max_per_user", 1, MOST_PER_USER)
+        self._check()
+        for stage, epsilon in self.budget.items():
+            check_scale(stage, self.protected.sensitivity, epsilon)
+
+    @abstractmethod
+    def _check(self) -> None:
+        """Bring the method's own settings to their plain form, within their limits."""
+
+    @property
+    @abstractmethod
+    def method(self) -> str:
+        """Name the method."""
+
+    @property
+    @abstractmethod
+    def budget(self) -> dict[str, Fraction]:
+        """Divide epsilon among the stages, exactly."""
+
+    @property
+    def protected(self) -> Unit:
+        """Describe the unit, as far as it is known before the source is."""
+        return Unit.of(self.unit, self.max_per_user)
+
+    def at(self, epsilon: Epsilon) -> Self:
+        """Keep the settings and change the budget."""
+        return replace(self, epsilon=epsilon)
+
+    def own_settings(self) -> dict[str, Setting]:
+        """List the settings that are the method's alone, not every release's."""
+        common = {field.name for field in fields(Settings)}
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name not in common}
+
+    @classmethod
+    def of_release(cls, release: Release) -> Self:
+        """Make the settings again from what a model file says, checking them and the ledger."""
+        settings = cls(
+            epsilon=release.epsilon,
+            region=release.region,
+            unit=release.unit.kind,
+            max_per_user=release.unit.max_per_user,
+            public_count=release.public_count,
+            **release.settings,
+        )
+        if [(charge.stage, charge.epsilon) for charge in release.charges] != [*settings.budget.items()]:
+            raise ModelFormatError("the ledger is not the one that the settings lead to")
+        return settings
+
+    def _begin(
+        self,
+        source: Source,
+        noise: Noise | None,
+        backend: Backend | None,
+        observer: Observer | None,
+        budget_file: BudgetFile | None,
+    ) -> tuple[Scan, Region, Ledger]:
+        """Open the source, the region in its coordinates, and the ledger.
+
+        Where users are protected, the scan holds the trajectories of each that count, chosen at random and once
+        for all passes.
+        """
+        scan = Scan(source, backend or Threads(), observer or Silent())
+        region = self.region.for_data(source.crs)
+        unit = replace(self.protected, gap_minutes=source.gap_minutes)
+        noise = noise or SystemNoise()
+        ledger = Ledger(self._exact("epsilon"), unit, noise, budget_file=budget_file, method=self.method)
+        return scan.counting(unit, noise), region, ledger
+
+    def _count(self, scan: Scan, region: Region, ledger: Ledger) -> float:
+        """Measure the number of trajectories, unless it is public."""
+        if self.public_count is not None:
+            tell_curator(scan, region)
+            return float(self.public_count)
+        return measure_count(scan, region, ledger, self.budget["count"])
+
+    def _release(self, region: Region, ledger: Ledger) -> Release:
+        return Release(
+            method=self.method,
+            software=version("privtrace"),
+            epsilon=ledger.epsilon,
+            unit=ledger.unit,
+            region=region,
+            public_count=self.public_count,
+            settings=self.own_settings(),
+            charges=ledger.charges,
+            private=ledger.private,
+        )
+
+    def _planned(self, noisy: dict[str, str]) -> tuple[StagePlan, ...]:
+        """Foresee the noise of every stage; `noisy` names what gets it."""
+        return tuple(
+            StagePlan(stage, epsilon, float(self.protected.contributions / epsilon), noisy[stage])
+            for stage, epsilon in self.budget.items()
+        )
+
+    def _per_unit(self, stage: str) -> float:
+        """Give a stage's epsilon for one of the trajectories of a unit: what its noise is the inverse of."""
+        return float(self.budget[stage] / self.protected.contributions)
+
+    def _share(self, name: str) -> Fraction:
+        return self._exact(f"{name}_share")
+
+    def _shares_sum_to_one(self, *names: str) -> None:
+        if sum(self._share(name) for name in names) != 1:
+            words = " and ".join([", ".join(names[:-1]), names[-1]]).replace("_", " ")
+            raise SettingsError(f"the shares of {words} must add up to exactly 1")
+
+    def _exact(self, name: str) -> Fraction:
+        return Fraction(str(getattr(self, name)))
+
+    def _set(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
+
+    def _whole(self, name: str, least: int, most: int) -> None:
+        self._set(name, whole(getattr(self, name), name, least, most))
+
+    def _whole_if_given(self, name: str, least: int, most: int) -> None:
+        if getattr(self, name) is not None:
+            self._whole(name, least, most)
+
+    def _positive(self, *names: str) -> None:
+        for name in names:
+            self._set(name, positive(getattr(self, name), name))
+
+    def _positive_if_given(self, *names: str) -> None:
+        self._positive(*(name for name in names if getattr(self, name) is not None))
+
+    def _flag(self, *names: str) -> None:
+        for name in names:
+            self._set(name, flag(getattr(self, name), name))
 
 
 def whole(value: Any, name: str, least: int, most: int) -> int:

@@ -2,32 +2,54 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 from numba import njit
 
 from privtrace.paths import Paths
 from privtrace.space.area import is_inside
-from privtrace.space.grid import Grid
-from privtrace.trajectories import Trajectories
+from privtrace.space.pieces import Pieces
+from privtrace.space.region import Region
+from privtrace.trajectories import Floats, Trajectories
 from privtrace.walk.random import PLACING, philox, uniform
 
 #: Draws for one point, each thrown away where rounding put it outside; then the cell's center is taken.
 _MAX_DRAWS = 100
 
 
-def decode(paths: Paths, grid: Grid, first_trajectory: int, seed: int) -> Trajectories:
+class Cells(Protocol):
+    """Say where cells are: a grid does, or several together."""
+
+    @property
+    def region(self) -> Region:
+        """Give the public area."""
+        ...
+
+    @property
+    def boxes(self) -> Floats:
+        """Give each cell's west, south, east and north: (n_cells, 4)."""
+        ...
+
+    @property
+    def pieces(self) -> Pieces:
+        """Give what of each cell is in the region."""
+        ...
+
+
+def decode(paths: Paths, places: Cells, first_trajectory: int, seed: int) -> Trajectories:
     """Turn paths into trajectories; a point depends on the seed, its trajectory's number and its step alone."""
     points = _place(
         paths.cells,
         paths.offsets,
-        grid.boxes,
-        grid.pieces,
-        grid.region.area,
+        places.boxes,
+        places.pieces,
+        places.region.area,
         first_trajectory,
         np.uint64(seed),
     )
-    assert grid.region.crs is not None
-    return Trajectories(points, paths.offsets, crs=grid.region.crs)
+    assert places.region.crs is not None
+    return Trajectories(points, paths.offsets, crs=places.region.crs)
 
 
 @njit(cache=True, nogil=True)

@@ -1,0 +1,111 @@
+"""Hold what the models of all methods share: public facts, a count, sampling and saving."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy.typing as npt
+
+from privtrace.backends.base import Backend
+from privtrace.errors import CappedWalks, ModelFormatError
+from privtrace.paths import Paths
+from privtrace.privacy.unit import WEIGHT
+from privtrace.release import Release
+from privtrace.synthesizers.base import BLOCK_POINTS, BLOCK_TRAJECTORIES, capped_walks, sample_parts
+from privtrace.trajectories import Integers, Trajectories
+
+
+@dataclass(frozen=True, eq=False)
+class FittedModel(ABC):
+    """Hold what every method releases. A method adds its noisy arrays, and how to walk, encode and place."""
+
+    release: Release
+    count: int  # noisy or declared, at least 0, in weights of 2**-20 trajectories
+
+    @property
+    @abstractmethod
+    def longest_walk(self) -> int:
+        """Bound the points of a walk."""
+
+    @abstractmethod
+    def walk(self, trajectories: range, seed: int) -> tuple[Paths, int]:
+        """Walk one path for each trajectory number; also count the walks cut short."""
+
+    @abstractmethod
+    def encode(self, part: Trajectories) -> Paths:
+        """Turn real trajectories into paths as the fit did. NOT PRIVATE."""
+
+    @abstractmethod
+    def place(self, paths: Paths, first: int, seed: int) -> Trajectories:
+        """Place the points of paths, numbered from `first`."""
+
+    @abstractmethod
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """List the arrays that a model file holds, as the method's SCHEMA names them."""
+
+    @classmethod
+    @abstractmethod
+    def from_arrays(cls, release: Release, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
+        """Make the model again from its file's parts, checking settings and arrays."""
+
+    @abstractmethod
+    def summary(self) -> dict[str, Any]:
+        """Describe sizes for a reader."""
+
+    @property
+    def n_trajectories(self) -> int:
+        """Round the noisy or declared count; where users are protected, it is of those that count."""
+        return round(self.count / WEIGHT)
+
+    @property
+    def block_trajectories(self) -> int:
+        """Limit what one task walks, so that even the longest walks fit in memory."""
+        return max(1, min(BLOCK_TRAJECTORIES, BLOCK_POINTS // self.longest_walk))
+
+    def sample_block(self, trajectories: range, seed: int) -> tuple[Trajectories, int]:
+        """Make the trajectories of these numbers; also count the walks cut short."""
+        paths, n_capped = self.walk(trajectories, seed)
+        return replace(self.place(paths, trajectories.start, seed), about=self.release.about), n_capped
+
+    def retrace(self, part: Trajectories, first: int, seed: int) -> Trajectories:
+        """Lead real trajectories, numbered from `first`, through the cells and back. NOT PRIVATE."""
+        return self.place(self.encode(part), first, seed)
+
+    def sample(
+        self, count: int | None = None, *, seed: int | None = None, backend: Backend | None = None
+    ) -> Trajectories:
+        """Make synthetic trajectories, as many as the data has (noisily) if no count is given.
+
+        Where users are protected, that is as many as count: max_per_user of a user at most. Trajectory i is
+        the same for the same model and seed, whatever the count and the number of threads.
+        """
+        blocks = list(sample_parts(self, self.n_trajectories if count is None else count, seed, backend))
+        n_capped = sum(capped for _, capped in blocks)
+        if n_capped:
+            warnings.warn(capped_walks(n_capped, self.release), CappedWalks, stacklevel=2)
+        return Trajectories.concatenate((part for part, _ in blocks), self.release.crs)
+
+    def save(self, path: str | Path, *, force: bool = False) -> None:
+        """Write the model file; see `privtrace.models`."""
+        from privtrace.models import save
+
+        save(self, path, force=force)
+
+
+def check_sound(checks: dict[str, bool]) -> None:
+    """Refuse a model of which an array does not fit the rest."""
+    for name, good in checks.items():
+        if not good:
+            raise ModelFormatError(f"the model's {name} does not fit the rest of it; the file is not sound")
+
+
+def only_number(values: Integers) -> int:
+    """Take the count out of its array."""
+    if len(values) != 1:
+        raise ModelFormatError("the model's count must be one number; the file is not sound")
+    return int(values[0])
