@@ -60,7 +60,7 @@ def steps_between(ways: Ways) -> npt.NDArray[np.int16]:
     if len(ways.steps):
         return ways.steps
     column, row = ways.slots % ways.size, ways.slots // ways.size
-    apart = np.maximum(np.abs(column[:, None] - column), np.abs(row[:, None] - row))
+    apart: Integers = np.maximum(np.abs(column[:, None] - column), np.abs(row[:, None] - row))
     return apart.astype(np.int16)
 
 
@@ -80,7 +80,7 @@ def onward(now, goal, ways):  # type: ignore[no-untyped-def]
         east, north = goal % size - now % size, goal // size - now // size
         return now + np.sign(east) + size * np.sign(north)
     left = ways.steps[now, goal]
-    best, best_apart = -1, 0
+    best, best_apart = np.int64(-1), np.int64(0)
     for touching in ways.neighbors[now]:
         if touching < 0 or left <= 0 or ways.steps[touching, goal] != left - 1:
             continue
