@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from privtrace.privacy.budget_file import BudgetFile
     from privtrace.privacy.noise import NoNoise, SeededNoise
     from privtrace.space.region import Region
+    from privtrace.synthesizers.dpt import DPT, DPTModel
     from privtrace.synthesizers.privtrace import PrivTrace, PrivTraceModel
     from privtrace.trajectories import Source, Trajectories
 
@@ -56,6 +57,8 @@ _HOMES = {
     "Region": "space.region",
     "PrivTrace": "synthesizers.privtrace",
     "PrivTraceModel": "synthesizers.privtrace",
+    "DPT": "synthesizers.dpt",
+    "DPTModel": "synthesizers.dpt",
     "load": "models",
     "evaluate": "evaluation.suite",
     "Evaluation": "evaluation.suite",
@@ -83,6 +86,8 @@ __all__ = [
     "Region",
     "PrivTrace",
     "PrivTraceModel",
+    "DPT",
+    "DPTModel",
     "load",
     "evaluate",
     "Evaluation",

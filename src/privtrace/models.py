@@ -29,14 +29,17 @@ from privtrace.privacy.ledger import Charge, decimal, exact
 from privtrace.privacy.unit import Unit
 from privtrace.release import Release
 from privtrace.space.region import Region
-from privtrace.synthesizers import privtrace
+from privtrace.synthesizers import dpt, privtrace
 from privtrace.synthesizers.base import Model
 
 MAGIC = b"PRIVTRAC"
 VERSION = 1
 
 #: Each method's model and the schema of its arrays.
-_METHODS = {"privtrace": (privtrace.PrivTraceModel, privtrace.SCHEMA)}
+_METHODS: dict[str, tuple[type[Model], dict[str, tuple[str, int]]]] = {
+    "privtrace": (privtrace.PrivTraceModel, privtrace.SCHEMA),
+    "dpt": (dpt.DPTModel, dpt.SCHEMA),
+}
 
 _PREFIX = struct.Struct("<8sIQ")
 _CHECKSUM_BYTES = 32

@@ -68,25 +68,27 @@ class Transitions:
         return _cumulative(self.offsets, self.weights)  # type: ignore[no-any-return]
 
 
-def normcut(rows: Integers) -> Integers:
+def normcut(rows: Integers, totals: Integers | None = None) -> Integers:
     """Put negatives to zero and take their total from the smallest positives upwards, row by row.
 
     (-5, 1, 7) -> (0, 0, 3). A row keeps its sum where that is positive and is zero otherwise. Of equal values,
-    the earlier are taken from first.
+    the earlier are taken from first. Where `totals` (n_rows,) say what rows should sum to at most, as much is
+    taken as makes them.
     """
     # Entries beyond this cannot come from real counts, and a row of them would overflow its sum.
     limit = (1 << 62) // max(rows.shape[1], 1)
-    return _normcut(np.clip(rows, -limit, limit))  # type: ignore[no-any-return]
+    rows = np.clip(rows, -limit, limit)
+    return _normcut(rows, rows.sum(axis=1) if totals is None else totals)  # type: ignore[no-any-return]
 
 
 @njit(cache=True, nogil=True)
-def _normcut(rows):  # type: ignore[no-untyped-def]
+def _normcut(rows, totals):  # type: ignore[no-untyped-def]
     clean = np.zeros_like(rows)
     for r in range(len(rows)):
         row = rows[r]
-        debt = -row[row < 0].sum()
         positives = np.sort(row[row > 0])
-        if positives.sum() <= debt:
+        debt = max(positives.sum() - totals[r], 0)
+        if totals[r] <= 0 or len(positives) == 0:
             continue
         # Walk up the sorted values to the one at which the debt is paid.
         paid = 0

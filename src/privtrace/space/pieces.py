@@ -66,6 +66,18 @@ def whole(boxes: Floats) -> Pieces:
     return Pieces(np.zeros(len(boxes) + 1, np.int64), np.empty((0, 6)), np.empty(0), centers)
 
 
+def stacked(parts: list[Pieces]) -> Pieces:
+    """Put the pieces of several grids one after the other."""
+    before = np.concatenate([[0], np.cumsum([len(part.trapezoids) for part in parts])])
+    offsets = [part.offsets[1:] + first for part, first in zip(parts, before[:-1], strict=True)]
+    return Pieces(
+        np.concatenate([[0], *offsets]),
+        np.concatenate([part.trapezoids for part in parts]),
+        np.concatenate([part.cumulative for part in parts]),
+        np.concatenate([part.centers for part in parts]),
+    )
+
+
 @njit(cache=True, nogil=True)
 def _cut(boxes, area, max_work):  # type: ignore[no-untyped-def]
     """Cut each box into strips and these into trapezoids; a trapezoid goes on while its two edges do."""

@@ -1,0 +1,343 @@
+"""DPT (He et al., PVLDB 2015): hierarchical reference systems, noisy prefix trees, direction-weighted sampling.
+
+After the published description; parameters that the description leaves open are ours, and its figures are no
+reproduction of the authors' program. docs/methods/dpt.md says what is known and what is chosen here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from privtrace.backends.base import Backend
+from privtrace.errors import SettingsError
+from privtrace.markov.transitions import normcut
+from privtrace.observer import Observer
+from privtrace.paths import Paths
+from privtrace.privacy.budget_file import BudgetFile
+from privtrace.privacy.ledger import CLAMP, Epsilon
+from privtrace.privacy.noise import Noise
+from privtrace.privacy.unit import WEIGHT
+from privtrace.release import Release
+from privtrace.space.ways import MOST_OVER_POLYGON
+from privtrace.synthesizers.fitted import FittedModel, check_sound, only_number
+from privtrace.synthesizers.plan import Plan, general_warnings
+from privtrace.synthesizers.settings import Settings, whole
+from privtrace.trajectories import Integers, Source, Trajectories
+from privtrace.trees.contexts import Contexts, Growth, consistent, grow
+from privtrace.trees.events import Mapper
+from privtrace.trees.measure import measure_arrivals, measure_events, measure_starts, measure_systems
+from privtrace.trees.systems import Systems
+from privtrace.walk.decode import decode
+from privtrace.walk.descent import Descent
+
+#: Cells per side of the finest system at most.
+_MOST_PER_SIDE = 512
+
+
+@dataclass(frozen=True, kw_only=True)
+class DPT(Settings):
+    """Hold DPT's settings; all of them are public.
+
+    After the published description; parameters that the description leaves open are ours. The finest system, if
+    left as None, follows from the noisy count and epsilon, by the rule in docs/methods/dpt.md; where users are
+    protected, it reads epsilon over max_per_user for epsilon.
+    """
+
+    height: int = 3  # levels of the prefix trees; what happens next depends on height - 1 cells
+    coarsest: int = 2  # cells per side of the coarsest system
+    finest: int | None = None  # cells per side of the finest: coarsest times a power of two
+    mapping: Literal["speed", "coarsest"] = "speed"  # which system tells a pair of points
+    hysteresis: bool = False  # stay in a system where it tells the next pair as well
+    keep: float = 0.1  # a system is kept from this mean mass of a node on, in standard deviations of its noise
+    expand: float = 2.0  # a node is told what follows from this count on, in standard deviations of its noise
+    max_contexts: int = 500_000  # of one depth: a limit on memory that no data decides
+    heading_moves: int = 5  # the last moves that make the heading
+    heading_strength: float = 1.0  # a move ahead is exp(strength) times as likely as one across; 0 is none
+    count_share: Epsilon = "0.02"  # of epsilon, out of the systems' share, unless the count is public
+    systems_share: Epsilon = "0.1"
+    starts_share: Epsilon = "0.1"
+    trees_share: Epsilon = "0.8"  # the same for each level
+    max_steps: int = 1000  # events of a walk at most
+
+    def _check(self) -> None:
+        self._whole("height", 2, 6)
+        self._whole("coarsest", 1, self.most_per_side)
+        self._whole_if_given("finest", self.coarsest, self.most_per_side)
+        if self.finest is not None and self.finest not in self.sizes(self.most_per_side):
+            raise SettingsError(
+                f"finest must be coarsest times a power of two, such as {4 * self.coarsest}, not {self.finest}"
+            )
+        if self.mapping not in ("speed", "coarsest"):
+            raise SettingsError(f"mapping must be 'speed' or 'coarsest', not {self.mapping!r}")
+        self._flag("hysteresis")
+        self._positive("keep", "expand")
+        self._whole("max_contexts", 1, 5_000_000)
+        self._whole("heading_moves", 1, 1000)
+        if self.heading_strength != 0:
+            self._positive("heading_strength")
+        if self.heading_strength > 10:
+            raise SettingsError(f"heading_strength must be from 0 to 10, not {self.heading_strength!r}")
+        self._set("heading_strength", float(self.heading_strength))
+        self._whole("max_steps", 1, 1_000_000)
+        self._shares_sum_to_one("systems", "starts", "trees")
+        if self._share("count") >= self._share("systems"):
+            raise SettingsError("the count's share is taken out of the systems' and must be smaller")
+
+    def fit(
+        self,
+        source: Source,
+        *,
+        noise: Noise | None = None,
+        backend: Backend | None = None,
+        observer: Observer | None = None,
+        budget_file: BudgetFile | None = None,
+    ) -> DPTModel:
+        """Fit the model to a source in a few passes, spending epsilon; a budget file is charged with all of it.
+
+        Noise is fresh and secret unless a test passes its own; the model then says NOT PRIVATE.
+        """
+        scan, region, ledger = self._begin(source, noise, backend, observer, budget_file)
+        spend = self.budget
+
+        # Hierarchical reference systems: as fine as the noise allows, and of them those that are used.
+        n_trajectories = self._count(scan, region, ledger)
+        every = Systems(region, self.sizes(self._finest(n_trajectories)))
+        usage = measure_systems(scan, self.mapper(every), ledger, spend["systems"])
+        systems = Systems(region, self.kept(every.sizes, usage))
+
+        # Prefix trees on these systems, level by level: a node that passes the threshold is told what follows.
+        mapper = self.mapper(systems)
+        starts = measure_starts(scan, mapper, ledger, spend["starts"])
+        arrivals = measure_arrivals(scan, mapper, ledger, spend["level 1"])
+
+        def measured(contexts: Contexts) -> Integers:
+            return measure_events(scan, mapper, contexts, ledger, spend[f"level {contexts.depth + 1}"])
+
+        _, events = grow(systems, arrivals, self.growth, measured)
+
+        return DPTModel(
+            release=self._release(region, ledger),
+            count=round(n_trajectories * WEIGHT),
+            usage=usage,
+            starts=starts,
+            arrivals=arrivals,
+            events=events,
+        )
+
+    @property
+    def method(self) -> str:
+        """Name the method."""
+        return "dpt"
+
+    @property
+    def budget(self) -> dict[str, Fraction]:
+        """Divide epsilon among the stages, exactly."""
+        epsilon = self._exact("epsilon")
+        count = Fraction(0) if self.public_count is not None else self._share("count")
+        level = self._share("trees") / self.height
+        shares = {
+            "count": count,
+            "systems": self._share("systems") - count,
+            "starts": self._share("starts"),
+            **{f"level {number + 1}": level for number in range(self.height)},
+        }
+        return {stage: share * epsilon for stage, share in shares.items() if share}
+
+    def mapper(self, systems: Systems) -> Mapper:
+        """Map trajectories as the settings say."""
+        return Mapper(systems, self.mapping, self.hysteresis)
+
+    @property
+    def growth(self) -> Growth:
+        """Say how the trees grow."""
+        return Growth(self.height, math.ceil(self.expand * self._node_error * WEIGHT), self.max_contexts)
+
+    def plan(self, count: int) -> Plan:
+        """Say what a fit to about so many trajectories would give, from public numbers alone."""
+        count = whole(count, "count", 1, 1 << 39)
+        sizes = self.sizes(self._finest(count))
+        states = sum(size * size for size in sizes)
+        return Plan(
+            method=self.method,
+            epsilon=self._exact("epsilon"),
+            unit=self.protected,
+            count=count,
+            coarse_per_side=self.coarsest,
+            states=states,
+            second_order_share=0.0,
+            stages=self._planned(_noisy(self.height)),
+            memory_mb=round(370 + 2e-3 * states * 4 ** (self.height - 2)),
+            seconds=1 + states / 20_000,
+            warnings=tuple(general_warnings(self._exact("epsilon"), self.protected, states)),
+        )
+
+    @property
+    def _node_error(self) -> float:
+        """Give the standard deviation of a node's noise, in trajectories."""
+        return math.sqrt(2) / self._per_unit("level 1")
+
+    @property
+    def most_per_side(self) -> int:
+        """Limit the finest system."""
+        return _MOST_PER_SIDE if self.region.shape is None else MOST_OVER_POLYGON
+
+    def sizes(self, finest: int) -> tuple[int, ...]:
+        """List the cells per side of all systems, from the finest to the coarsest."""
+        doublings = max(0, int(math.log2(finest / self.coarsest)))
+        return tuple(self.coarsest << level for level in range(doublings, -1, -1))
+
+    def _finest(self, n_trajectories: float) -> int:
+        """Choose the finest system: one that would be kept if all events were told in it."""
+        if self.finest is not None:
+            return self.finest
+        per_side = math.sqrt(n_trajectories / (9 * self.keep * self._node_error))
+        return max(self.coarsest, min(int(per_side), self.most_per_side))
+
+    def kept(self, sizes: tuple[int, ...], usage: Integers) -> tuple[int, ...]:
+        """Keep the systems whose nodes hold more than noise, by their mean; and in any case the most used."""
+        nodes = 9 * np.array(sizes) ** 2
+        kept = usage / nodes >= self.keep * self._node_error * WEIGHT
+        kept[np.argmax(usage)] = True
+        return tuple(size for size, is_kept in zip(sizes, kept, strict=True) if is_kept)
+
+
+def _noisy(height: int) -> dict[str, str]:
+    """Name what gets the noise of each stage, for plans."""
+    levels = {f"level {level}": f"a count of {level} cells in a row" for level in range(2, height + 1)}
+    return {
+        "count": "the total",
+        "systems": "the use of a reference system",
+        "starts": "a count of starts",
+        "level 1": "a count of arrivals",
+        **levels,
+    }
+
+
+#: The arrays of a model file: name, type, number of axes.
+SCHEMA = {
+    "count": ("<i8", 1),
+    "usage": ("<i8", 1),
+    "starts": ("<i8", 1),
+    "arrivals": ("<i8", 1),
+    "events": ("<i8", 2),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class DPTModel(FittedModel):
+    """Hold what DPT released, in weights of 2**-20 trajectories; walk on it."""
+
+    usage: Integers  # (n_systems,): noisy arrivals in each system, from the finest to the coarsest
+    starts: Integers  # (n_cells,): noisy starts in each cell of the systems kept
+    arrivals: Integers  # (n_cells,): noisy arrivals there: level 1 of the trees
+    events: Integers  # (n_contexts, n_events): noisy counts of what follows contexts: the other levels
+
+    def __post_init__(self) -> None:
+        most_systems = len(self.settings.sizes(self.settings.most_per_side))
+        check_sound({"count": 0 <= self.count <= CLAMP, "usage": 1 <= len(self.usage) <= most_systems})
+        for name in ("usage", "starts", "arrivals", "events"):
+            values = getattr(self, name)
+            check_sound({name: values.size == 0 or bool(-CLAMP <= values.min() and values.max() <= CLAMP)})
+        n_cells = self.systems.n_cells
+        check_sound({"starts": len(self.starts) == n_cells, "arrivals": len(self.arrivals) == n_cells})
+        check_sound({"events": self.events.shape == (len(self.contexts), self.systems.n_events)})
+        impossible = ~self.systems.legal[self.contexts.last_cell]
+        check_sound({"events": not self.events[impossible].any()})
+
+    @cached_property
+    def settings(self) -> DPT:
+        """Read the settings of the release."""
+        return DPT.of_release(self.release)
+
+    @cached_property
+    def systems(self) -> Systems:
+        """Build the reference systems that the noisy usage keeps."""
+        every = self.settings.sizes(self.settings.coarsest << len(self.usage) - 1)
+        return Systems(self.release.region, self.settings.kept(every, self.usage))
+
+    @cached_property
+    def contexts(self) -> Contexts:
+        """Grow the contexts that the noisy counts lead to."""
+
+        def table(contexts: Contexts) -> Integers:
+            rows = self.events[contexts.deepest]
+            n_rows = contexts.deepest.stop - contexts.deepest.start
+            check_sound({"events": rows.shape == (n_rows, self.systems.n_events)})
+            return rows
+
+        return grow(self.systems, self.arrivals, self.settings.growth, table)[0]
+
+    @cached_property
+    def descent(self) -> Descent:
+        """Prepare the tables to walk on."""
+        starts = normcut(self.starts[np.newaxis])[0]
+        if not starts.any():  # any cell of the coarsest system
+            starts = (self.systems.of_cell == len(self.systems.sizes) - 1).astype(np.int64)
+        return Descent(
+            self.systems,
+            self.contexts,
+            starts,
+            np.maximum(self.arrivals, 0),
+            consistent(self.contexts, self.arrivals, self.events),
+            self.settings.heading_moves,
+            self.settings.heading_strength,
+            self.settings.max_steps,
+        )
+
+    @property
+    def longest_walk(self) -> int:
+        """Bound the points of a walk."""
+        return self.settings.max_steps + 1
+
+    def walk(self, trajectories: range, seed: int) -> tuple[Paths, int]:
+        """Walk one path for each trajectory number; also count the walks that max_steps ended."""
+        return self.descent.walk(trajectories, seed)
+
+    def encode(self, part: Trajectories) -> Paths:
+        """Turn real trajectories into the cells that their strings of events move to. NOT PRIVATE."""
+        return self.settings.mapper(self.systems).strings(part).moves()
+
+    def place(self, paths: Paths, first: int, seed: int) -> Trajectories:
+        """Place one point in each cell of the paths, numbered from `first`."""
+        return decode(paths, self.systems, first, seed)
+
+    def summary(self) -> dict[str, Any]:
+        """Describe sizes for a reader."""
+        return {
+            "trajectories": self.n_trajectories,
+            "reference systems": len(self.usage),
+            "systems kept": len(self.systems.sizes),
+            "cells per side of the finest": self.systems.sizes[0],
+            "cells": self.systems.n_cells,
+            "contexts": len(self.contexts),
+        }
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """List the arrays that a model file holds, as SCHEMA names them."""
+        return {
+            "count": np.array([self.count]),
+            "usage": self.usage,
+            "starts": self.starts,
+            "arrivals": self.arrivals,
+            "events": self.events,
+        }
+
+    @classmethod
+    def from_arrays(cls, release: Release, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
+        """Make the model again from its file's parts, checking settings and arrays."""
+        return cls(
+            release=replace(release, settings=DPT.of_release(release).own_settings()),
+            count=only_number(arrays["count"]),
+            usage=arrays["usage"],
+            starts=arrays["starts"],
+            arrivals=arrays["arrivals"],
+            events=arrays["events"],
+        )

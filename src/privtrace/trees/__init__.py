@@ -1,0 +1,1 @@
+"""Describe movement by prefix trees on hierarchical reference systems."""
