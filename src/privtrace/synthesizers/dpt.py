@@ -52,12 +52,12 @@ class DPT(Settings):
     """
 
     height: int = 3  # levels of the prefix trees; what happens next depends on height - 1 cells
-    coarsest: int = 2  # cells per side of the coarsest system
-    finest: int | None = None  # cells per side of the finest: coarsest times a power of two
+    finest: int | None = None  # cells per side of the finest system; each further one has half as many
+    max_systems: int = 8  # the finest and its halves, while they are even, at most so many
     mapping: Literal["speed", "coarsest"] = "speed"  # which system tells a pair of points
     hysteresis: bool = False  # stay in a system where it tells the next pair as well
-    keep: float = 0.1  # a system is kept from this mean mass of a node on, in standard deviations of its noise
-    expand: float = 2.0  # a node is told what follows from this count on, in standard deviations of its noise
+    keep: float = 0.6  # a system is kept from this mean mass of a node on, in standard deviations of its noise
+    expand: float = 1.0  # a node is told what follows from this count on, in standard deviations of its noise
     max_contexts: int = 500_000  # of one depth: a limit on memory that no data decides
     heading_moves: int = 5  # the last moves that make the heading
     heading_strength: float = 1.0  # a move ahead is exp(strength) times as likely as one across; 0 is none
@@ -69,12 +69,8 @@ class DPT(Settings):
 
     def _check(self) -> None:
         self._whole("height", 2, 6)
-        self._whole("coarsest", 1, self.most_per_side)
-        self._whole_if_given("finest", self.coarsest, self.most_per_side)
-        if self.finest is not None and self.finest not in self.sizes(self.most_per_side):
-            raise SettingsError(
-                f"finest must be coarsest times a power of two, such as {4 * self.coarsest}, not {self.finest}"
-            )
+        self._whole_if_given("finest", 1, self.most_per_side)
+        self._whole("max_systems", 1, 10)
         if self.mapping not in ("speed", "coarsest"):
             raise SettingsError(f"mapping must be 'speed' or 'coarsest', not {self.mapping!r}")
         self._flag("hysteresis")
@@ -126,6 +122,7 @@ class DPT(Settings):
         return DPTModel(
             release=self._release(region, ledger),
             count=round(n_trajectories * WEIGHT),
+            sizes=np.array(every.sizes, np.int32),
             usage=usage,
             starts=starts,
             arrivals=arrivals,
@@ -170,7 +167,7 @@ class DPT(Settings):
             epsilon=self._exact("epsilon"),
             unit=self.protected,
             count=count,
-            coarse_per_side=self.coarsest,
+            coarse_per_side=sizes[0],
             states=states,
             second_order_share=0.0,
             stages=self._planned(_noisy(self.height)),
@@ -191,15 +188,20 @@ class DPT(Settings):
 
     def sizes(self, finest: int) -> tuple[int, ...]:
         """List the cells per side of all systems, from the finest to the coarsest."""
-        doublings = max(0, int(math.log2(finest / self.coarsest)))
-        return tuple(self.coarsest << level for level in range(doublings, -1, -1))
+        sizes = [finest]
+        while sizes[-1] % 2 == 0 and sizes[-1] > 2 and len(sizes) < self.max_systems:
+            sizes.append(sizes[-1] // 2)
+        return tuple(sizes)
 
     def _finest(self, n_trajectories: float) -> int:
-        """Choose the finest system: one that would be kept if all events were told in it."""
+        """Choose the finest system: one that would be kept if it told all events.
+
+        It has 2, 3, 4, 6, 8, 12, 16, 24, ... cells per side, so that it can be halved often.
+        """
         if self.finest is not None:
             return self.finest
-        per_side = math.sqrt(n_trajectories / (9 * self.keep * self._node_error))
-        return max(self.coarsest, min(int(per_side), self.most_per_side))
+        most = min(math.sqrt(n_trajectories / (9 * self.keep * self._node_error)), self.most_per_side)
+        return max(size << level for size in (2, 3) for level in range(9) if size << level <= max(most, 2))
 
     def kept(self, sizes: tuple[int, ...], usage: Integers) -> tuple[int, ...]:
         """Keep the systems whose nodes hold more than noise, by their mean; and in any case the most used."""
@@ -224,6 +226,7 @@ def _noisy(height: int) -> dict[str, str]:
 #: The arrays of a model file: name, type, number of axes.
 SCHEMA = {
     "count": ("<i8", 1),
+    "sizes": ("<i4", 1),
     "usage": ("<i8", 1),
     "starts": ("<i8", 1),
     "arrivals": ("<i8", 1),
@@ -235,14 +238,22 @@ SCHEMA = {
 class DPTModel(FittedModel):
     """Hold what DPT released, in weights of 2**-20 trajectories; walk on it."""
 
-    usage: Integers  # (n_systems,): noisy arrivals in each system, from the finest to the coarsest
+    sizes: npt.NDArray[np.int32]  # (n_systems,): cells per side of each system, from the finest to the coarsest
+    usage: Integers  # (n_systems,): noisy arrivals in each
     starts: Integers  # (n_cells,): noisy starts in each cell of the systems kept
     arrivals: Integers  # (n_cells,): noisy arrivals there: level 1 of the trees
     events: Integers  # (n_contexts, n_events): noisy counts of what follows contexts: the other levels
 
     def __post_init__(self) -> None:
-        most_systems = len(self.settings.sizes(self.settings.most_per_side))
-        check_sound({"count": 0 <= self.count <= CLAMP, "usage": 1 <= len(self.usage) <= most_systems})
+        finest, most = self.settings.finest, self.settings.most_per_side
+        check_sound({"sizes": len(self.sizes) > 0 and 1 <= self.sizes[0] <= most})
+        check_sound(
+            {
+                "count": 0 <= self.count <= CLAMP,
+                "sizes": tuple(self.sizes.tolist()) == self.settings.sizes(finest or int(self.sizes[0])),
+                "usage": self.usage.shape == self.sizes.shape,
+            }
+        )
         for name in ("usage", "starts", "arrivals", "events"):
             values = getattr(self, name)
             check_sound({name: values.size == 0 or bool(-CLAMP <= values.min() and values.max() <= CLAMP)})
@@ -260,8 +271,8 @@ class DPTModel(FittedModel):
     @cached_property
     def systems(self) -> Systems:
         """Build the reference systems that the noisy usage keeps."""
-        every = self.settings.sizes(self.settings.coarsest << len(self.usage) - 1)
-        return Systems(self.release.region, self.settings.kept(every, self.usage))
+        kept = self.settings.kept(tuple(self.sizes.tolist()), self.usage)
+        return Systems(self.release.region, kept)
 
     @cached_property
     def contexts(self) -> Contexts:
@@ -313,7 +324,7 @@ class DPTModel(FittedModel):
         """Describe sizes for a reader."""
         return {
             "trajectories": self.n_trajectories,
-            "reference systems": len(self.usage),
+            "reference systems": len(self.sizes),
             "systems kept": len(self.systems.sizes),
             "cells per side of the finest": self.systems.sizes[0],
             "cells": self.systems.n_cells,
@@ -324,6 +335,7 @@ class DPTModel(FittedModel):
         """List the arrays that a model file holds, as SCHEMA names them."""
         return {
             "count": np.array([self.count]),
+            "sizes": self.sizes,
             "usage": self.usage,
             "starts": self.starts,
             "arrivals": self.arrivals,
@@ -336,6 +348,7 @@ class DPTModel(FittedModel):
         return cls(
             release=replace(release, settings=DPT.of_release(release).own_settings()),
             count=only_number(arrays["count"]),
+            sizes=arrays["sizes"],
             usage=arrays["usage"],
             starts=arrays["starts"],
             arrivals=arrays["arrivals"],
