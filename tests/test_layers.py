@@ -36,7 +36,7 @@ ORDER = [
 # One-line conveniences that call the module below them when they are called.
 DOWNWARD = {("trajectories", "io"), ("synthesizers", "models")}
 # Who may know the ledger: its own folder, the crossings, the recipes; others may read and print its numbers.
-CROSSINGS = {"space/measure.py", "markov/measure.py"}
+CROSSINGS = {"space/measure.py", "markov/measure.py", "trips/measure.py"}
 RECIPES = {f"synthesizers/{name}.py" for name in ("settings", "privtrace", "adatrace", "dpt")}
 PRINTERS = {
     "release.py",
@@ -118,7 +118,8 @@ def test_exact_counts_are_seen_by_crossings_alone(module: str) -> None:
     """Evaluation and the report's page show real data and are NOT PRIVATE on their face."""
     if module in CROSSINGS or layer(module) == "evaluation":
         return
-    assert not {name for name in imports(module) if name.startswith("markov.counts") or "_counts" in name}
+    counting = ("markov.counts", "trips.counts")
+    assert not {name for name in imports(module) if name.startswith(counting) or "_counts" in name}
     attributes = {node.attr for node in ast.walk(tree(module)) if isinstance(node, ast.Attribute)}
     assert "tally" not in attributes or module == "report/page.py"
 
@@ -128,7 +129,7 @@ def test_exact_counts_are_seen_by_crossings_alone(module: str) -> None:
 )
 def test_post_processing_sees_no_private_data(module: str) -> None:
     """After the crossing, only walked paths and synthetic trajectories remain."""
-    if module in CROSSINGS or module == "markov/counts.py":
+    if module in CROSSINGS | {"markov/counts.py", "trips/counts.py"}:
         return
     assert not {name for name in imports(module) if name in ("trajectories.Source", "backends.scan.Scan")}
 

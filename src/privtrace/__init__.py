@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from privtrace.privacy.budget_file import BudgetFile
     from privtrace.privacy.noise import NoNoise, SeededNoise
     from privtrace.space.region import Region
+    from privtrace.synthesizers.adatrace import AdaTrace, AdaTraceModel
     from privtrace.synthesizers.dpt import DPT, DPTModel
     from privtrace.synthesizers.privtrace import PrivTrace, PrivTraceModel
     from privtrace.trajectories import Source, Trajectories
@@ -57,6 +58,8 @@ _HOMES = {
     "Region": "space.region",
     "PrivTrace": "synthesizers.privtrace",
     "PrivTraceModel": "synthesizers.privtrace",
+    "AdaTrace": "synthesizers.adatrace",
+    "AdaTraceModel": "synthesizers.adatrace",
     "DPT": "synthesizers.dpt",
     "DPTModel": "synthesizers.dpt",
     "load": "models",
@@ -86,6 +89,8 @@ __all__ = [
     "Region",
     "PrivTrace",
     "PrivTraceModel",
+    "AdaTrace",
+    "AdaTraceModel",
     "DPT",
     "DPTModel",
     "load",

@@ -29,7 +29,7 @@ from privtrace.privacy.ledger import Charge, decimal, exact
 from privtrace.privacy.unit import Unit
 from privtrace.release import Release
 from privtrace.space.region import Region
-from privtrace.synthesizers import dpt, privtrace
+from privtrace.synthesizers import adatrace, dpt, privtrace
 from privtrace.synthesizers.base import Model
 
 MAGIC = b"PRIVTRAC"
@@ -38,6 +38,7 @@ VERSION = 1
 #: Each method's model and the schema of its arrays.
 _METHODS: dict[str, tuple[type[Model], dict[str, tuple[str, int]]]] = {
     "privtrace": (privtrace.PrivTraceModel, privtrace.SCHEMA),
+    "adatrace": (adatrace.AdaTraceModel, adatrace.SCHEMA),
     "dpt": (dpt.DPTModel, dpt.SCHEMA),
 }
 

@@ -16,14 +16,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.privacy.test_selection import TYPES, Cut
-from tests.privacy.test_sensitivity import differences
+from tests.privacy.test_sensitivity import SETUPS, differences
 
 import privtrace as pt
 from privtrace import trajectories as containers
 from privtrace.privacy.unit import WEIGHT
 
 K = 5
-SETUP: dict[str, Any] = {"epsilon": 40, "unit": "user", "max_per_user": K, "theta1": 5.0}
+SETUP: dict[str, Any] = {"epsilon": 40, "unit": "user", "max_per_user": K}
+
+#: Stages to which a trip of one point adds nothing; in all others of these methods it weighs one.
+WITHOUT_A_POINT = {"order 2": set[str](), "adatrace": {"transitions"}}
 
 
 def crowd(others: pt.Trajectories, n_trips: int) -> pt.Trajectories:
@@ -43,17 +46,18 @@ def without_99(source: pt.Trajectories) -> pt.Trajectories:
     return source.take(np.flatnonzero(source.users != 99))
 
 
-@pytest.mark.parametrize("order", ["adaptive", 2])
+@pytest.mark.parametrize("method", SETUPS)
 @pytest.mark.parametrize("n_trips", [0, 1, K, K + 1, 10_000])
 def test_users_of_any_size(
-    n_trips: int, order: Any, wanderers: pt.Trajectories, region: pt.Region, monkeypatch: pytest.MonkeyPatch
+    n_trips: int, method: str, wanderers: pt.Trajectories, region: pt.Region, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(containers, "PART_POINTS", 700)  # some thirty parts
-    more = crowd(wanderers, n_trips)
-    vectors = differences(monkeypatch, without_99(more), more, region=region, order=order, **SETUP)
-    if order == 2:  # a trip of one point weighs one in every vector: the bound is reached, the test can fail
-        assert vectors == [min(n_trips, K) * WEIGHT] * 4
-    assert max(vectors) <= min(n_trips, K) * WEIGHT
+    more, synthesizer = crowd(wanderers, n_trips), SETUPS[method](region=region, **SETUP)
+    vectors = differences(monkeypatch, synthesizer, without_99(more), more)
+    bound = min(n_trips, K) * WEIGHT
+    if method in WITHOUT_A_POINT:  # the bound is reached: the test can fail
+        assert vectors == {stage: bound * (stage not in WITHOUT_A_POINT[method]) for stage in vectors}
+    assert max(vectors.values()) <= bound
 
 
 def test_a_cap_for_every_part_would_be_noticed(
@@ -70,9 +74,9 @@ def test_a_cap_for_every_part_would_be_noticed(
     whole = Choice.of
     monkeypatch.setattr(Choice, "of", choose_by_part)
     monkeypatch.setattr(containers, "PART_POINTS", 700)
-    more = crowd(wanderers, 1000)
-    vectors = differences(monkeypatch, without_99(more), more, region=region, **SETUP)
-    assert min(vectors[:3]) > K * WEIGHT
+    more, synthesizer = crowd(wanderers, 1000), SETUPS["adaptive"](region=region, **SETUP)
+    vectors = differences(monkeypatch, synthesizer, without_99(more), more)
+    assert min(vectors[stage] for stage in ("count", "density", "first order")) > K * WEIGHT
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -81,6 +85,7 @@ def test_a_cap_for_every_part_would_be_noticed(
     kinds=st.tuples(st.sampled_from(sorted(TYPES)), st.sampled_from(sorted(TYPES))),
     per_user=st.integers(1, 20),
     sizes=st.lists(st.integers(0, 40), max_size=5),
+    method=st.sampled_from([*SETUPS]),
     data=st.data(),
 )
 def test_any_user_of_any_type(
@@ -88,6 +93,7 @@ def test_any_user_of_any_type(
     kinds: tuple[str, str],
     per_user: int,
     sizes: list[int],
+    method: str,
     data: st.DataObject,
     wanderers: pt.Trajectories,
     region: pt.Region,
@@ -97,14 +103,15 @@ def test_any_user_of_any_type(
     source = replace(wanderers[: len(owners)], users=users, ids=ids)
     gone = data.draw(st.sampled_from(owners))
     fewer = source.take(np.flatnonzero(np.array(owners) != gone))
-    setup = {**SETUP, "max_per_user": per_user, "epsilon": 400, "region": region}
-    vectors = differences(monkeypatch, Cut(fewer, sizes), source, **setup)
-    assert max(vectors) <= min(per_user, owners.count(gone)) * WEIGHT
+    synthesizer = SETUPS[method](**SETUP | {"max_per_user": per_user, "epsilon": 400}, region=region)
+    vectors = differences(monkeypatch, synthesizer, Cut(fewer, sizes), source)
+    assert max(vectors.values()) <= min(per_user, owners.count(gone)) * WEIGHT
 
 
 @pytest.mark.parametrize("gone", ["ann", "", "eve", "nobody"])
+@pytest.mark.parametrize("method", WITHOUT_A_POINT)
 def test_scattered_rows_of_a_file(
-    gone: str, tmp_path: Path, region: pt.Region, monkeypatch: pytest.MonkeyPatch
+    gone: str, method: str, tmp_path: Path, region: pt.Region, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Users number their own trips, rows stand anywhere, and some have no user."""
     rng = np.random.default_rng(3)
@@ -120,6 +127,6 @@ def test_scattered_rows_of_a_file(
     for file, kept in (("more", rows), ("fewer", [row for row in rows if row.split(",")[1] != gone])):
         (tmp_path / f"{file}.csv").write_text("\n".join(["traj_id,user_id,x,y", *kept]) + "\n")
     with pt.read(tmp_path / "more.csv") as more, pt.read(tmp_path / "fewer.csv") as fewer:
-        vectors = differences(monkeypatch, fewer, more, region=region, order=2, **SETUP)
-    assert max(vectors) <= K * WEIGHT
-    assert (max(vectors) > 0) == (gone in ("ann", "eve"))  # who has no user does not count at all
+        changes = differences(monkeypatch, SETUPS[method](region=region, **SETUP), fewer, more).values()
+    assert max(changes) <= K * WEIGHT
+    assert (max(changes) > 0) == (gone in ("ann", "eve"))  # who has no user does not count at all

@@ -4,6 +4,9 @@ The table of first-order moves of m states has m + 1 rows of m entries: row i < 
 row m the moves start -> j. No state follows itself, so entry (i, i) would be empty: it holds i -> end. The
 block of second-order moves through one state s has m x m entries likewise: entry (p, n) is p -> s -> n, p = s
 standing for the start and n = s for the end. Thus every entry of every table is possible, and none is missing.
+
+The table of moves to neighbors, for filled paths, has a row of eight entries for each cell, one for each of
+`space.ways.DIRECTIONS`. Those that would lead out of the region stay empty, and get noise like all others.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from numba import njit
 
 from privtrace.paths import Paths
 from privtrace.privacy.unit import WEIGHT
+from privtrace.space.ways import Ways
 from privtrace.trajectories import Integers
 
 #: Merge waiting parts when they hold this many entries, so that memory follows the result, not the data.
@@ -78,6 +82,14 @@ def second_order_counts(paths: Paths, n_states: int, chosen: npt.NDArray[np.int3
     return Counts.of(*_second_order(paths.cells, paths.offsets, n_states, block, WEIGHT))
 
 
+def neighbor_counts(paths: Paths, ways: Ways) -> Integers:
+    """Count moves to neighbors, floor(2**20 / moves) each, (n_cells, 8); so a path adds at most 2**20 in all.
+
+    Paths must be filled. Those of one cell have no move.
+    """
+    return _to_neighbors(paths.cells, paths.offsets, ways.neighbors, WEIGHT)  # type: ignore[no-any-return]
+
+
 @njit(cache=True, nogil=True)
 def _first_order(cells, offsets, n_states, weight):  # type: ignore[no-untyped-def]
     n_paths = len(offsets) - 1
@@ -116,3 +128,16 @@ def _second_order(cells, offsets, n_states, block, weight):  # type: ignore[no-u
             weights[n_moves] = weight // (last - first)
             n_moves += 1
     return codes[:n_moves], weights[:n_moves]
+
+
+@njit(cache=True, nogil=True)
+def _to_neighbors(cells, offsets, neighbors, weight):  # type: ignore[no-untyped-def]
+    counts = np.zeros(neighbors.shape, np.int64)
+    for path in range(len(offsets) - 1):
+        n_moves = offsets[path + 1] - offsets[path] - 1
+        for p in range(offsets[path], offsets[path + 1] - 1):
+            now = cells[p]
+            for direction in range(neighbors.shape[1]):
+                if neighbors[now, direction] == cells[p + 1]:
+                    counts[now, direction] += weight // n_moves
+    return counts

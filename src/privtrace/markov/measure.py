@@ -1,4 +1,4 @@
-"""Measure first- and second-order moves. A crossing: exact counts come in, noisy ones go out."""
+"""Measure moves: of first and second order, and to neighbors. A crossing: exact counts in, noisy ones out."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from privtrace.backends.scan import Scan
-from privtrace.markov.counts import Counts, first_order_counts, second_order_counts
+from privtrace.markov.counts import Counts, first_order_counts, neighbor_counts, second_order_counts
 from privtrace.privacy.ledger import Ledger
 from privtrace.space.grid import Grid
+from privtrace.space.ways import Ways, fill
 from privtrace.trajectories import Integers
 
 
@@ -50,6 +51,24 @@ def measure_second_order(
         blocks,
         stage="second order",
         statistic="moves through chosen states with the state before, each trajectory weighing one in all",
+        sensitivity=ledger.unit.sensitivity,
+        epsilon=epsilon,
+    )
+
+
+def measure_transitions(scan: Scan, grid: Grid, ways: Ways, ledger: Ledger, epsilon: Fraction) -> Integers:
+    """Count moves from each cell to its neighbors; noisy, in weights, (m, 8) as in `counts`."""
+    counts = sum(
+        scan.map(
+            lambda part: neighbor_counts(fill(grid.encode(part), ways), ways),
+            "Measuring moves from cell to neighboring cell",
+        ),
+        start=np.zeros(ways.neighbors.shape, np.int64),
+    )
+    return ledger.laplace(
+        counts,
+        stage="transitions",
+        statistic="moves between neighboring cells, each trajectory weighing one in all",
         sensitivity=ledger.unit.sensitivity,
         epsilon=epsilon,
     )

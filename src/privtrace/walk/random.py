@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-#: What a draw is for: the fourth word of the counter.
-WALKING, PLACING, EVALUATING = 0, 1, 2
+#: What a draw is for: the fourth word of the counter. Placing has all odd ones.
+WALKING, PLACING, EVALUATING, CHOOSING = 0, 1, 2, 4
 
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
@@ -39,7 +39,7 @@ def uniform(word):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def below(total, seed, trajectory, step):  # type: ignore[no-untyped-def]
+def below(total, seed, trajectory, step, purpose=WALKING):  # type: ignore[no-untyped-def]
     """Draw a whole number from 0 to total - 1, each exactly as likely; returns it and the next free step.
 
     Numbers with as many bits as total are drawn until one is below it: at most two tries on average.
@@ -48,7 +48,7 @@ def below(total, seed, trajectory, step):  # type: ignore[no-untyped-def]
     for shift in (1, 2, 4, 8, 16, 32):
         mask |= mask >> np.uint64(shift)
     while True:
-        first, second = philox(seed, trajectory, np.uint64(step), np.uint64(WALKING))
+        first, second = philox(seed, trajectory, np.uint64(step), np.uint64(purpose))
         step += 1
         if first & mask < np.uint64(total):
             return np.int64(first & mask), step
