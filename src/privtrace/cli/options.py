@@ -16,6 +16,9 @@ import typer
 if TYPE_CHECKING:
     from privtrace.io import FileSource
     from privtrace.privacy.budget_file import BudgetFile
+    from privtrace.synthesizers.adatrace import AdaTrace
+    from privtrace.synthesizers.base import Synthesizer
+    from privtrace.synthesizers.dpt import DPT
     from privtrace.synthesizers.privtrace import PrivTrace
 
 
@@ -30,6 +33,8 @@ class MethodName(StrEnum):
     """Name the methods."""
 
     privtrace = "privtrace"
+    adatrace = "adatrace"
+    dpt = "dpt"
 
 
 class UnitName(StrEnum):
@@ -45,6 +50,13 @@ class OrderName(StrEnum):
     adaptive = "adaptive"
     first = "1"
     second = "2"
+
+
+class MappingName(StrEnum):
+    """Name the ways to choose a reference system."""
+
+    speed = "speed"
+    coarsest = "coarsest"
 
 
 class FormatName(StrEnum):
@@ -65,6 +77,11 @@ class ProfileName(StrEnum):
     adatrace = "adatrace"
     mobility = "mobility"
     all = "all"
+
+
+def setting(methods: str, help: str, default: str | None, *names: str) -> Any:
+    """Declare an option for a setting of some methods; left out, it is the method's default."""
+    return typer.Option(*names, help=f"{methods}: {help}", show_default=default or False)
 
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
@@ -164,7 +181,9 @@ class MethodOptions:
     epsilon: Annotated[
         str | None, typer.Option(metavar="NUMBER", help="The whole privacy budget, such as 1 or 0.5. Required.")
     ] = None
-    method: Annotated[MethodName, typer.Option(help="How to synthesize.")] = MethodName.privtrace
+    method: Annotated[MethodName, typer.Option(help="How to synthesize; see docs/choosing.md.")] = (
+        MethodName.privtrace
+    )
     unit: Annotated[UnitName, typer.Option(help="What is protected: one trajectory, or all of one user's.")] = (
         UnitName.trajectory
     )
@@ -177,51 +196,146 @@ class MethodOptions:
         typer.Option(metavar="N", min=0, help="The number of trajectories, if it is public; else measured."),
     ] = None
     order: Annotated[
-        OrderName,
-        typer.Option(help="Order of the Markov model, chosen by state or fixed."),
-    ] = OrderName.adaptive
-    second_layer: Annotated[bool, typer.Option(help="Divide dense coarse cells.")] = True
-    trip_estimation: Annotated[bool, typer.Option(help="Correct starts for trip length.")] = True
-    K: Annotated[int | None, typer.Option("--K", help="Coarse cells per side.")] = None
-    c: Annotated[float | None, typer.Option("--c", help="The paper's K = sqrt(count / c).")] = None
-    max_states: Annotated[int, typer.Option(help="States at most.")] = 3000
+        OrderName | None,
+        setting("privtrace", "Order of the Markov model, chosen by state or fixed.", "adaptive"),
+    ] = None
+    K: Annotated[int | None, setting("privtrace", "Coarse cells per side.", None, "--K")] = None
+    c: Annotated[float | None, setting("privtrace", "The paper's K = sqrt(count / c).", None, "--c")] = None
+    trip_estimation: Annotated[
+        bool | None, setting("privtrace", "Correct starts for trip length.", "trip-estimation")
+    ] = None
+    max_states: Annotated[int | None, setting("privtrace", "States at most.", "3000")] = None
     states_factor: Annotated[
-        float,
-        typer.Option(help="Scale the number of states; 1 balances noise and data."),
-    ] = 1.5
-    states_per_coarse_cell: Annotated[float, typer.Option(help="States per coarse cell, on average.")] = 6.0
-    density_per_cell: Annotated[float | None, typer.Option(help="Visits that a fine cell should hold.")] = None
-    population: Annotated[float | None, typer.Option(help="The paper's rule for the second layer.")] = None
+        float | None, setting("privtrace", "Scale the number of states; 1 balances noise and data.", "1.5")
+    ] = None
+    states_per_coarse_cell: Annotated[
+        float | None, setting("privtrace", "States per coarse cell, on average.", "6.0")
+    ] = None
+    population: Annotated[
+        float | None, setting("privtrace", "The paper's rule for the second layer.", None)
+    ] = None
     theta1: Annotated[
-        float | None,
-        typer.Option(help="First order for states with fewer moves than this."),
+        float | None, setting("privtrace", "First order for states with fewer moves than this.", None)
     ] = None
     theta2: Annotated[
-        float,
-        typer.Option(help="First order if the top successor is so many times the next."),
-    ] = 5.0
-    count_share: Annotated[str, typer.Option(help="Epsilon's share for the count.")] = "0.02"
-    grid_share: Annotated[str, typer.Option(help="Epsilon's share for count and grid.")] = "0.2"
-    first_order_share: Annotated[str, typer.Option(help="Epsilon's share for first order.")] = "0.4"
+        float | None,
+        setting("privtrace", "First order if the top successor is so many times the next.", "5.0"),
+    ] = None
+    N: Annotated[int | None, setting("adatrace", "Cells per side.", None, "--N")] = None
+    cells_factor: Annotated[
+        float | None, setting("adatrace", "Scale the number of trips that are told apart.", "0.1")
+    ] = None
+    fine_factor: Annotated[
+        float | None, setting("adatrace", "Visits of a fine cell, in multiples of their noise.", "5.0")
+    ] = None
+    max_cells: Annotated[int | None, setting("adatrace", "Fine cells at most.", "10000")] = None
+    max_extra: Annotated[
+        int | None, setting("adatrace", "Cells of a path beyond the shortest way at most.", None)
+    ] = None
+    height: Annotated[int | None, setting("dpt", "Levels of the prefix trees.", "3")] = None
+    finest: Annotated[int | None, setting("dpt", "Cells per side of the finest system.", None)] = None
+    max_systems: Annotated[int | None, setting("dpt", "Reference systems at most.", "8")] = None
+    mapping: Annotated[MappingName | None, setting("dpt", "Which system tells a pair of points.", "speed")] = (
+        None
+    )
+    hysteresis: Annotated[
+        bool | None, setting("dpt", "Stay in a system as long as it can tell the next pair.", "no-hysteresis")
+    ] = None
+    keep: Annotated[
+        float | None, setting("dpt", "Keep systems whose nodes hold so many times their noise.", "0.6")
+    ] = None
+    expand: Annotated[
+        float | None, setting("dpt", "Expand nodes that hold so many times their noise.", "1.0")
+    ] = None
+    max_contexts: Annotated[int | None, setting("dpt", "Expanded nodes of a level at most.", "500000")] = None
+    heading_moves: Annotated[int | None, setting("dpt", "The last moves that make the heading.", "5")] = None
+    heading_strength: Annotated[
+        float | None, setting("dpt", "How much a walk keeps its heading; 0 is not at all.", "1.0")
+    ] = None
+    second_layer: Annotated[
+        bool | None, setting("privtrace, adatrace", "Divide dense coarse cells.", "second-layer")
+    ] = None
+    density_per_cell: Annotated[
+        float | None, setting("privtrace, adatrace", "Visits that a fine cell should hold.", None)
+    ] = None
+    max_steps: Annotated[int | None, setting("privtrace, dpt", "Steps of a walk at most.", "1000")] = None
+    count_share: Annotated[
+        str | None,
+        setting("all methods", "Epsilon's share for the count.", "0.02, adatrace 0.01"),
+    ] = None
+    grid_share: Annotated[
+        str | None,
+        setting("privtrace, adatrace", "Epsilon's share for count and grid.", "0.2, adatrace 0.05"),
+    ] = None
+    first_order_share: Annotated[
+        str | None, setting("privtrace", "Epsilon's share for first order.", "0.4")
+    ] = None
     second_order_share: Annotated[
-        str,
-        typer.Option(help="Epsilon's share for second order; with --order 1 first order gets it."),
-    ] = "0.4"
-    max_steps: Annotated[int, typer.Option(help="States of a walk at most.")] = 1000
+        str | None,
+        setting("privtrace", "Epsilon's share for second order; with --order 1 first order gets it.", "0.4"),
+    ] = None
+    fine_share: Annotated[
+        str | None, setting("adatrace", "Epsilon's share for fine cells, out of the grid's.", "0.02")
+    ] = None
+    transitions_share: Annotated[
+        str | None, setting("adatrace", "Epsilon's share for moves to neighbors.", "0.35")
+    ] = None
+    trips_share: Annotated[str | None, setting("adatrace", "Epsilon's share for trips.", "0.5")] = None
+    lengths_share: Annotated[str | None, setting("adatrace", "Epsilon's share for lengths.", "0.1")] = None
+    systems_share: Annotated[
+        str | None, setting("dpt", "Epsilon's share for count and reference systems.", "0.1")
+    ] = None
+    starts_share: Annotated[str | None, setting("dpt", "Epsilon's share for starts.", "0.1")] = None
+    trees_share: Annotated[str | None, setting("dpt", "Epsilon's share for the prefix trees.", "0.8")] = None
 
-    def synthesizer(self) -> PrivTrace:
+    def synthesizer(self) -> Synthesizer:
         """Make the synthesizer that the options describe."""
         from privtrace.errors import SettingsError
         from privtrace.space.region import Region
-        from privtrace.synthesizers.privtrace import PrivTrace
 
+        method = method_class(self.method)
         region = Region.parse(self.region)
         if self.epsilon is None:
             raise SettingsError("an epsilon is needed: the whole privacy budget, such as --epsilon 1")
-        names = {field.name for field in fields(PrivTrace)} - {"region", "order", "unit"}
-        settings = {name: getattr(self, name) for name in names}
-        order: Any = "adaptive" if self.order is OrderName.adaptive else int(self.order.value)
-        return PrivTrace(region=region, order=order, unit=self.unit.value, **settings)
+        own = {field.name for field in fields(method)} - {"region", "epsilon", "unit"}
+        given = {
+            name: value
+            for field in fields(MethodOptions)
+            if (name := field.name) not in ("region", "epsilon", "method", "unit")
+            and (value := getattr(self, name)) is not None
+        }
+        for name in sorted(given.keys() - own):
+            others = [other.value for other in MethodName if name in _setting_names(other)]
+            raise SettingsError(
+                f"{_spelled(name)} is a setting of {' and '.join(others)}, and the method is "
+                f"{self.method.value}; leave it out, or take --method {others[0]}"
+            )
+        if self.order is not None:
+            given["order"] = "adaptive" if self.order is OrderName.adaptive else int(self.order.value)
+        if self.mapping is not None:
+            given["mapping"] = self.mapping.value
+        return method(region=region, epsilon=self.epsilon, unit=self.unit.value, **given)
+
+
+def method_class(name: MethodName) -> type[PrivTrace | AdaTrace | DPT]:
+    """Find the class of a method."""
+    import privtrace
+
+    classes: dict[MethodName, type[PrivTrace | AdaTrace | DPT]] = {
+        MethodName.privtrace: privtrace.PrivTrace,
+        MethodName.adatrace: privtrace.AdaTrace,
+        MethodName.dpt: privtrace.DPT,
+    }
+    return classes[name]
+
+
+def _setting_names(name: MethodName) -> set[str]:
+    return {field.name for field in fields(method_class(name))}
+
+
+def _spelled(name: str) -> str:
+    """Spell a setting as its option."""
+    return f"--{name.replace('_', '-')}"
 
 
 @dataclass(frozen=True)

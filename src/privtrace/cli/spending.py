@@ -35,28 +35,24 @@ def plan(
     from privtrace.privacy.ledger import decimal
 
     synthesizer = options.synthesizer()
-    plans = [
-        synthesizer.at(Fraction(str(synthesizer.epsilon)) * factor).plan(count)
-        for factor in (Fraction(1, 2), Fraction(1), Fraction(2))
-    ]
-    asked = plans[1]
+    asked = synthesizer.plan(count)
+    half, twice = (
+        synthesizer.at(asked.epsilon * factor).plan(count) for factor in (Fraction(1, 2), Fraction(2))
+    )
     screen = Screen(as_json=as_json)
-    screen.data({**_described(asked), "instead": [_described(other) for other in (plans[0], plans[2])]})
+    screen.data({**_described(asked), "instead": [_described(half), _described(twice)]})
     screen.say(
         f"Planned for about {counted(count, 'trajectory')} at epsilon {decimal(asked.epsilon)} per "
         f"{asked.unit.kind}. No data was touched.\n",
         style="bold",
     )
-    screen.say(
-        f"The grid: about {asked.coarse_per_side} x {asked.coarse_per_side} coarse cells, divided where it is "
-        f"dense into about {asked.states:,} states."
-    )
+    screen.say(asked.grid)
     screen.say(f"An average state sees {_number(asked.per_state)} trips, each trip weighing one in all.\n")
     screen.say("The noise", style="bold")
     for stage in asked.stages:
         screen.say(f"  {stage.stage:14} epsilon {decimal(stage.epsilon):8} {stage.sentence}")
     screen.say("\nOther budgets", style="bold")
-    _show_table(plans, screen)
+    _show_table([half, asked, twice], screen)
     screen.say(
         f"\nExpect about {asked.memory_mb:,} MB of memory, and {_number(asked.seconds)} s on two cores besides "
         "the passes over the data (half a second a million points)."

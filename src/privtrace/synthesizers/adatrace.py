@@ -157,6 +157,8 @@ class AdaTrace(Settings):
             epsilon=self._exact("epsilon"),
             unit=self.protected,
             count=count,
+            grid=f"The grid: about {size} x {size} cells, which are the states; points are placed finer where it "
+            "is dense.",
             coarse_per_side=size,
             states=size**2,
             second_order_share=0.0,

@@ -167,7 +167,9 @@ class DPT(Settings):
             epsilon=self._exact("epsilon"),
             unit=self.protected,
             count=count,
-            coarse_per_side=sizes[0],
+            grid=f"The reference systems: at most {', '.join(f'{size} x {size}' for size in sizes)} cells, of which "
+            "those are kept that are used enough.",
+            coarse_per_side=sizes[-1],
             states=states,
             second_order_share=0.0,
             stages=self._planned(_noisy(self.height)),

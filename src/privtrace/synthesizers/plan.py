@@ -44,8 +44,9 @@ class Plan:
     epsilon: Fraction
     unit: Unit
     count: int  # of trajectories, as expected
-    coarse_per_side: int
-    states: int
+    grid: str  # in a sentence
+    coarse_per_side: int  # of the first layer, or of the coarsest system
+    states: int  # cells between which walks go
     second_order_share: float  # of the states, roughly; 0 where the method has no second order
     stages: tuple[StagePlan, ...]
     memory_mb: int  # at the peak, roughly

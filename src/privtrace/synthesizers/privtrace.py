@@ -156,14 +156,16 @@ class PrivTrace(Settings):
     def plan(self, count: int) -> Plan:
         """Say what a fit to about so many trajectories would give, from public numbers alone."""
         count = whole(count, "count", 1, 1 << 39)
-        states = self._expected_states(count)
+        size, states = self._coarse_size(count), self._expected_states(count)
         share = self._expected_second_order(count, states)
         return Plan(
             method=self.method,
             epsilon=self._exact("epsilon"),
             unit=self.protected,
             count=count,
-            coarse_per_side=self._coarse_size(count),
+            grid=f"The grid: about {size} x {size} coarse cells, divided where it is dense into about {states:,} "
+            "states.",
+            coarse_per_side=size,
             states=states,
             second_order_share=share,
             stages=self._planned(_NOISY),
