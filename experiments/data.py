@@ -14,6 +14,8 @@ REGIONS = {
     "brinkhoff": ("brinkhoff_oldenburg.parquet", (0, 3500, 24000, 31000)),
 }
 
+METHODS = {"privtrace": pt.PrivTrace, "adatrace": pt.AdaTrace, "dpt": pt.DPT}
+
 #: The paper's own metrics, by which experiments judge.
 METRICS = ("length", "diameter", "density", "pattern")
 
@@ -34,10 +36,20 @@ def load(name: str) -> tuple[pt.Trajectories, pt.Region]:
     return trips, pt.Region.box(*REGIONS[name][1]).for_data(trips.crs)
 
 
-def arguments(about: str | None) -> argparse.Namespace:
-    """Read what experiments are told on the command line: runs, data, epsilons."""
+def arguments(
+    about: str | None, *, runs: int = 5, epsilons: str = "0.2,1,2", method: str | None = None
+) -> argparse.Namespace:
+    """Read what experiments are told on the command line: runs, data, epsilons, and the method or methods."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--data", type=lambda text: text.split(","), default=[*REGIONS])
-    parser.add_argument("--epsilons", type=lambda text: text.split(","), default=["0.2", "1", "2"])
+    parser.add_argument("--runs", type=int, default=runs)
+    parser.add_argument("--data", type=_names, default=[*REGIONS])
+    parser.add_argument("--epsilons", type=_names, default=_names(epsilons))
+    if method is not None:
+        parser.add_argument("--method", choices=METHODS, default=method)
+    else:
+        parser.add_argument("--methods", type=_names, default=[*METHODS])
     return parser.parse_args()
+
+
+def _names(text: str) -> list[str]:
+    return text.split(",")

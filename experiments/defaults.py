@@ -1,9 +1,11 @@
-"""Sweep PrivTrace's defaults: how error depends on the sizes of the grid and on the shares of epsilon.
+"""Sweep a method's defaults: how error depends on sizes and on the shares of epsilon.
 
-    python -m experiments.defaults [--runs 5] [--data porto,geolife,brinkhoff] [--epsilons 0.2,1,2] > all.csv
+    python -m experiments.defaults --method privtrace|adatrace|dpt [--runs 5] [--data porto,geolife,brinkhoff]
+        [--epsilons 0.2,1,2] > all.csv
 
-One setting changes at a time. Prints the errors of every setting, mean of the runs; and on standard error how
-they compare with the defaults, by data set and by metric (geometric means; 1 is as good, below 1 is better).
+One setting changes at a time. Prints the errors of every setting, mean of the runs; and on standard error, as a
+Markdown table, how they compare with the defaults, by data set and by metric (geometric means; 1 is as good,
+below 1 is better).
 
 Reads real data: NOT PRIVATE. Run it on public data only, and choose defaults that are good on all of it.
 """
@@ -13,17 +15,17 @@ from __future__ import annotations
 import csv
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 import privtrace as pt
-from experiments.data import METRICS, arguments, load
+from experiments.data import METHODS, METRICS, arguments, load
 from privtrace.evaluation.yardstick import Yardstick
 
 
-def settings() -> Iterator[dict[str, object]]:
-    """List the settings, the defaults first."""
-    yield {}
+def privtrace_settings() -> Iterator[dict[str, object]]:
+    """List the settings of PrivTrace."""
     yield from ({"states_factor": factor} for factor in (0.5, 0.75, 1.0, 2.0, 3.0))
     yield from ({"states_per_coarse_cell": divisor} for divisor in (2.0, 4.0, 8.0, 12.0))
     for grid, first in (
@@ -46,42 +48,87 @@ def settings() -> Iterator[dict[str, object]]:
     yield {"trip_estimation": False}
 
 
+def adatrace_settings() -> Iterator[dict[str, object]]:
+    """List the settings of AdaTrace."""
+    yield from ({"cells_factor": factor} for factor in (0.05, 0.1, 0.4, 0.8, 1.6))
+    yield {"N": 6}  # as published, whatever the data
+    yield from ({"fine_factor": factor} for factor in (0.5, 1.0, 4.0, 8.0))
+    yield {"second_layer": False}
+    yield from ({"max_extra": cells} for cells in (0, 3, 12, 24, 48))
+    for grid, transitions, trips, lengths in (
+        ("0.1", "0.3", "0.5", "0.1"),
+        ("0.1", "0.35", "0.45", "0.1"),
+        ("0.05", "0.25", "0.6", "0.1"),
+        ("0.05", "0.45", "0.4", "0.1"),
+        ("0.05", "0.35", "0.55", "0.05"),
+        ("0.05", "0.3", "0.45", "0.2"),
+    ):
+        yield {
+            "grid_share": grid,
+            "transitions_share": transitions,
+            "trips_share": trips,
+            "lengths_share": lengths,
+        }
+
+
+def dpt_settings() -> Iterator[dict[str, object]]:
+    """List the settings of DPT."""
+    yield from ({"keep": ratio} for ratio in (0.1, 0.3, 0.5, 1.2, 2.0))
+    yield from ({"expand": ratio} for ratio in (0.5, 2.0, 4.0))
+    yield from ({"height": height} for height in (2, 4))
+    yield {"mapping": "coarsest"}
+    yield {"hysteresis": True}
+    yield {"max_systems": 1}
+    yield from ({"heading_strength": strength} for strength in (0, 0.5, 2.0))
+    yield from ({"heading_moves": moves} for moves in (1, 2, 10))
+    for systems, starts, trees in (
+        ("0.05", "0.2", "0.75"),
+        ("0.1", "0.05", "0.85"),
+        ("0.1", "0.1", "0.8"),
+        ("0.1", "0.3", "0.6"),
+        ("0.2", "0.2", "0.6"),
+    ):
+        yield {"systems_share": systems, "starts_share": starts, "trees_share": trees}
+
+
+SETTINGS = {"privtrace": privtrace_settings, "adatrace": adatrace_settings, "dpt": dpt_settings}
+
+
 def main() -> None:
     """Print a row for each data set, epsilon and setting."""
-    options = arguments(__doc__)
+    options = arguments(__doc__, method="privtrace")
     table = csv.writer(sys.stdout)
-    table.writerow(["data", "epsilon", "setting", "K", "states", "second", *METRICS])
+    table.writerow(["data", "epsilon", "setting", *METRICS])
     logs: dict[str, dict[str, list[np.ndarray]]] = {}
     for name in options.data:
         trips, region = load(name)
         yardstick = Yardstick.of(trips, region)
         for epsilon in options.epsilons:
             defaults = None
-            for setting in settings():
+            for setting in ({}, *SETTINGS[options.method]()):
                 words = " ".join(f"{key}={value}" for key, value in setting.items()) or "defaults"
-                synthesizer = pt.PrivTrace(epsilon=epsilon, region=region, **setting)  # type: ignore[arg-type]
+                synthesizer = METHODS[options.method](epsilon=epsilon, region=region, **setting)
                 means = mean_of_runs(trips, synthesizer, yardstick, options.runs)
                 table.writerow([name, epsilon, words, *(f"{value:.4g}" for value in means)])
                 sys.stdout.flush()
                 defaults = means if defaults is None else defaults
-                logs.setdefault(words, {}).setdefault(name, []).append(np.log(means[3:] / defaults[3:]))
+                logs.setdefault(words, {}).setdefault(name, []).append(np.log(means / defaults))
+    print(f"| setting | {' | '.join(options.data)} | {' | '.join(METRICS)} |", file=sys.stderr)
+    print("|" + "---|" * (1 + len(options.data) + len(METRICS)), file=sys.stderr)
     for words, by_data in logs.items():
-        ratios = ", ".join(f"{name} {np.exp(np.mean(rows)):.2f}" for name, rows in by_data.items())
+        ratios = [np.exp(np.mean(rows)) for rows in by_data.values()]
         by_metric = np.exp(np.mean([row for rows in by_data.values() for row in rows], axis=0))
-        metrics = ", ".join(f"{metric} {ratio:.2f}" for metric, ratio in zip(METRICS, by_metric, strict=True))
-        print(f"{words}: {ratios}; {metrics}", file=sys.stderr)
+        cells = " | ".join(f"{ratio:.2f}" for ratio in (*ratios, *by_metric))
+        print(f"| {words} | {cells} |", file=sys.stderr)
 
 
-def mean_of_runs(
-    trips: pt.Trajectories, synthesizer: pt.PrivTrace, yardstick: Yardstick, n_runs: int
-) -> np.ndarray:
-    """Fit and generate several times; return mean K, states, second-order states and errors."""
+def mean_of_runs(trips: pt.Trajectories, synthesizer: Any, yardstick: Yardstick, n_runs: int) -> np.ndarray:
+    """Fit and generate several times; return the mean errors."""
     rows = []
     for seed in range(n_runs):
         model = synthesizer.fit(trips, noise=pt.SeededNoise(seed))
-        shape = (len(model.divisions), model.grid.n_cells, len(model.second_states))
         values = yardstick.values(yardstick.measure(model.sample(seed=seed)))
-        rows.append([*shape, *(values[metric] for metric in METRICS)])
+        rows.append([values[metric] for metric in METRICS])
     return np.mean(rows, axis=0)
 
 

@@ -223,10 +223,10 @@ class MethodOptions:
     ] = None
     N: Annotated[int | None, setting("adatrace", "Cells per side.", None, "--N")] = None
     cells_factor: Annotated[
-        float | None, setting("adatrace", "Scale the number of trips that are told apart.", "0.1")
+        float | None, setting("adatrace", "Scale the number of trips that are told apart.", "0.2")
     ] = None
     fine_factor: Annotated[
-        float | None, setting("adatrace", "Visits of a fine cell, in multiples of their noise.", "5.0")
+        float | None, setting("adatrace", "Visits of a fine cell, in multiples of their noise.", "1.0")
     ] = None
     max_cells: Annotated[int | None, setting("adatrace", "Fine cells at most.", "10000")] = None
     max_extra: Annotated[
@@ -242,7 +242,7 @@ class MethodOptions:
         bool | None, setting("dpt", "Stay in a system as long as it can tell the next pair.", "no-hysteresis")
     ] = None
     keep: Annotated[
-        float | None, setting("dpt", "Keep systems whose nodes hold so many times their noise.", "0.6")
+        float | None, setting("dpt", "Keep systems whose nodes hold so many times their noise.", "0.8")
     ] = None
     expand: Annotated[
         float | None, setting("dpt", "Expand nodes that hold so many times their noise.", "1.0")
@@ -285,8 +285,8 @@ class MethodOptions:
     systems_share: Annotated[
         str | None, setting("dpt", "Epsilon's share for count and reference systems.", "0.1")
     ] = None
-    starts_share: Annotated[str | None, setting("dpt", "Epsilon's share for starts.", "0.1")] = None
-    trees_share: Annotated[str | None, setting("dpt", "Epsilon's share for the prefix trees.", "0.8")] = None
+    starts_share: Annotated[str | None, setting("dpt", "Epsilon's share for starts.", "0.2")] = None
+    trees_share: Annotated[str | None, setting("dpt", "Epsilon's share for the prefix trees.", "0.7")] = None
 
     def synthesizer(self) -> Synthesizer:
         """Make the synthesizer that the options describe."""

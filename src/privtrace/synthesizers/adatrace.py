@@ -59,12 +59,12 @@ class AdaTrace(Settings):
     """
 
     N: int | None = None  # cells per side
-    cells_factor: float = 0.1  # N = (cells_factor * count * epsilon of the trips) ** (1/4)
+    cells_factor: float = 0.2  # N = (cells_factor * count * epsilon of the trips) ** (1/4)
     second_layer: bool = True  # divide dense cells for placing points
     density_per_cell: float | None = None  # visits that a fine cell should hold
-    fine_factor: float = 5.0  # else so many times the noise of the fine density
+    fine_factor: float = 1.0  # else so many times the noise of the fine density
     max_cells: int = 10_000  # fine cells at most: a limit on memory that no data decides
-    max_extra: int | None = None  # cells of a path beyond the shortest way at most; 4 N
+    max_extra: int | None = None  # cells of a path beyond the shortest way at most; N
     count_share: Epsilon = "0.01"  # of epsilon, out of the grid's share, unless the count is public
     fine_share: Epsilon = "0.02"  # of epsilon, out of the grid's share, unless there is no second layer
     grid_share: Epsilon = "0.05"
@@ -157,8 +157,8 @@ class AdaTrace(Settings):
             epsilon=self._exact("epsilon"),
             unit=self.protected,
             count=count,
-            grid=f"The grid: about {size} x {size} cells, which are the states; points are placed finer where it "
-            "is dense.",
+            grid=f"The grid: about {size} x {size} cells, which are the states; points are placed finer where "
+            "it is dense.",
             coarse_per_side=size,
             states=size**2,
             second_order_share=0.0,
@@ -185,7 +185,7 @@ class AdaTrace(Settings):
         return round(min(max(size, 2), MOST_BY_RULE))
 
     def _max_extra(self, size: int) -> int:
-        return 4 * size if self.max_extra is None else self.max_extra
+        return size if self.max_extra is None else self.max_extra
 
     def _refine(self, grid: Grid, density: Integers) -> Grid:
         """Divide dense cells."""

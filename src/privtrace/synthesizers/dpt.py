@@ -56,15 +56,15 @@ class DPT(Settings):
     max_systems: int = 8  # the finest and its halves, while they are even, at most so many
     mapping: Literal["speed", "coarsest"] = "speed"  # which system tells a pair of points
     hysteresis: bool = False  # stay in a system where it tells the next pair as well
-    keep: float = 0.6  # a system is kept from this mean mass of a node on, in standard deviations of its noise
+    keep: float = 0.8  # a system is kept from this mean mass of a node on, in standard deviations of its noise
     expand: float = 1.0  # a node is told what follows from this count on, in standard deviations of its noise
     max_contexts: int = 500_000  # of one depth: a limit on memory that no data decides
     heading_moves: int = 5  # the last moves that make the heading
     heading_strength: float = 1.0  # a move ahead is exp(strength) times as likely as one across; 0 is none
     count_share: Epsilon = "0.02"  # of epsilon, out of the systems' share, unless the count is public
     systems_share: Epsilon = "0.1"
-    starts_share: Epsilon = "0.1"
-    trees_share: Epsilon = "0.8"  # the same for each level
+    starts_share: Epsilon = "0.2"
+    trees_share: Epsilon = "0.7"  # the same for each level
     max_steps: int = 1000  # events of a walk at most
 
     def _check(self) -> None:
@@ -167,7 +167,7 @@ class DPT(Settings):
             epsilon=self._exact("epsilon"),
             unit=self.protected,
             count=count,
-            grid=f"The reference systems: at most {', '.join(f'{size} x {size}' for size in sizes)} cells, of which "
+            grid=f"The reference systems: {', '.join(f'{size} x {size}' for size in sizes)} cells at most; "
             "those are kept that are used enough.",
             coarse_per_side=sizes[-1],
             states=states,

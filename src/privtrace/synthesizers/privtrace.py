@@ -163,8 +163,8 @@ class PrivTrace(Settings):
             epsilon=self._exact("epsilon"),
             unit=self.protected,
             count=count,
-            grid=f"The grid: about {size} x {size} coarse cells, divided where it is dense into about {states:,} "
-            "states.",
+            grid=f"The grid: about {size} x {size} coarse cells, divided where it is dense into about "
+            f"{states:,} states.",
             coarse_per_side=size,
             states=states,
             second_order_share=share,

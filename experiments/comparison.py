@@ -1,0 +1,82 @@
+"""Compare the methods: the paper's four errors on every public data set, at every epsilon, in a Markdown table.
+
+    python -m experiments.comparison [--methods privtrace,adatrace,dpt] [--runs 10]
+        [--data porto,geolife,brinkhoff] [--epsilons 0.2,0.5,1,2] > table.md
+
+Prints mean and standard deviation of the runs; the limit, one random half of the real data against the other;
+the ceiling, a uniform random walk; and the seconds that a fit and its sample took, the mean of the runs on warm
+code. Standard error gets, for each pair of methods, in how many settings one is better, and by how much.
+
+Reads real data: NOT PRIVATE.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+
+import privtrace as pt
+from experiments.data import METHODS, METRICS, arguments, load
+from privtrace.evaluation.yardstick import Yardstick
+
+
+def main() -> None:
+    """Print a row for each data set, epsilon and method."""
+    options = arguments(__doc__, runs=10, epsilons="0.2,0.5,1,2")
+    print(f"| data | epsilon | method | {' | '.join(METRICS)} | seconds |")
+    print("|" + "---|" * (4 + len(METRICS)))
+    means: dict[str, list[np.ndarray]] = {method: [] for method in options.methods}
+    for name in options.data:
+        trips, region = load(name)
+        yardstick = Yardstick.of(trips, region)
+        for side, values in (("limit", yardstick.limit()), ("ceiling", yardstick.ceiling())):
+            print(f"| {name} | | {side} | {' | '.join(f'{values[metric]:.4f}' for metric in METRICS)} | |")
+        for method in options.methods:  # compiled code is loaded before the first run is timed
+            METHODS[method](epsilon=1, region=region).fit(trips, noise=pt.SeededNoise(0)).sample(seed=0)
+        for epsilon in options.epsilons:
+            for method in options.methods:
+                synthesizer = METHODS[method](epsilon=epsilon, region=region)
+                errors, seconds = runs_of(trips, synthesizer, yardstick, options.runs)
+                means[method].append(errors.mean(axis=0))
+                cells = [
+                    f"{mean:.3f} ± {sd:.3f}"
+                    for mean, sd in zip(errors.mean(axis=0), errors.std(axis=0, ddof=1), strict=True)
+                ]
+                print(f"| {name} | {epsilon} | {method} | {' | '.join(cells)} | {np.mean(seconds):.2f} |")
+                sys.stdout.flush()
+    for one, other in permutations(options.methods, 2):
+        print(versus(one, np.array(means[one]), other, np.array(means[other])), file=sys.stderr)
+
+
+def runs_of(
+    trips: pt.Trajectories, synthesizer: Any, yardstick: Yardstick, n_runs: int
+) -> tuple[np.ndarray, list[float]]:
+    """Fit and generate several times; return the errors, (n_runs, n_metrics), and the seconds."""
+    errors, seconds = [], []
+    for seed in range(n_runs):
+        start = time.perf_counter()
+        made = synthesizer.fit(trips, noise=pt.SeededNoise(seed)).sample(seed=seed)
+        seconds.append(time.perf_counter() - start)
+        values = yardstick.values(yardstick.measure(made))
+        errors.append([values[metric] for metric in METRICS])
+    return np.array(errors), seconds
+
+
+def versus(one: str, errors: np.ndarray, other: str, others: np.ndarray) -> str:
+    """Say in how many settings one method has less error than another, and at most half of it."""
+    ratios = errors / others  # (n_settings, n_metrics)
+    by_metric = ", ".join(
+        f"{metric} {np.exp(np.log(ratios[:, place]).mean()):.2f}" for place, metric in enumerate(METRICS)
+    )
+    return (
+        f"{one} against {other}: less error in {np.sum(ratios < 1)} of {ratios.size} settings, at most half in "
+        f"{np.sum(ratios <= 0.5)}; error relative to it (geometric means): {by_metric}"
+    )
+
+
+if __name__ == "__main__":
+    main()
