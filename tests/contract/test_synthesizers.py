@@ -32,6 +32,12 @@ SYNTHESIZERS = {
     "users": lambda **setup: pt.PrivTrace(unit="user", max_per_user=2, **setup),
     "polygon": lambda **setup: pt.PrivTrace(**setup | {"region": polygons.region("mixed 1")}),
     "public count": lambda **setup: pt.PrivTrace(public_count=500, **setup),
+    "adatrace": pt.AdaTrace,
+    "adatrace, 5 x 5": lambda **setup: pt.AdaTrace(N=5, density_per_cell=10, max_extra=3, **setup),
+    "adatrace, one layer": lambda **setup: pt.AdaTrace(second_layer=False, **setup),
+    "adatrace, users": lambda **setup: pt.AdaTrace(unit="user", max_per_user=2, **setup),
+    "adatrace, polygon": lambda **setup: pt.AdaTrace(**setup | {"region": polygons.region("mixed 1"), "N": 4}),
+    "adatrace, public count": lambda **setup: pt.AdaTrace(public_count=500, **setup),
 }
 
 

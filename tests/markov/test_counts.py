@@ -6,14 +6,16 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from tests import polygons
 from tests.conftest import BOX
 
 import privtrace as pt
 from privtrace.markov import counts as counting
-from privtrace.markov.counts import Counts, first_order_counts, second_order_counts
+from privtrace.markov.counts import Counts, first_order_counts, neighbor_counts, second_order_counts
 from privtrace.paths import Paths
 from privtrace.privacy.unit import WEIGHT
 from privtrace.space.grid import Grid
+from privtrace.space.ways import DIRECTIONS, fill, ways
 
 GRID = Grid.uniform(pt.Region.box(*BOX, crs="planar"), 6)
 
@@ -58,6 +60,42 @@ def test_second_order_agrees_with_a_double_loop(wanderers: pt.Trajectories) -> N
         assert np.array_equal(table, slow_second_order(lists(paths), 36, chosen))
 
 
+def slow_neighbors(paths: list[list[int]], grid: Grid) -> np.ndarray:
+    size = len(grid.divisions)
+    table = np.zeros((grid.n_cells, 8), np.int64)
+    for path in paths:
+        for a, b in pairwise(path):
+            (row, column), (to_row, to_column) = (divmod(int(grid.slots[cell]), size) for cell in (a, b))
+            direction = DIRECTIONS.tolist().index([to_column - column, to_row - row])
+            table[a, direction] += WEIGHT // (len(path) - 1)
+    return table
+
+
+@pytest.mark.parametrize("shape", [None, "frame", "mixed 1", "two banks"])
+def test_moves_to_neighbors_agree_with_a_double_loop(shape: str | None, wanderers: pt.Trajectories) -> None:
+    grid = GRID if shape is None else Grid.uniform(polygons.region(shape), 6)
+    between = ways(grid)
+    paths = fill(grid.encode(wanderers), between)
+    counts = neighbor_counts(paths, between)
+    assert np.array_equal(counts, slow_neighbors(lists(paths), grid)) and counts.any()
+    assert not counts[between.neighbors < 0].any()
+    parts = [fill(grid.encode(wanderers[a:b]), between) for a, b in pairwise([0, 1, 200, 200, 600])]
+    assert np.array_equal(sum(neighbor_counts(part, between) for part in parts), counts)
+
+
+def test_moves_to_neighbors_by_hand() -> None:
+    """0 -> 1 -> 3 -> 1 on 2 x 2 cells: east, north and south, a third each; cell 2 alone has no move."""
+    between = ways(Grid.uniform(pt.Region.box(*BOX, crs="planar"), 2))
+    paths = Paths(np.array([0, 1, 3, 1, 2], np.int32), np.array([0, 4, 5, 5]))
+    counts = neighbor_counts(paths, between)
+    third = WEIGHT // 3
+    assert {place: int(counts[place]) for place in zip(*np.nonzero(counts), strict=True)} == {
+        (0, 4): third,
+        (1, 6): third,
+        (3, 1): third,
+    }
+
+
 def test_a_short_path_by_hand() -> None:
     """2 -> 0 on three states: start -> 2, 2 -> 0, 0 -> end, a third each."""
     paths = Paths(np.array([2, 0], np.int32), np.array([0, 2]))
@@ -86,3 +124,5 @@ def test_no_path_weighs_more_than_one() -> None:
             second_order_counts(paths, 2, np.array([0, 1], np.int32)),
         ):
             assert WEIGHT - length - 1 <= counts.weights.sum() <= WEIGHT
+        to_neighbors = neighbor_counts(paths, ways(GRID)).sum()
+        assert WEIGHT - length <= to_neighbors <= WEIGHT if length > 1 else to_neighbors == 0

@@ -146,7 +146,7 @@ def test_the_bound_is_reached(
     assert vectors == dict.fromkeys(synthesizer.budget, WEIGHT)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     steps=st.lists(st.tuples(st.floats(0, 10), st.floats(0, 10)), min_size=0, max_size=40),
     shape=st.sampled_from(["frame", "two banks", "mixed 2"]),
@@ -164,7 +164,7 @@ def test_any_trajectory_in_a_polygon(
     assert_neighbors_are_close(monkeypatch, synthesizer, wanderers[:300], trajectories(steps))
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     steps=st.lists(st.tuples(st.floats(-2, 12), st.floats(-2, 12)), min_size=0, max_size=40),
     size=st.integers(0, 600),

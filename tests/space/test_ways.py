@@ -1,0 +1,101 @@
+"""Ways from cell to touching cell: against a search, as short as can be, and never where there is none."""
+
+from __future__ import annotations
+
+from collections import deque
+from itertools import chain, pairwise
+
+import numpy as np
+import pytest
+from tests import polygons
+
+import privtrace as pt
+from privtrace.paths import Paths
+from privtrace.space.grid import Grid
+from privtrace.space.ways import DIRECTIONS, MOST_OVER_POLYGON, Ways, fill, onward, steps_between, ways
+
+GRIDS = {
+    "box": Grid.uniform(pt.Region.box(0, 0, 10, 10, crs="planar"), 5),
+    "one cell": Grid.uniform(pt.Region.box(0, 0, 10, 10, crs="planar"), 1),
+    **{name: Grid.uniform(polygons.region(name), 8) for name in ("frame", "ell", "two banks", "mixed 3")},
+}
+
+
+@pytest.fixture(params=GRIDS)
+def grid(request: pytest.FixtureRequest) -> Grid:
+    return GRIDS[request.param]
+
+
+def touching(grid: Grid) -> dict[int, set[int]]:
+    links = grid.touching().tocoo()
+    pairs = list(zip(links.row.tolist(), links.col.tolist(), strict=True))
+    return {cell: {b for a, b in pairs if a == cell} for cell in range(grid.n_cells)}
+
+
+def searched(links: dict[int, set[int]], origin: int) -> dict[int, int]:
+    """Count steps by a search, breadth first."""
+    steps, waiting = {origin: 0}, deque([origin])
+    while waiting:
+        now = waiting.popleft()
+        for after in links[now] - steps.keys():
+            steps[after] = steps[now] + 1
+            waiting.append(after)
+    return steps
+
+
+def test_neighbors_touch_and_lie_where_they_are_said_to(grid: Grid) -> None:
+    size, links, neighbors = len(grid.divisions), touching(grid), ways(grid).neighbors
+    for cell in range(grid.n_cells):
+        assert {*neighbors[cell].tolist()} - {-1} == links[cell]
+        for neighbor, (east, north) in zip(neighbors[cell].tolist(), DIRECTIONS.tolist(), strict=True):
+            assert neighbor < 0 or grid.slots[neighbor] == grid.slots[cell] + east + size * north
+
+
+def test_steps_are_those_of_a_search(grid: Grid) -> None:
+    links, steps = touching(grid), steps_between(ways(grid))
+    for origin in range(grid.n_cells):
+        found = searched(links, origin)
+        assert steps[origin].tolist() == [found.get(cell, -1) for cell in range(grid.n_cells)]
+
+
+def test_every_step_onward_is_one_nearer(grid: Grid) -> None:
+    between, links = ways(grid), touching(grid)
+    steps = steps_between(between)
+    for now, goal in np.ndindex(steps.shape):
+        if steps[now, goal] > 0:
+            after = int(onward(now, goal, between))
+            assert after in links[now] and steps[after, goal] == steps[now, goal] - 1
+        elif steps[now, goal] < 0:
+            assert onward(now, goal, between) == -1
+
+
+def slowly_filled(path: list[int], between: Ways) -> list[int]:
+    filled = path[:1]
+    for goal in path[1:]:
+        while filled[-1] != goal:
+            after = int(onward(filled[-1], goal, between))
+            if after < 0:
+                return filled
+            filled.append(after)
+    return filled
+
+
+def test_paths_are_filled_as_by_hand(grid: Grid) -> None:
+    rng = np.random.default_rng(2)
+    between, links = ways(grid), touching(grid)
+    paths = [rng.integers(0, grid.n_cells, rng.integers(0, 9)).tolist() for _ in range(200)]
+    offsets = np.cumsum([0, *map(len, paths)])
+    filled = fill(Paths(np.array([*chain(*paths)], np.int32), offsets), between)
+    for path, cells in zip(paths, np.split(filled.cells, filled.offsets[1:-1]), strict=True):
+        assert cells.tolist() == slowly_filled(path, between)
+        assert all(b in links[a] for a, b in pairwise(cells.tolist()))
+
+
+def test_over_a_box_ways_go_diagonally_and_then_straight() -> None:
+    paths = fill(Paths(np.array([0, 14], np.int32), np.array([0, 2])), ways(GRIDS["box"]))
+    assert paths.cells.tolist() == [0, 6, 12, 13, 14]
+
+
+def test_ways_over_a_polygon_have_a_limit() -> None:
+    with pytest.raises(pt.SettingsError, match="set fewer, or take a box"):
+        ways(Grid.uniform(polygons.region("ell"), MOST_OVER_POLYGON + 1))
