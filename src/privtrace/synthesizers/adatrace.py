@@ -165,7 +165,7 @@ class AdaTrace(Settings):
             stages=self._planned(_NOISY),
             # As measured on two cores.
             memory_mb=round(370 + 80e-6 * size**4),
-            seconds=1 + size**4 / 4e6,
+            seconds=1 + size**4 / 16e6,
             warnings=(
                 *self._own_warnings(size),
                 *general_warnings(self._exact("epsilon"), self.protected, size**2),
