@@ -20,7 +20,7 @@ from privtrace.synthesizers import fitted
 from privtrace.synthesizers.base import sample_parts
 
 # Little data and much noise leave second-order loops that no walk gets out of; one test is about them.
-pytestmark = pytest.mark.filterwarnings("ignore:.*walks reached 1000 states")
+pytestmark = pytest.mark.filterwarnings("ignore:.*walks reached 1000 steps")
 
 SYNTHESIZERS = {
     "privtrace": pt.PrivTrace,
@@ -32,6 +32,15 @@ SYNTHESIZERS = {
     "users": lambda **setup: pt.PrivTrace(unit="user", max_per_user=2, **setup),
     "polygon": lambda **setup: pt.PrivTrace(**setup | {"region": polygons.region("mixed 1")}),
     "public count": lambda **setup: pt.PrivTrace(public_count=500, **setup),
+    "dpt": pt.DPT,
+    "dpt, four systems": lambda **setup: pt.DPT(finest=16, keep=1e-9, expand=0.1, **setup),
+    "dpt, coarsest": lambda **setup: pt.DPT(finest=8, keep=1e-9, mapping="coarsest", height=4, **setup),
+    "dpt, order 1": lambda **setup: pt.DPT(max_systems=1, height=2, heading_strength=0, **setup),
+    "dpt, users": lambda **setup: pt.DPT(unit="user", max_per_user=2, hysteresis=True, **setup),
+    "dpt, polygon": lambda **setup: pt.DPT(
+        **setup | {"region": polygons.region("mixed 1"), "finest": 8, "keep": 1e-9}
+    ),
+    "dpt, public count": lambda **setup: pt.DPT(public_count=500, **setup),
     "adatrace": pt.AdaTrace,
     "adatrace, 5 x 5": lambda **setup: pt.AdaTrace(N=5, density_per_cell=10, max_extra=3, **setup),
     "adatrace, one layer": lambda **setup: pt.AdaTrace(second_layer=False, **setup),
@@ -177,7 +186,7 @@ def test_bad_samples_are_refused(
 
 def test_walks_cut_short_are_told(wanderers: pt.Trajectories, region: pt.Region) -> None:
     model = pt.PrivTrace(epsilon=1, region=region, max_steps=2).fit(wanderers)
-    with pytest.warns(pt.CappedWalks, match="walks reached 2 states"):
+    with pytest.warns(pt.CappedWalks, match="walks reached 2 steps"):
         made = model.sample(500, seed=1)
     assert np.diff(made.offsets).max() == 2
 

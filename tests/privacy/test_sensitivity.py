@@ -30,7 +30,9 @@ from privtrace.trajectories import Integers
 SETUPS: dict[str, Callable[..., Any]] = {
     "adaptive": partial(pt.PrivTrace, theta1=5.0),
     "order 2": partial(pt.PrivTrace, order=2),
-    "adatrace": partial(pt.AdaTrace, density_per_cell=20.0, max_extra=9),
+    "adatrace": partial(pt.AdaTrace, N=5, density_per_cell=20.0, max_extra=9),
+    "dpt": partial(pt.DPT, finest=8, keep=1e-9, expand=0.5),
+    "dpt, coarsest": partial(pt.DPT, finest=8, keep=1e-9, expand=0.1, mapping="coarsest", height=4),
 }
 
 #: Points of a trajectory that weighs exactly one in every vector of a method: there, the tests can fail.

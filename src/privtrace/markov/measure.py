@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from privtrace.backends.scan import Scan
-from privtrace.markov.counts import Counts, first_order_counts, neighbor_counts, second_order_counts
+from privtrace.counts import Counts
+from privtrace.markov.counts import first_order_counts, neighbor_counts, second_order_counts
 from privtrace.privacy.ledger import Ledger
 from privtrace.space.grid import Grid
 from privtrace.space.ways import Ways, fill

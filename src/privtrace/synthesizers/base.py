@@ -145,6 +145,6 @@ def in_words(summary: Mapping[str, Any]) -> str:
 def capped_walks(n_capped: int, release: Release) -> str:
     """Put the number of walks cut short in words."""
     return (
-        f"{n_capped:,} walks reached {release.settings['max_steps']} states and were ended there; "
+        f"{n_capped:,} walks reached {release.settings['max_steps']} steps and were ended there; "
         "a larger max_steps lets them go on"
     )

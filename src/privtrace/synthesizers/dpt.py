@@ -107,7 +107,7 @@ class DPT(Settings):
         n_trajectories = self._count(scan, region, ledger)
         every = Systems(region, self.sizes(self._finest(n_trajectories)))
         usage = measure_systems(scan, self.mapper(every), ledger, spend["systems"])
-        systems = Systems(region, self.kept(every.sizes, usage))
+        systems = self.kept(every, usage)
 
         # Prefix trees on these systems, level by level: a node that passes the threshold is told what follows.
         mapper = self.mapper(systems)
@@ -205,12 +205,13 @@ class DPT(Settings):
         most = min(math.sqrt(n_trajectories / (9 * self.keep * self._node_error)), self.most_per_side)
         return max(size << level for size in (2, 3) for level in range(9) if size << level <= max(most, 2))
 
-    def kept(self, sizes: tuple[int, ...], usage: Integers) -> tuple[int, ...]:
+    def kept(self, systems: Systems, usage: Integers) -> Systems:
         """Keep the systems whose nodes hold more than noise, by their mean; and in any case the most used."""
-        nodes = 9 * np.array(sizes) ** 2
+        nodes = 9 * np.diff(systems.first_cell)  # eight moves and the stop
         kept = usage / nodes >= self.keep * self._node_error * WEIGHT
         kept[np.argmax(usage)] = True
-        return tuple(size for size, is_kept in zip(sizes, kept, strict=True) if is_kept)
+        sizes = tuple(size for size, is_kept in zip(systems.sizes, kept, strict=True) if is_kept)
+        return Systems(systems.region, sizes)
 
 
 def _noisy(height: int) -> dict[str, str]:
@@ -273,8 +274,8 @@ class DPTModel(FittedModel):
     @cached_property
     def systems(self) -> Systems:
         """Build the reference systems that the noisy usage keeps."""
-        kept = self.settings.kept(tuple(self.sizes.tolist()), self.usage)
-        return Systems(self.release.region, kept)
+        every = Systems(self.release.region, tuple(self.sizes.tolist()))
+        return self.settings.kept(every, self.usage)
 
     @cached_property
     def contexts(self) -> Contexts:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from privtrace.markov.counts import Counts
+from privtrace.counts import Counts
 from privtrace.privacy.unit import WEIGHT
 from privtrace.trajectories import Integers
 from privtrace.trees.contexts import Contexts, follow

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from privtrace.backends.scan import Scan
-from privtrace.markov.counts import Counts
+from privtrace.counts import Counts
 from privtrace.privacy.ledger import Ledger
 from privtrace.trajectories import Integers
 from privtrace.trees.contexts import Contexts
@@ -18,15 +18,12 @@ from privtrace.trees.events import Mapper
 def measure_systems(scan: Scan, mapper: Mapper, ledger: Ledger, epsilon: Fraction) -> Integers:
     """Count the events that arrive in each system, each string weighing one in all; noisy, (n_systems,)."""
     of_cell, n_systems = mapper.systems.of_cell, len(mapper.systems.sizes)
-    counts = sum(
-        scan.map(
-            lambda part: system_counts(mapper.strings(part), of_cell, n_systems),
-            "Measuring which reference systems are used",
-        ),
-        start=np.zeros(n_systems, np.int64),
+    parts = scan.map(
+        lambda part: system_counts(mapper.strings(part), of_cell, n_systems),
+        "Measuring which reference systems are used",
     )
     return ledger.laplace(
-        counts,
+        sum(parts, start=np.zeros(n_systems, np.int64)),
         stage="systems",
         statistic="arrivals in each reference system, each trajectory weighing one in all",
         sensitivity=ledger.unit.sensitivity,
@@ -37,14 +34,11 @@ def measure_systems(scan: Scan, mapper: Mapper, ledger: Ledger, epsilon: Fractio
 def measure_starts(scan: Scan, mapper: Mapper, ledger: Ledger, epsilon: Fraction) -> Integers:
     """Count the strings that start in each cell, each weighing one; noisy, in weights, (n_cells,)."""
     n_cells = mapper.systems.n_cells
-    counts = sum(
-        scan.map(
-            lambda part: start_counts(mapper.strings(part), n_cells), "Measuring where trajectories start"
-        ),
-        start=np.zeros(n_cells, np.int64),
+    parts = scan.map(
+        lambda part: start_counts(mapper.strings(part), n_cells), "Measuring where trajectories start"
     )
     return ledger.laplace(
-        counts,
+        sum(parts, start=np.zeros(n_cells, np.int64)),
         stage="starts",
         statistic="starts in each cell of the kept reference systems",
         sensitivity=ledger.unit.sensitivity,
@@ -55,15 +49,11 @@ def measure_starts(scan: Scan, mapper: Mapper, ledger: Ledger, epsilon: Fraction
 def measure_arrivals(scan: Scan, mapper: Mapper, ledger: Ledger, epsilon: Fraction) -> Integers:
     """Count the events that arrive in each cell, each string weighing one in all; noisy, (n_cells,)."""
     n_cells = mapper.systems.n_cells
-    counts = sum(
-        scan.map(
-            lambda part: arrival_counts(mapper.strings(part), n_cells),
-            "Measuring level 1 of the prefix trees",
-        ),
-        start=np.zeros(n_cells, np.int64),
+    parts = scan.map(
+        lambda part: arrival_counts(mapper.strings(part), n_cells), "Measuring level 1 of the prefix trees"
     )
     return ledger.laplace(
-        counts,
+        sum(parts, start=np.zeros(n_cells, np.int64)),
         stage="level 1",
         statistic="arrivals in each cell of the kept reference systems, each trajectory weighing one in all",
         sensitivity=ledger.unit.sensitivity,

@@ -124,9 +124,8 @@ def _walk(  # type: ignore[no-untyped-def]
                     word, _ = philox(seed, trajectory, np.uint64(step), np.uint64(WALKING))
                     step += 1
                     event = _ahead(events[row], recent, strides[system], factors, uniform(word))
-                if heading_moves > 0:
-                    recent[n_moves % heading_moves] = strides[system, event]
-                    n_moves += 1
+                recent[n_moves % heading_moves] = strides[system, event]
+                n_moves += 1
                 now = stack.first_cell[system] + stack.neighbors[now, event]
             else:
                 now, step = _switched(now, system, event - SWITCH, arrivals, stack, seed, trajectory, step)
