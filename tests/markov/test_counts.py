@@ -10,8 +10,8 @@ from tests import polygons
 from tests.conftest import BOX
 
 import privtrace as pt
+from privtrace import counts as counting
 from privtrace.counts import Counts
-from privtrace.markov import counts as counting
 from privtrace.markov.counts import first_order_counts, neighbor_counts, second_order_counts
 from privtrace.paths import Paths
 from privtrace.privacy.unit import WEIGHT
