@@ -1,4 +1,4 @@
-"""Print the speed of fitting, generating, reading, evaluating, inventing data and noise, on warm code.
+"""Print the speed of methods, reading, evaluating, inventing data and noise, on warm code.
 
     make bench
 
@@ -15,13 +15,10 @@ import tempfile
 from fractions import Fraction
 from pathlib import Path
 
-import numpy as np
-from experiments import data
-
 import privtrace as pt
-from benchmarks.measuring import best_of, peak_mb
-from privtrace.backends.local import available_cores
-from privtrace.datasets import city, city_trips, moving_objects
+from benchmarks.measuring import best_of
+from benchmarks.methods import trips_and_region
+from privtrace.datasets import city, moving_objects
 from privtrace.privacy.noise import SystemNoise
 
 
@@ -58,45 +55,20 @@ def read(path: Path) -> None:
             pass
 
 
-def bench_evaluation() -> None:
-    """Print what benchmarks.evaluation prints, from a process of its own: its memory is measured too."""
-    subprocess.run([sys.executable, "-m", "benchmarks.evaluation"], check=True)
-
-
 def bench_inventing() -> None:
     """Print how long the city's trips take."""
     seconds = best_of(3, lambda: moving_objects(city(1), 50_000, seed=1))
     print(f"inventing 50,000 trips          {seconds:8.2f} s")
 
 
-def trips_and_region() -> tuple[str, pt.Trajectories, pt.Region]:
-    """Load Porto where it is at hand, else invent trips."""
-    if data.path("porto").exists():
-        return "porto", *data.load("porto")
-    made = city_trips(25_000, seed=1)
-    return "city", made.trajectories, pt.Region.box(*made.region)
-
-
-def bench_synthesis(name: str, trips: pt.Trajectories, region: pt.Region) -> None:
-    """Print fitting and generating in units of a sort."""
-    x = trips.points[:, 0].copy()
-    unit = best_of(5, lambda: np.sort(x, kind="stable"))
-    synthesizer = pt.PrivTrace(epsilon=1, region=region)
-    model = synthesizer.fit(trips)
-    model.sample(1000, seed=0)
-    fit = best_of(5, lambda: synthesizer.fit(trips))
-    generate = best_of(5, lambda: model.sample(seed=0))
-    print(f"{name}: {len(trips):,} trajectories, {trips.n_points:,} points; {available_cores()} cores")
-    print(f"unit (one sort of x)            {unit:8.4f} s")
-    print(f"fit at epsilon 1                {fit:8.4f} s   {fit / unit:6.2f} units")
-    print(f"generate {model.n_trajectories:,} trajectories    {generate:8.4f} s   {generate / unit:6.2f} units")
-    print(f"peak memory of the process      {peak_mb():8.0f} MB")
+def run(module: str) -> None:
+    """Run a benchmark in a process of its own: it prints memory too."""
+    subprocess.run([sys.executable, "-m", module], check=True)
 
 
 if __name__ == "__main__":
-    name, trips, region = trips_and_region()
-    bench_synthesis(name, trips, region)
-    bench_reading(trips)
-    bench_evaluation()
+    run("benchmarks.methods")
+    bench_reading(trips_and_region()[1])
+    run("benchmarks.evaluation")
     bench_inventing()
     bench_noise()
