@@ -82,9 +82,9 @@ def dpt_settings() -> Iterator[dict[str, object]]:
     yield from ({"heading_strength": strength} for strength in (0, 0.5, 2.0))
     yield from ({"heading_moves": moves} for moves in (1, 2, 10))
     for systems, starts, trees in (
-        ("0.05", "0.2", "0.75"),
+        ("0.05", "0.1", "0.85"),
         ("0.1", "0.05", "0.85"),
-        ("0.1", "0.1", "0.8"),
+        ("0.1", "0.2", "0.7"),
         ("0.1", "0.3", "0.6"),
         ("0.2", "0.2", "0.6"),
     ):

@@ -76,6 +76,7 @@ class Release:
         )
         return [
             ("Guarantee", self.verdict),
+            ("Method", f"{self.method}, as in version {self.software} of privtrace."),
             ("Protected unit", self.unit.sentence if self.private else "NOT PRIVATE: nobody is protected."),
             (
                 "Who sees raw data",
@@ -112,8 +113,8 @@ class Release:
             ("Side channels", "An observer of the fit's running time or memory is out of scope."),
             (
                 "Post-processing",
-                "Everything after the mechanisms: refining the grid, cleaning counts, choosing orders, "
-                "estimating trips, walking, placing points. It costs nothing, however much is generated.",
+                "Everything after the mechanisms: choosing sizes, cleaning counts, choosing and fitting models "
+                "by them, walking, placing points. It costs nothing, however much is generated.",
             ),
             (
                 "Evaluation",

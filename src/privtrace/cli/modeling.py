@@ -35,6 +35,8 @@ def fit(trips: InputPath, output: OutputPath, options: FitOptions) -> None:
       privtrace fit demo/trips.parquet --region demo/region.geojson --epsilon 1 --output city.model
       privtrace fit demo/trips.parquet --region demo/region.geojson --epsilon 1 --output users.model \\
           --unit user --max-per-user 5 --budget-file city.ledger --limit 3
+      privtrace fit demo/trips.parquet --region demo/region.geojson --epsilon 1 --output trips.model \\
+          --method adatrace --N 8
     """
     from privtrace.io.atomic import check_target
 
@@ -127,10 +129,10 @@ def inspect(model: ModelPath, as_json: AsJson = False) -> None:
     _show_ledger(loaded, screen)
     screen.say("\nSizes", style="bold")
     for name, size in loaded.summary().items():
-        screen.say(f"  {name:24}{size:>12,}")
+        screen.say(f"  {name:32}{size:>12,}")
     screen.say("\nSettings", style="bold")
     for name, setting in loaded.release.settings.items():
-        screen.say(f"  {name:24}{'by rule' if setting is None else str(setting):>12}")
+        screen.say(f"  {name:32}{'by rule' if setting is None else str(setting):>12}")
 
 
 def _files_of(trips: Path, options: FitOptions) -> dict[str, str | Path | None]:

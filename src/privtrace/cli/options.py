@@ -285,8 +285,8 @@ class MethodOptions:
     systems_share: Annotated[
         str | None, setting("dpt", "Epsilon's share for count and reference systems.", "0.1")
     ] = None
-    starts_share: Annotated[str | None, setting("dpt", "Epsilon's share for starts.", "0.2")] = None
-    trees_share: Annotated[str | None, setting("dpt", "Epsilon's share for the prefix trees.", "0.7")] = None
+    starts_share: Annotated[str | None, setting("dpt", "Epsilon's share for starts.", "0.1")] = None
+    trees_share: Annotated[str | None, setting("dpt", "Epsilon's share for the prefix trees.", "0.8")] = None
 
     def synthesizer(self) -> Synthesizer:
         """Make the synthesizer that the options describe."""

@@ -63,8 +63,8 @@ class DPT(Settings):
     heading_strength: float = 1.0  # a move ahead is exp(strength) times as likely as one across; 0 is none
     count_share: Epsilon = "0.02"  # of epsilon, out of the systems' share, unless the count is public
     systems_share: Epsilon = "0.1"
-    starts_share: Epsilon = "0.2"
-    trees_share: Epsilon = "0.7"  # the same for each level
+    starts_share: Epsilon = "0.1"
+    trees_share: Epsilon = "0.8"  # the same for each level
     max_steps: int = 1000  # events of a walk at most
 
     def _check(self) -> None:
