@@ -163,7 +163,7 @@ class AdaTrace(Settings):
             states=size**2,
             second_order_share=0.0,
             stages=self._planned(_NOISY),
-            # As measured on two cores.
+            # As measured on two cores: see benchmarks/README.md.
             memory_mb=round(370 + 80e-6 * size**4),
             seconds=1 + size**4 / 16e6,
             warnings=(

@@ -173,8 +173,9 @@ class DPT(Settings):
             states=states,
             second_order_share=0.0,
             stages=self._planned(_noisy(self.height)),
-            memory_mb=round(370 + 2e-3 * states * 4 ** (self.height - 2)),
-            seconds=1 + states / 20_000,
+            # As measured on two cores: see benchmarks/README.md.
+            memory_mb=round(370 + 1e-3 * states * 2 ** (self.height - 3)),
+            seconds=1 + states / 50_000,
             warnings=tuple(general_warnings(self._exact("epsilon"), self.protected, states)),
         )
 
