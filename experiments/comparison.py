@@ -1,7 +1,7 @@
 """Compare the methods: the paper's four errors on every public data set, at every epsilon, in a Markdown table.
 
     python -m experiments.comparison [--methods privtrace,adatrace,dpt] [--runs 10]
-        [--data porto,geolife,brinkhoff] [--epsilons 0.2,0.5,1,2] > table.md
+        [--data porto,geolife,brinkhoff] [--epsilons 0.2,0.5,1,2] [--profile paper|adatrace|mobility] > table.md
 
 Prints mean and standard deviation of the runs; the limit, one random half of the real data against the other;
 the ceiling, a uniform random walk; and the seconds that a fit and its sample took, the mean of the runs on warm
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from itertools import permutations
 from typing import Any
 
@@ -21,26 +22,28 @@ import numpy as np
 
 import privtrace as pt
 from experiments.data import METHODS, METRICS, arguments, load
-from privtrace.evaluation.yardstick import Yardstick
+from privtrace.evaluation.yardstick import PROFILES, Yardstick
 
 
 def main() -> None:
     """Print a row for each data set, epsilon and method."""
-    options = arguments(__doc__, runs=10, epsilons="0.2,0.5,1,2")
-    print(f"| data | epsilon | method | {' | '.join(METRICS)} | seconds |")
-    print("|" + "---|" * (4 + len(METRICS)))
+    options = arguments(__doc__, runs=10, epsilons="0.2,0.5,1,2", profile="paper")
+    listed = [metric.name for metric in PROFILES[options.profile].metrics]
+    names = METRICS if options.profile == "paper" else listed
+    print(f"| data | epsilon | method | {' | '.join(names)} | seconds |")
+    print("|" + "---|" * (4 + len(names)))
     means: dict[str, list[np.ndarray]] = {method: [] for method in options.methods}
     for name in options.data:
         trips, region = load(name)
-        yardstick = Yardstick.of(trips, region)
+        yardstick = Yardstick.of(trips, region, profile=options.profile)
         for side, values in (("limit", yardstick.limit()), ("ceiling", yardstick.ceiling())):
-            print(f"| {name} | | {side} | {' | '.join(f'{values[metric]:.4f}' for metric in METRICS)} | |")
+            print(f"| {name} | | {side} | {' | '.join(f'{values[metric]:.4f}' for metric in names)} | |")
         for method in options.methods:  # compiled code is loaded before the first run is timed
             METHODS[method](epsilon=1, region=region).fit(trips, noise=pt.SeededNoise(0)).sample(seed=0)
         for epsilon in options.epsilons:
             for method in options.methods:
                 synthesizer = METHODS[method](epsilon=epsilon, region=region)
-                errors, seconds = runs_of(trips, synthesizer, yardstick, options.runs)
+                errors, seconds = runs_of(trips, synthesizer, yardstick, names, options.runs)
                 means[method].append(errors.mean(axis=0))
                 cells = [
                     f"{mean:.3f} ± {sd:.3f}"
@@ -48,21 +51,23 @@ def main() -> None:
                 ]
                 print(f"| {name} | {epsilon} | {method} | {' | '.join(cells)} | {np.mean(seconds):.2f} |")
                 sys.stdout.flush()
+    if options.profile != "paper":
+        return  # not all of its metrics are errors
     for one, other in permutations(options.methods, 2):
         print(versus(one, np.array(means[one]), other, np.array(means[other])), file=sys.stderr)
 
 
 def runs_of(
-    trips: pt.Trajectories, synthesizer: Any, yardstick: Yardstick, n_runs: int
+    trips: pt.Trajectories, synthesizer: Any, yardstick: Yardstick, names: Sequence[str], n_runs: int
 ) -> tuple[np.ndarray, list[float]]:
-    """Fit and generate several times; return the errors, (n_runs, n_metrics), and the seconds."""
+    """Fit and generate several times; return the named metrics, (n_runs, n_metrics), and the seconds."""
     errors, seconds = [], []
     for seed in range(n_runs):
         start = time.perf_counter()
         made = synthesizer.fit(trips, noise=pt.SeededNoise(seed)).sample(seed=seed)
         seconds.append(time.perf_counter() - start)
         values = yardstick.values(yardstick.measure(made))
-        errors.append([values[metric] for metric in METRICS])
+        errors.append([values[name] for name in names])
     return np.array(errors), seconds
 
 

@@ -37,7 +37,12 @@ def load(name: str) -> tuple[pt.Trajectories, pt.Region]:
 
 
 def arguments(
-    about: str | None, *, runs: int = 5, epsilons: str = "0.2,1,2", method: str | None = None
+    about: str | None,
+    *,
+    runs: int = 5,
+    epsilons: str = "0.2,1,2",
+    method: str | None = None,
+    profile: str | None = None,
 ) -> argparse.Namespace:
     """Read what experiments are told on the command line: runs, data, epsilons, and the method or methods."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -48,6 +53,8 @@ def arguments(
         parser.add_argument("--method", choices=METHODS, default=method)
     else:
         parser.add_argument("--methods", type=_names, default=[*METHODS])
+    if profile is not None:
+        parser.add_argument("--profile", default=profile)
     return parser.parse_args()
 
 
