@@ -44,7 +44,7 @@ def arguments(
     method: str | None = None,
     profile: str | None = None,
 ) -> argparse.Namespace:
-    """Read what experiments are told on the command line: runs, data, epsilons, and the method or methods."""
+    """Read what experiments are told on the command line; one method or profile where a default is given."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=runs)
     parser.add_argument("--data", type=_names, default=[*REGIONS])

@@ -75,7 +75,7 @@ def adatrace_settings() -> Iterator[dict[str, object]]:
 def dpt_settings() -> Iterator[dict[str, object]]:
     """List the settings of DPT."""
     yield from ({"keep": ratio} for ratio in (0.1, 0.3, 0.5, 1.2, 2.0))
-    yield from ({"expand": ratio} for ratio in (0.5, 2.0, 4.0))
+    yield from ({"expand": ratio} for ratio in (0.5, 1.0, 4.0))
     yield from ({"height": height} for height in (2, 4))
     yield {"mapping": "coarsest"}
     yield {"hysteresis": True}

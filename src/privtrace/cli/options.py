@@ -245,7 +245,7 @@ class MethodOptions:
         float | None, setting("dpt", "Keep systems whose nodes hold so many times their noise.", "0.8")
     ] = None
     expand: Annotated[
-        float | None, setting("dpt", "Expand nodes that hold so many times their noise.", "1.0")
+        float | None, setting("dpt", "Expand nodes that hold so many times their noise.", "2.0")
     ] = None
     max_contexts: Annotated[int | None, setting("dpt", "Expanded nodes of a level at most.", "500000")] = None
     heading_moves: Annotated[int | None, setting("dpt", "The last moves that make the heading.", "5")] = None

@@ -57,7 +57,7 @@ class DPT(Settings):
     mapping: Literal["speed", "coarsest"] = "speed"  # which system tells a pair of points
     hysteresis: bool = False  # stay in a system where it tells the next pair as well
     keep: float = 0.8  # a system is kept from this mean mass of a node on, in standard deviations of its noise
-    expand: float = 1.0  # a node is told what follows from this count on, in standard deviations of its noise
+    expand: float = 2.0  # a node is told what follows from this count on, in standard deviations of its noise
     max_contexts: int = 500_000  # of one depth: a limit on memory that no data decides
     heading_moves: int = 5  # the last moves that make the heading
     heading_strength: float = 1.0  # a move ahead is exp(strength) times as likely as one across; 0 is none
