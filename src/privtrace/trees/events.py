@@ -41,9 +41,9 @@ class Strings:
 class Mapper:
     """Map trajectories to strings on reference systems.
 
-    By "speed", two consecutive cells are told in the finest system in which they touch; where they touch in
-    none, the coarsest tells them with the cells on the way between. By "coarsest", in the coarsest system in
-    which they differ. With hysteresis, the system stays where the two cells touch and differ in it.
+    By "speed", two consecutive cells are told in the finest system in which they touch or are one. By
+    "coarsest", and where they touch in none, in the coarsest system in which they differ and a way leads from
+    one to the other, with the cells between. With hysteresis, the system stays where the two cells touch in it.
     """
 
     systems: Systems
@@ -111,10 +111,8 @@ def _system(here, there, system, stack, by_speed, hysteresis):  # type: ignore[n
         for candidate in range(n_systems):
             if _relation(here, there, candidate, stack) >= _TOUCHING:
                 return candidate
-        return n_systems - 1 if _relation(here, there, n_systems - 1, stack) == _APART else -1
     for candidate in range(n_systems - 1, -1, -1):
-        relation = _relation(here, there, candidate, stack)
-        if relation in (_TOUCHING, _APART):
+        if _relation(here, there, candidate, stack) in (_TOUCHING, _APART):
             return candidate
     return -1
 
