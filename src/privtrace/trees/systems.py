@@ -112,8 +112,14 @@ class Systems:
         return stacked([grid.pieces for grid in self.grids])
 
     @cached_property
-    def strides(self) -> Floats:
-        """Give the displacement in meters of a move in each direction, in each system: (n_systems, 8, 2)."""
-        west, south, east, north = self.region.sides
-        sides = np.array([east - west, north - south]) * np.array(self.region.scale_m)
-        return np.array([DIRECTIONS * sides / size for size in self.sizes])
+    def strides(self) -> Integers:
+        """Give the displacement of a move in each direction, in each system: (n_systems, 8, 2).
+
+        Columns and rows of the finest system: whole numbers, so that moves to and fro cancel out.
+        """
+        return np.array([DIRECTIONS * (self.sizes[0] // size) for size in self.sizes])
+
+    @property
+    def cell_m(self) -> Floats:
+        """Give the width and height in meters of a cell of the finest system: (2,)."""
+        return np.array([self.region.width_m, self.region.height_m]) / self.sizes[0]

@@ -60,6 +60,7 @@ class Descent:
             self.contexts.depth,
             self.systems.stack,
             self.systems.strides,
+            self.systems.cell_m,
             self.heading_moves,
             self._factors,
             self.max_steps,
@@ -80,6 +81,7 @@ def _walk(  # type: ignore[no-untyped-def]
     depth,
     stack,
     strides,
+    cell_m,
     heading_moves,
     factors,
     max_steps,
@@ -87,7 +89,7 @@ def _walk(  # type: ignore[no-untyped-def]
     cells = np.empty(16 * n_trajectories + 16, np.int32)
     offsets = np.zeros(n_trajectories + 1, np.int64)
     held = np.empty(depth, np.int64)
-    recent = np.empty((heading_moves, 2))
+    recent = np.empty((heading_moves, 2), np.int64)
     n_cells = 0
     n_capped = 0
     for path in range(n_trajectories):
@@ -96,7 +98,7 @@ def _walk(  # type: ignore[no-untyped-def]
         now = np.searchsorted(starts, draw, side="right")
         system = np.searchsorted(stack.first_cell, now, side="right") - 1
         held[:] = -1
-        recent[:] = 0.0
+        recent[:] = 0
         n_moves = 0
         event = STOP
         for n_events in range(max_steps + 1):
@@ -123,7 +125,7 @@ def _walk(  # type: ignore[no-untyped-def]
                 if n_moves > 0 and factors[0] != factors[-1]:
                     word, _ = philox(seed, trajectory, np.uint64(step), np.uint64(WALKING))
                     step += 1
-                    event = _ahead(events[row], recent, strides[system], factors, uniform(word))
+                    event = _ahead(events[row], recent, strides[system], cell_m, factors, uniform(word))
                 recent[n_moves % heading_moves] = strides[system, event]
                 n_moves += 1
                 now = stack.first_cell[system] + stack.neighbors[now, event]
@@ -146,16 +148,16 @@ def _row(held, events):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _ahead(cumulative, recent, strides, factors, share):  # type: ignore[no-untyped-def]
+def _ahead(cumulative, recent, strides, cell_m, factors, share):  # type: ignore[no-untyped-def]
     """Draw a move, those along the heading being likelier than the tree says and those against it less."""
-    east, north = recent[:, 0].sum(), recent[:, 1].sum()
+    east, north = recent[:, 0].sum() * cell_m[0], recent[:, 1].sum() * cell_m[1]
     length = np.sqrt(east * east + north * north)
     weights = np.empty(STOP)
     total = 0.0
     for move in range(STOP):
         weight = float(cumulative[move] - (cumulative[move - 1] if move > 0 else 0))
         if length > 0:
-            stride_east, stride_north = strides[move]
+            stride_east, stride_north = strides[move, 0] * cell_m[0], strides[move, 1] * cell_m[1]
             stride = np.sqrt(stride_east * stride_east + stride_north * stride_north)
             cosine = (east * stride_east + north * stride_north) / (length * stride)
             weight *= factors[int((cosine + 1) * (_COSINES / 2) + 0.5)]
