@@ -32,9 +32,22 @@ def test_normcut_agrees_with_the_papers_algorithm(rows: np.ndarray) -> None:
     assert normcut(rows).tolist() == [slow_normcut(row) for row in rows.tolist()]
 
 
+@given(ROWS, st.lists(st.integers(-5, 40), min_size=5, max_size=5))
+def test_normcut_takes_what_is_more_than_a_total(rows: np.ndarray, totals: list[int]) -> None:
+    """As if the excess of the positive values stood in the row as a negative one."""
+    totals = totals[: len(rows)]
+    for row, clean, total in zip(rows.tolist(), normcut(rows, np.array(totals)).tolist(), totals, strict=True):
+        positive = [max(value, 0) for value in row]
+        excess = max(sum(positive) - max(total, 0), 0)
+        assert clean == (slow_normcut([*positive, -excess])[:-1] if total > 0 else [0] * len(row))
+        assert sum(clean) == max(min(sum(positive), total), 0)
+
+
 def test_normcut_by_hand() -> None:
     """The paper's example, and one whose negatives outweigh."""
     assert normcut(np.array([[-5, 1, 7], [-5, 1, 3]])).tolist() == [[0, 0, 3], [0, 0, 0]]
+    totals = np.array([6, 9, 0, -1])
+    assert normcut(np.array([[-5, 2, 7]] * 4), totals).tolist() == [[0, 0, 6], [0, 2, 7], [0, 0, 0], [0, 0, 0]]
 
 
 @given(ROWS)
