@@ -77,7 +77,7 @@ class DPT(Settings):
         self._positive("keep", "expand")
         self._whole("max_contexts", 1, 5_000_000)
         self._whole("heading_moves", 1, 1000)
-        if self.heading_strength != 0:
+        if self.heading_strength != 0 or isinstance(self.heading_strength, bool):
             self._positive("heading_strength")
         if self.heading_strength > 10:
             raise SettingsError(f"heading_strength must be from 0 to 10, not {self.heading_strength!r}")
@@ -296,11 +296,13 @@ class DPTModel(FittedModel):
         starts = normcut(self.starts[np.newaxis])[0]
         if not starts.any():  # any cell of the coarsest system
             starts = (self.systems.of_cell == len(self.systems.sizes) - 1).astype(np.int64)
+        # Beyond this no real counts are, and sums over the cells within one would overflow.
+        arrivals = np.clip(self.arrivals, 0, (1 << 62) // self.systems.n_cells)
         return Descent(
             self.systems,
             self.contexts,
             starts,
-            np.maximum(self.arrivals, 0),
+            arrivals,
             consistent(self.contexts, self.arrivals, self.events),
             self.settings.heading_moves,
             self.settings.heading_strength,
