@@ -36,7 +36,12 @@ SETUPS: dict[str, Callable[..., Any]] = {
 }
 
 #: Points of a trajectory that weighs exactly one in every vector of a method: there, the tests can fail.
-HEAVY = {"order 2": [(5.0, 5.0)], "adatrace": [(1.0, 1.0), (9.0, 9.0)]}
+HEAVY = {
+    "order 2": [(5.0, 5.0)],
+    "adatrace": [(1.0, 1.0), (9.0, 9.0)],
+    # Nearly one: the longer, the nearer, because of a string's events one is left out of every vector.
+    "dpt": [(3.1, 3.1), (4.3, 3.1)] * 2000,
+}
 
 
 class Tape:
@@ -145,7 +150,8 @@ def test_the_bound_is_reached(
 ) -> None:
     synthesizer = SETUPS[method](epsilon=4, region=region)
     vectors = assert_neighbors_are_close(monkeypatch, synthesizer, wanderers, trajectories(HEAVY[method]))
-    assert vectors == dict.fromkeys(synthesizer.budget, WEIGHT)
+    assert [*vectors] == [*synthesizer.budget]
+    assert min(vectors.values()) >= (0.99 * WEIGHT if method == "dpt" else WEIGHT)
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
