@@ -36,7 +36,9 @@ SYNTHESIZERS = {
     "dpt, four systems": lambda **setup: pt.DPT(finest=16, keep=1e-9, expand=0.1, **setup),
     "dpt, coarsest": lambda **setup: pt.DPT(finest=8, keep=1e-9, mapping="coarsest", height=4, **setup),
     "dpt, order 1": lambda **setup: pt.DPT(max_systems=1, height=2, heading_strength=0, **setup),
-    "dpt, users": lambda **setup: pt.DPT(unit="user", max_per_user=2, hysteresis=True, **setup),
+    "dpt, users": lambda **setup: pt.DPT(
+        unit="user", max_per_user=2, finest=8, keep=1e-9, hysteresis=True, **setup
+    ),
     "dpt, polygon": lambda **setup: pt.DPT(
         **setup | {"region": polygons.region("mixed 1"), "finest": 8, "keep": 1e-9}
     ),

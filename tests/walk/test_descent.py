@@ -14,7 +14,7 @@ from scipy import stats
 from tests import polygons
 from tests.markov.test_counts import lists
 from tests.trees.test_contexts import every_context, some_tree, spelled
-from tests.trees.test_systems import BOX, place, places
+from tests.trees.test_systems import BOX, SLIVER, place, places
 
 import privtrace as pt
 from privtrace.space.ways import DIRECTIONS
@@ -199,6 +199,20 @@ def test_an_unknown_cell_hands_over_to_the_coarser_system() -> None:
     ended = replace(descent, events=events * [[1], [0]])
     paths, n_capped = ended.walk(range(4), 1)
     assert lists(paths) == [[5, 17]] * 4 and n_capped == 0
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_walk_ends_where_the_other_system_has_no_cell(known: bool) -> None:
+    """A sliver is a cell of small systems, and nothing in the large one."""
+    systems = Systems(SLIVER, (8, 4, 2))
+    small, middle = (cell for cell in range(systems.n_cells) if systems.boxes[cell, 2] > 9)
+    contexts = Contexts.of_cells(np.array([small]), systems.n_cells)
+    events = np.zeros((1, systems.n_events), np.int64)
+    events[0, SWITCH + 2] = known
+    starts = np.zeros(systems.n_cells, np.int64)
+    starts[[small, middle]] = 1
+    paths, n_capped = Descent(systems, contexts, starts, starts, events, 5, 1.0, 50).walk(range(50), 1)
+    assert {tuple(path) for path in lists(paths)} == {(small,), (middle,)} and n_capped == 0
 
 
 @pytest.mark.parametrize("max_steps", [1, 2, 30])
