@@ -159,7 +159,7 @@ def test_systems_without_use_are_dropped(region: pt.Region) -> None:
 def test_a_system_is_kept_from_its_mean_mass_on(region: pt.Region) -> None:
     settings = pt.DPT(epsilon=3, region=region, keep=0.8)
     systems = Systems(region.for_data("planar"), (8, 4, 2))
-    least = 0.8 * math.sqrt(2) / 0.7 * WEIGHT * 9  # of a cell and its nine nodes
+    least = 0.8 * math.sqrt(2) / 0.8 * WEIGHT * 9  # of a cell and its nine nodes
     enough = np.ceil(least * np.array([64, 16, 4])).astype(np.int64)
     assert settings.kept(systems, enough).sizes == (8, 4, 2)
     assert settings.kept(systems, enough - [2, 0, 2]).sizes == (8, 4)  # the first still has most
@@ -170,6 +170,7 @@ def test_a_system_is_kept_from_its_mean_mass_on(region: pt.Region) -> None:
         assert settings.kept(systems, usage).sizes == (systems.sizes[place],)
 
 
+@pytest.mark.filterwarnings("ignore:.*walks reached 1000 steps")  # noise alone may go round in circles
 @pytest.mark.parametrize("noise", [pt.NoNoise(), pt.SeededNoise(1), pt.SeededNoise(2)])
 @pytest.mark.parametrize("shape", [None, "frame", "mixed 1"])
 def test_nothing_is_a_model(shape: str | None, noise: Any, region: pt.Region) -> None:
@@ -256,7 +257,7 @@ def test_sizes_follow_the_rule(region: pt.Region) -> None:
     """The finest system is the largest of 2, 3, 4, 6, 8, ... whose nodes would hold more than noise."""
     settings = pt.DPT(epsilon=1, region=region)
     rule = [size for k in range(9) for size in (2 << k, 3 << k) if size <= 512]
-    error = math.sqrt(2) * 3 / 0.7
+    error = math.sqrt(2) * 3 / 0.8
     for size in rule:
         needed = size**2 * 9 * settings.keep * error
         assert settings._finest(needed * 1.001) == size
@@ -291,7 +292,7 @@ def test_sizes_and_thresholds_follow_the_noise_of_the_unit(region: pt.Region) ->
     systems = Systems(region.for_data("planar"), (8, 4, 2))
     usage = np.array([20_000, 3000, 400]) * WEIGHT
     assert users.kept(systems, usage).sizes == fifth.kept(systems, usage).sizes
-    assert fifth.growth.least == math.ceil(math.sqrt(2) * 5 * 3 / 0.7 * WEIGHT)
+    assert fifth.growth.least == math.ceil(2 * math.sqrt(2) * 5 * 3 / 0.8 * WEIGHT)
 
 
 def test_the_budget_is_divided_exactly(region: pt.Region) -> None:
@@ -300,10 +301,10 @@ def test_the_budget_is_divided_exactly(region: pt.Region) -> None:
         assert sum(budget.values()) == Fraction(1, 2)
         return {stage: 200 * epsilon for stage, epsilon in budget.items()}
 
-    levels = {f"level {level}": Fraction(70, 3) for level in (1, 2, 3)}
-    assert shares() == {"count": 2, "systems": 8, "starts": 20, **levels}
-    assert shares(public_count=9) == {"systems": 10, "starts": 20, **levels}
-    assert shares(height=2)["level 2"] == 35 and "level 3" not in shares(height=2)
+    levels = {f"level {level}": Fraction(80, 3) for level in (1, 2, 3)}
+    assert shares() == {"count": 2, "systems": 8, "starts": 10, **levels}
+    assert shares(public_count=9) == {"systems": 10, "starts": 10, **levels}
+    assert shares(height=2)["level 2"] == 40 and "level 3" not in shares(height=2)
     assert list(shares()) == ["count", "systems", "starts", "level 1", "level 2", "level 3"]
 
 
@@ -469,7 +470,7 @@ def edits() -> dict[str, Edit]:
         "another height": setting(height=4),
         "another finest": setting(finest=16),
         "fewer systems": setting(max_systems=2),
-        "another threshold": setting(expand=2.0),
+        "another threshold": setting(expand=1.0),
         "few contexts": setting(max_contexts=5),
         "keeping less": setting(keep=1e6),
         "unknown mapping": setting(mapping="slow"),
