@@ -6,6 +6,7 @@ import pytest
 import typer
 
 from privtrace.cli.screen import guarded
+from privtrace.errors import SettingsError
 
 
 def test_an_interrupt_in_compiled_code_is_an_interrupt(capsys: pytest.CaptureFixture[str]) -> None:
@@ -30,3 +31,16 @@ def test_another_error_of_the_system_is_not() -> None:
 
     with pytest.raises(SystemError):
         command()
+
+
+def test_settings_are_named_as_options_and_the_sides_of_a_box_are_not(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    @guarded
+    def command(N: int = 1, c: int = 1, max_steps: int = 1) -> None:
+        raise SettingsError("a region is W,S,E,N; N and c are given, and max_steps")
+
+    with pytest.raises(typer.Exit):
+        command()
+    words = " ".join(capsys.readouterr().err.split())
+    assert words == "error: a region is W,S,E,N; --N and --c are given, and --max-steps"

@@ -143,7 +143,8 @@ def _with_options(text: str, command: Callable[..., None]) -> str:
     names = [name for name in inspect.signature(command).parameters if "_" in name or len(name) == 1]
     if not names:
         return text
-    return re.sub(rf"(?<![-\w])({'|'.join(names)})(?![\w=])", lambda match: _option(match[1]), text)
+    # Not after a comma either: in W,S,E,N the last letter is no setting.
+    return re.sub(rf"(?<![-,\w])({'|'.join(names)})(?![\w=])", lambda match: _option(match[1]), text)
 
 
 def _option(name: str) -> str:
