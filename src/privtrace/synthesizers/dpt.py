@@ -35,6 +35,7 @@ from privtrace.trees.contexts import Contexts, Growth, consistent, grow
 from privtrace.trees.events import Mapper
 from privtrace.trees.measure import measure_arrivals, measure_events, measure_starts, measure_systems
 from privtrace.trees.systems import Systems
+from privtrace.trips.clean import shrunk
 from privtrace.walk.decode import decode
 from privtrace.walk.descent import Descent
 
@@ -293,16 +294,14 @@ class DPTModel(FittedModel):
     @cached_property
     def descent(self) -> Descent:
         """Prepare the tables to walk on."""
-        starts = normcut(self.starts[np.newaxis])[0]
+        starts = normcut(shrunk(self.starts)[np.newaxis])[0]
         if not starts.any():  # any cell of the coarsest system
             starts = (self.systems.of_cell == len(self.systems.sizes) - 1).astype(np.int64)
-        # Beyond this no real counts are, and sums over the cells within one would overflow.
-        arrivals = np.clip(self.arrivals, 0, (1 << 62) // self.systems.n_cells)
         return Descent(
             self.systems,
             self.contexts,
             starts,
-            arrivals,
+            shrunk(np.maximum(self.arrivals, 0)),
             consistent(self.contexts, self.arrivals, self.events),
             self.settings.heading_moves,
             self.settings.heading_strength,

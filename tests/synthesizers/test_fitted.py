@@ -1,0 +1,47 @@
+"""What models share: numbers of any size that a ledger can give are walked on in proportion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import privtrace as pt
+from privtrace.privacy.ledger import CLAMP
+from privtrace.trees.contexts import Contexts, grow
+
+
+def switching(region: pt.Region, wanderers: pt.Trajectories, counts: Callable[[int], Any]) -> pt.DPTModel:
+    """Make a model of many cells whose walks do nothing but switch; `counts` gives its starts and arrivals."""
+    settings = pt.DPT(epsilon=1, region=region, finest=128, keep=1e-9, max_steps=20)
+    model = settings.fit(wanderers, noise=pt.NoNoise())
+    systems, large = model.systems, counts(model.systems.n_cells)
+
+    def table(contexts: Contexts) -> Any:
+        events = np.zeros((contexts.deepest.stop - contexts.deepest.start, systems.n_events), np.int64)
+        events[:, 9:] = 1 << 40
+        return events
+
+    events = grow(systems, large, settings.growth, table)[1]
+    return replace(model, starts=large, arrivals=large, events=events)
+
+
+@pytest.mark.filterwarnings("ignore:.*walks reached 20 steps")
+def test_the_largest_counts_do_not_overflow(region: pt.Region, wanderers: pt.Trajectories) -> None:
+    model = switching(region, wanderers, lambda n_cells: CLAMP - np.arange(n_cells))
+    points = model.sample(1000, seed=1).points
+    assert points.min() >= 0 and points.max() <= 10
+
+
+def test_large_counts_keep_their_proportions(region: pt.Region, wanderers: pt.Trajectories) -> None:
+    """Billions of trajectories in a cell, and half as many in another."""
+
+    def counts(n_cells: int) -> Any:
+        return np.where(np.arange(n_cells) == 7, 1 << 56, 1 << 55)
+
+    descent = switching(region, wanderers, counts).descent
+    for weights in (descent.starts, descent.arrivals):
+        assert weights[7] == 2 * weights[0] > 0
