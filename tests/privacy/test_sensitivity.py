@@ -23,8 +23,13 @@ import privtrace as pt
 from privtrace.models import to_bytes
 from privtrace.privacy.ledger import Ledger
 from privtrace.privacy.unit import WEIGHT
+from privtrace.space.grid import Grid
+from privtrace.space.ways import LONGEST, fill, ways
 from privtrace.synthesizers import settings as recipes
 from privtrace.trajectories import Integers
+from privtrace.trees.contexts import Contexts
+from privtrace.trees.counts import event_counts
+from privtrace.trees.systems import STOP, Systems
 
 #: Every method, each with settings under which the little data here reaches all of its stages.
 SETUPS: dict[str, Callable[..., Any]] = {
@@ -142,6 +147,18 @@ def test_absurd_trajectories_in_a_polygon(
 ) -> None:
     synthesizer = SETUPS[method](epsilon=4, region=polygons.region("mixed 0"))
     assert_neighbors_are_close(monkeypatch, synthesizer, wanderers, ABSURD[name]())
+
+
+def test_no_trajectory_fills_the_memory(region: pt.Region) -> None:
+    """Cells between points that are far apart are told too, but no more of them than can weigh anything."""
+    to_and_fro = trajectories([(0.1, 0.1), (9.9, 9.9)] * 10_000, [(0.1, 0.1), (0.3, 0.1)])
+    mapper = pt.DPT(epsilon=1, region=region).mapper(Systems(region, (64,)))
+    strings = mapper.strings(to_and_fro)
+    assert np.diff(strings.offsets).tolist() == [LONGEST, 2] and LONGEST < WEIGHT < 20_000 * 63
+    assert strings.events[LONGEST - 1] == strings.events[-1] == STOP
+    assert event_counts(strings, Contexts.of_cells(np.arange(64 * 64), 64 * 64), STOP + 2).weights.min() > 0
+    grid = Grid.uniform(region, 64)
+    assert np.diff(fill(grid.encode(to_and_fro), ways(grid)).offsets).tolist() == [LONGEST, 2]
 
 
 @pytest.mark.parametrize("method", HEAVY)

@@ -99,3 +99,14 @@ def test_over_a_box_ways_go_diagonally_and_then_straight() -> None:
 def test_ways_over_a_polygon_have_a_limit() -> None:
     with pytest.raises(pt.SettingsError, match="set fewer, or take a box"):
         ways(Grid.uniform(polygons.region("ell"), MOST_OVER_POLYGON + 1))
+
+
+def test_a_path_ends_when_it_is_long_enough(grid: Grid) -> None:
+    between, to_and_fro = ways(grid), np.tile([0, grid.n_cells - 1], 6)
+    paths = Paths(np.tile(to_and_fro, 2).astype(np.int32), np.array([0, 12, 24]))
+    whole = fill(paths, between)
+    for longest in (1, 2, 5, 1000):
+        cut = fill(paths, between, longest)
+        for path in range(2):
+            full = whole.cells[whole.offsets[path] : whole.offsets[path + 1]]
+            assert cut.cells[cut.offsets[path] : cut.offsets[path + 1]].tolist() == full[:longest].tolist()

@@ -15,6 +15,7 @@ from scipy.sparse.csgraph import shortest_path
 
 from privtrace.errors import SettingsError
 from privtrace.paths import Paths
+from privtrace.privacy.unit import WEIGHT
 from privtrace.space.grid import Grid
 from privtrace.trajectories import Integers
 
@@ -23,6 +24,10 @@ DIRECTIONS = np.array([(-1, -1), (0, -1), (1, -1), (-1, 0), (1, 0), (-1, 1), (0,
 
 #: Cells per side of a uniform grid over a polygon at most: its ways are a table of all pairs of cells.
 MOST_OVER_POLYGON = 64
+
+#: Cells of a filled path at most. In a longer one no move would weigh anything, and one trajectory that jumps
+#: to and fro could fill the memory.
+LONGEST = WEIGHT - 1
 
 
 class Ways(NamedTuple):
@@ -64,12 +69,12 @@ def steps_between(ways: Ways) -> npt.NDArray[np.int16]:
     return apart.astype(np.int16)
 
 
-def fill(paths: Paths, ways: Ways) -> Paths:
+def fill(paths: Paths, ways: Ways, longest: int = LONGEST) -> Paths:
     """Insert the cells that lie on the way between consecutive cells that do not touch.
 
-    Where no way leads on, as from one part of a region to another, the path ends.
+    Where no way leads on, as from one part of a region to another, the path ends; and after `longest` cells.
     """
-    return Paths(*_fill(paths.cells, paths.offsets, ways))
+    return Paths(*_fill(paths.cells, paths.offsets, ways, longest))
 
 
 @njit(cache=True, nogil=True)
@@ -93,7 +98,7 @@ def onward(now, goal, ways):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _fill(cells, offsets, ways):  # type: ignore[no-untyped-def]
+def _fill(cells, offsets, ways, longest):  # type: ignore[no-untyped-def]
     filled = np.empty(2 * len(cells) + 16, np.int32)
     filled_offsets = np.zeros(len(offsets), np.int64)
     n_filled = 0
@@ -103,6 +108,8 @@ def _fill(cells, offsets, ways):  # type: ignore[no-untyped-def]
             goal = np.int64(cells[p])
             while now != goal:
                 now = goal if now < 0 else onward(now, goal, ways)
+                if n_filled == filled_offsets[path] + longest:
+                    now = np.int64(-1)
                 if now < 0:
                     break
                 if n_filled == len(filled):

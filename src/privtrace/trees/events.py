@@ -10,7 +10,7 @@ import numpy.typing as npt
 from numba import njit
 
 from privtrace.paths import Paths
-from privtrace.space.ways import Ways, onward
+from privtrace.space.ways import LONGEST, Ways, onward
 from privtrace.trajectories import Integers, Trajectories
 from privtrace.trees.systems import STOP, SWITCH, Systems
 
@@ -44,21 +44,23 @@ class Mapper:
     By "speed", two consecutive cells are told in the finest system in which they touch or are one. By
     "coarsest", and where they touch in none, in the coarsest system in which they differ and a way leads from
     one to the other, with the cells between. With hysteresis, the system stays where the two cells touch in it.
+    A string has LONGEST cells at most, and stops there.
     """
 
     systems: Systems
     mapping: Mapping
     hysteresis: bool
+    longest: int = LONGEST
 
     def strings(self, part: Trajectories) -> Strings:
         """Turn each trajectory into its string."""
         paths = self.systems.encode(part)
         stack, by_speed = self.systems.stack, self.mapping == "speed"
-        return Strings(*_strings(paths.cells, paths.offsets, stack, by_speed, self.hysteresis))
+        return Strings(*_strings(paths.cells, paths.offsets, stack, by_speed, self.hysteresis, self.longest))
 
 
 @njit(cache=True, nogil=True)
-def _strings(path_cells, path_offsets, stack, by_speed, hysteresis):  # type: ignore[no-untyped-def]
+def _strings(path_cells, path_offsets, stack, by_speed, hysteresis, longest):  # type: ignore[no-untyped-def]
     cells = np.empty(2 * len(path_cells) + 16, np.int32)
     events = np.empty(2 * len(path_cells) + 16, np.int8)
     offsets = np.zeros(len(path_offsets), np.int64)
@@ -69,10 +71,11 @@ def _strings(path_cells, path_offsets, stack, by_speed, hysteresis):  # type: ig
         if first == last:
             continue
         system = -1
+        end = n + longest
         for p in range(first, last - 1):
             chosen = _system(path_cells[p], path_cells[p + 1], system, stack, by_speed, hysteresis)
-            if chosen < 0:
-                break  # no way leads on, as from one part of a region to another
+            if chosen < 0 or n == end:
+                break  # no way leads on, as from one part of a region to another; or it is long enough
             now, goal = _cell(path_cells[p], chosen, stack), _cell(path_cells[p + 1], chosen, stack)
             ways = _ways(chosen, stack)
             if chosen != system:
@@ -83,7 +86,7 @@ def _strings(path_cells, path_offsets, stack, by_speed, hysteresis):  # type: ig
                 cells[n] = stack.first_cell[chosen] + now
                 n += 1
                 system = chosen
-            while now != goal:
+            while now != goal and n < end:
                 onto = onward(now, goal, ways)
                 events[n - 1] = _direction(now, onto, ways)
                 if n == len(cells):
