@@ -33,11 +33,11 @@ def test_without_noise_the_model_is_the_empirical_one(
     noiseless: AdaTraceModel, city: tuple[pt.Trajectories, pt.Region]
 ) -> None:
     paths = lists(noiseless.encode(city[0]))
-    trips, lengths = np.zeros((25, 25), np.int64), np.zeros((5, 21), np.int64)
+    trips, lengths = np.zeros((25, 25), np.int64), np.zeros((5, 6), np.int64)
     for path in filter(None, paths):
         trips[path[0], path[-1]] += WEIGHT
         apart = max(abs(path[0] % 5 - path[-1] % 5), abs(path[0] // 5 - path[-1] // 5))
-        lengths[apart, min(20, max(len(path), 2) - max(apart + 1, 2))] += WEIGHT
+        lengths[apart, min(5, max(len(path), 2) - max(apart + 1, 2))] += WEIGHT
     assert np.array_equal(noiseless.trips, trips) and np.array_equal(noiseless.bridge.trips, trips)
     assert np.array_equal(noiseless.transitions, slow_neighbors(paths, noiseless.grid))
     assert np.array_equal(noiseless.bridge.transitions, noiseless.transitions)
@@ -119,7 +119,7 @@ def test_data_in_one_cell_stays_there(region: pt.Region) -> None:
 
 def test_a_single_cell_is_a_model(wanderers: pt.Trajectories, region: pt.Region) -> None:
     model = pt.AdaTrace(epsilon=1, region=region, N=1).fit(wanderers)
-    assert model.trips.shape == (1, 1) and model.lengths.shape == (1, 5)
+    assert model.trips.shape == (1, 1) and model.lengths.shape == (1, 2)
     assert np.diff(model.sample(100, seed=1).offsets).tolist() == [2] * 100
 
 
@@ -181,12 +181,12 @@ def test_fine_cells_are_held_back(region: pt.Region) -> None:
 
 def test_sizes_follow_the_rules(region: pt.Region) -> None:
     settings = pt.AdaTrace(epsilon=1, region=region)
-    assert [settings.plan(count).coarse_per_side for count in (1, 25_000, 1_000_000, 1 << 39)] == [2, 6, 15, 32]
+    assert [settings.plan(count).coarse_per_side for count in (1, 25_000, 1_000_000, 1 << 39)] == [2, 7, 18, 32]
     users = pt.AdaTrace(epsilon=1, region=region, unit="user", max_per_user=5)
     fifth = pt.AdaTrace(epsilon="0.2", region=region)
     assert users.plan(900_000).coarse_per_side == fifth.plan(900_000).coarse_per_side
     assert users._density_per_cell() == pytest.approx(fifth._density_per_cell())
-    assert settings._density_per_cell() == pytest.approx(5 * 2**0.5 / 0.02)
+    assert settings._density_per_cell() == pytest.approx(2**0.5 / 0.02)
 
 
 def test_the_budget_is_divided_exactly(region: pt.Region) -> None:
@@ -212,7 +212,7 @@ def test_the_charges_of_a_fit_are_the_planned_ones(
     charges = model.release.charges
     assert [(stage.stage, stage.epsilon) for stage in planned.stages] == [(c.stage, c.epsilon) for c in charges]
     assert [stage.scale for stage in planned.stages] == [c.scale_in_trajectories for c in charges]
-    assert planned.coarse_per_side == model.summary()["cells per side"] == 2
+    assert planned.coarse_per_side == model.summary()["cells per side"] == 3
     assert model.fine_density.size == (0 if "second_layer" in settings else model.fine.n_cells)
 
 
@@ -293,7 +293,7 @@ def edits() -> dict[str, Edit]:
         "transitions of other shape": shape("transitions", 8, 9),
         "trips of other shape": shape("trips", 3, 27),
         "no lengths": shape("lengths", 0, 0),
-        "lengths of other shape": shape("lengths", 13, 3),
+        "lengths of other shape": shape("lengths", 4, 3),
         **{
             f"{name} beyond the ledger's limit ({sign:+})": array(name, sign * ((1 << 60) + 1))
             for name in ("density", "fine_density", "transitions", "trips", "lengths")
