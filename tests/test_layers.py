@@ -39,7 +39,7 @@ ORDER = [
 DOWNWARD = {("trajectories", "io"), ("synthesizers", "models")}
 # Who may know the ledger: its own folder, the crossings, the recipes; others may read and print its numbers.
 CROSSINGS = {"space/measure.py", "markov/measure.py", "trips/measure.py", "trees/measure.py"}
-RECIPES = {f"synthesizers/{name}.py" for name in ("settings", "privtrace", "adatrace", "dpt")}
+RECIPES = {f"synthesizers/{name}.py" for name in ("settings", "fitted", "privtrace", "adatrace", "dpt")}
 PRINTERS = {
     "release.py",
     "models.py",

@@ -17,6 +17,7 @@ import hashlib
 import json
 import struct
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,15 +32,17 @@ from privtrace.release import Release
 from privtrace.space.region import Region
 from privtrace.synthesizers import adatrace, dpt, privtrace
 from privtrace.synthesizers.base import Model
+from privtrace.synthesizers.fitted import FittedModel
+from privtrace.synthesizers.settings import Settings
 
 MAGIC = b"PRIVTRAC"
 VERSION = 1
 
-#: Each method's model and the schema of its arrays.
-_METHODS: dict[str, tuple[type[Model], dict[str, tuple[str, int]]]] = {
-    "privtrace": (privtrace.PrivTraceModel, privtrace.SCHEMA),
-    "adatrace": (adatrace.AdaTraceModel, adatrace.SCHEMA),
-    "dpt": (dpt.DPTModel, dpt.SCHEMA),
+#: Each method's settings and model, and the schema of its arrays.
+_METHODS: dict[str, tuple[type[Settings], type[FittedModel], dict[str, tuple[str, int]]]] = {
+    "privtrace": (privtrace.PrivTrace, privtrace.PrivTraceModel, privtrace.SCHEMA),
+    "adatrace": (adatrace.AdaTrace, adatrace.AdaTraceModel, adatrace.SCHEMA),
+    "dpt": (dpt.DPT, dpt.DPTModel, dpt.SCHEMA),
 }
 
 _PREFIX = struct.Struct("<8sIQ")
@@ -67,7 +70,7 @@ def load(path: str | Path) -> Model:
 
 def to_bytes(model: Model) -> bytes:
     """Write a model as the bytes of its file."""
-    schema = _METHODS[model.release.method][1]
+    _, _, schema = _METHODS[model.release.method]
     given = model.arrays()
     arrays = {name: np.ascontiguousarray(given[name], dtype) for name, (dtype, _) in schema.items()}
     facts = public_facts(model.release)
@@ -84,7 +87,9 @@ def from_bytes(content: bytes) -> Model:
     header, body = _opened(content)
     try:
         release = _release(header)
-        model_class, schema = _METHODS[release.method]
+        settings, model_class, schema = _METHODS[release.method]
+        # Settings as the method writes them, which checks them and the ledger.
+        release = replace(release, settings=settings.of_release(release).own_settings())
         model = model_class.from_arrays(release, _arrays(header["arrays"], schema, body))
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         # SettingsError is a ValueError: the constructors of the parts check what they are given.

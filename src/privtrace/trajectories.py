@@ -138,9 +138,9 @@ class Trajectories:
             ids=None if self.ids is None else self.ids[trajectories],
         )
 
-    def parts(self) -> Iterator[Trajectories]:
-        """Cut into slices of moderate size: data in memory is a source too."""
-        for start, stop in part_bounds(self.offsets):
+    def parts(self, n_points: int | None = None) -> Iterator[Trajectories]:
+        """Cut into slices of moderate size, or of about n_points: data in memory is a source too."""
+        for start, stop in part_bounds(self.offsets, n_points):
             yield self[start:stop]
 
     @classmethod
@@ -166,9 +166,9 @@ class Trajectories:
         write(self, path, force=force)
 
 
-def part_bounds(offsets: Integers) -> Iterator[tuple[int, int]]:
+def part_bounds(offsets: Integers, n_points: int | None = None) -> Iterator[tuple[int, int]]:
     """Cut trajectories into runs of moderate size: yields the first of each, and the one after the last."""
-    marks = np.arange(0, offsets[-1], PART_POINTS)
+    marks = np.arange(0, offsets[-1], n_points or PART_POINTS)
     cuts = np.unique(np.searchsorted(offsets, marks, side="right") - 1)
     bounds = [*cuts.tolist(), len(offsets) - 1] if len(cuts) else [0, len(offsets) - 1]
     bounds[0] = 0

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import privtrace as pt
-from privtrace.models import to_bytes
+from privtrace.models import from_bytes, to_bytes
 
 
 @pytest.mark.parametrize(
@@ -126,3 +126,11 @@ def test_numbers_of_numpy_are_numbers(region: pt.Region, wanderers: pt.Trajector
     assert plain.own_settings() == fancy.own_settings()
     one, two = (setup.fit(wanderers, noise=pt.SeededNoise(1)) for setup in (plain, fancy))
     assert to_bytes(one) == to_bytes(two)
+
+
+@pytest.mark.parametrize("method", [pt.PrivTrace, pt.AdaTrace, pt.DPT])
+def test_what_no_file_could_hold_is_refused(method: Any, region: pt.Region) -> None:
+    with pytest.raises(pt.SettingsError, match="too many digits"):
+        method(epsilon="0." + "1" * 79, region=region)
+    fine = method(epsilon="0." + "1" * 30, region=region).fit(pt.Trajectories.concatenate([], crs="planar"))
+    assert from_bytes(to_bytes(fine)).release == fine.release

@@ -542,3 +542,12 @@ def test_the_largest_numbers_of_a_sound_file_are_walked_on(
     made, _ = model.sample_block(range(300), 1)
     assert len(made) == 300 and made.points.min() >= 0 and made.points.max() <= 10
     assert (np.diff(made.offsets).max() > 1) == (arrivals > 0 and value > 0)
+
+
+def test_parts_are_cut_where_jumps_fill_many_cells(
+    wanderers: pt.Trajectories, region: pt.Region, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synthesizer = pt.DPT(epsilon=1, region=region, finest=64)
+    whole = synthesizer.fit(wanderers, noise=pt.SeededNoise(1))
+    monkeypatch.setattr("privtrace.backends.scan._MOST_ENTRIES", 64 * 100)
+    assert to_bytes(synthesizer.fit(wanderers, noise=pt.SeededNoise(1))) == to_bytes(whole)

@@ -13,6 +13,9 @@ from privtrace.privacy.selection import NO_USERS, Candidates, Choice
 from privtrace.privacy.unit import Unit
 from privtrace.trajectories import Source, Trajectories
 
+#: Entries that a kernel should make of one part at most.
+_MOST_ENTRIES = 1 << 24
+
 
 @dataclass(frozen=True)
 class Scan:
@@ -22,6 +25,7 @@ class Scan:
     backend: Backend
     observer: Observer
     choice: Choice | None = None  # the trajectories that count; all of them if None
+    part_points: int | None = None  # cut the source's parts into parts of about so many points
 
     def __post_init__(self) -> None:
         if not callable(getattr(self.source, "parts", None)):  # the parts of a pathlib.Path are no method
@@ -44,6 +48,10 @@ class Scan:
         self.observer.note(choice.words(unit.contributions), loud=choice.n_users == 0)
         return replace(self, choice=choice)
 
+    def making(self, n_entries: int) -> Scan:
+        """Cut parts so fine that kernels that make up to n_entries of each point stay in bounds of memory."""
+        return replace(self, part_points=max(1, _MOST_ENTRIES // n_entries))
+
     def map(self, kernel: Callable[[Trajectories], Result], text: str) -> Iterator[Result]:
         """Yield kernel(part) for each part, in order. A kernel is pure and runs on one thread."""
         choice = self.choice
@@ -63,9 +71,10 @@ class Scan:
     def _numbered(self) -> Iterator[tuple[Trajectories, int]]:
         """Start a pass, telling with each part how many trajectories went before."""
         n_trajectories = 0
-        for part in self.source.parts():
-            yield part, n_trajectories
-            n_trajectories += len(part)
+        for whole in self.source.parts():
+            for part in [whole] if self.part_points is None else whole.parts(self.part_points):
+                yield part, n_trajectories
+                n_trajectories += len(part)
         if self.choice is not None and n_trajectories != self.choice.n_trajectories:
             raise DataError(
                 "the source did not yield the same trajectories in every pass; it must, and in the same order"

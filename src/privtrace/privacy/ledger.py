@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 Epsilon: TypeAlias = str | int | float | Decimal | Fraction
 
 #: How an exact number may be written, and how small and large it may be.
-_NUMBER = re.compile(r"\d{1,80}(\.\d{0,80})?([eE][+-]?\d{1,2})?|\d{1,80}/0*[1-9]\d{0,80}")
+MOST_DIGITS = 80
+_NUMBER = re.compile(r"\d{1,80}(\.\d{0,80})?([eE][+-]?\d{1,2})?|\d{1,80}/0*[1-9]\d{0,79}")
 _LEAST, _MOST = Fraction(1, 10**9), Fraction(10**6)
 
 #: A noisy sum stays within this, so that sums of noisy numbers stay within 63 bits.

@@ -7,12 +7,12 @@ Its filters against attacks consult the raw data, and so are not offered. docs/m
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,16 +24,15 @@ from privtrace.markov.transitions import normcut
 from privtrace.observer import Observer
 from privtrace.paths import Paths
 from privtrace.privacy.budget_file import BudgetFile
-from privtrace.privacy.ledger import Epsilon
+from privtrace.privacy.ledger import CLAMP, Epsilon
 from privtrace.privacy.noise import Noise
 from privtrace.privacy.unit import WEIGHT
-from privtrace.release import Release
 from privtrace.space.adaptive import refine, refine_to
 from privtrace.space.grid import Grid
 from privtrace.space.measure import in_trajectories, measure_density
 from privtrace.space.ways import Ways, fill, steps_between, ways
 from privtrace.synthesizers.base import BLOCK_POINTS
-from privtrace.synthesizers.fitted import FittedModel, check_sound, only_number
+from privtrace.synthesizers.fitted import FittedModel, check_sound, within_limits
 from privtrace.synthesizers.plan import Plan, general_warnings
 from privtrace.synthesizers.settings import Settings, whole
 from privtrace.trajectories import Integers, Source, Trajectories
@@ -252,7 +251,7 @@ class AdaTraceModel(FittedModel):
         size = len(self.divisions)
         check_sound(
             {
-                "count": 0 <= self.count <= 1 << 60,
+                "count": 0 <= self.count <= CLAMP,
                 "divisions": self.divisions.shape == (size, size)
                 and (2 <= size <= MOST_BY_RULE if settings.N is None else size == settings.N)
                 and bool(np.all((self.divisions >= 1) & (self.divisions <= 10_000)))
@@ -265,16 +264,16 @@ class AdaTraceModel(FittedModel):
             {
                 "density": self.density.shape == (size, size)
                 and not np.delete(self.density, slots).any()
-                and _within_limits(self.density),
+                and within_limits(self.density),
                 "divisions": n_fine <= max(settings.max_cells, m)
                 and bool(np.all(np.diff(_fine_offsets(self.grid, self.fine)) > 0)),
                 "fine_density": self.fine_density.shape == (n_fine if settings.second_layer else 0,)
-                and _within_limits(self.fine_density),
+                and within_limits(self.fine_density),
                 "transitions": self.transitions.shape == self.ways.neighbors.shape
-                and _within_limits(self.transitions),
-                "trips": self.trips.shape == (m, m) and _within_limits(self.trips),
+                and within_limits(self.transitions),
+                "trips": self.trips.shape == (m, m) and within_limits(self.trips),
                 "lengths": self.lengths.shape == (int(self.steps.max()) + 1, settings._max_extra(size) + 1)
-                and _within_limits(self.lengths),
+                and within_limits(self.lengths),
             }
         )
 
@@ -351,34 +350,3 @@ class AdaTraceModel(FittedModel):
             "fine cells": self.fine.n_cells,
             "trips from cell to cell": int(np.count_nonzero(self.bridge.trips)),
         }
-
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """List the arrays that a model file holds, as SCHEMA names them."""
-        return {
-            "count": np.array([self.count]),
-            "density": self.density,
-            "divisions": self.divisions,
-            "fine_density": self.fine_density,
-            "transitions": self.transitions,
-            "trips": self.trips,
-            "lengths": self.lengths,
-        }
-
-    @classmethod
-    def from_arrays(cls, release: Release, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
-        """Make the model again from its file's parts, checking settings and arrays."""
-        return cls(
-            release=replace(release, settings=AdaTrace.of_release(release).own_settings()),
-            count=only_number(arrays["count"]),
-            density=arrays["density"],
-            divisions=arrays["divisions"],
-            fine_density=arrays["fine_density"],
-            transitions=arrays["transitions"],
-            trips=arrays["trips"],
-            lengths=arrays["lengths"],
-        )
-
-
-def _within_limits(noisy: Integers) -> bool:
-    """Tell whether numbers are as the ledger gives them: at most 2**60 in size."""
-    return bool(np.all((noisy >= -(1 << 60)) & (noisy <= 1 << 60)))

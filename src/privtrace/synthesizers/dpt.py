@@ -7,11 +7,10 @@ reproduction of the authors' program. docs/methods/dpt.md says what is known and
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -25,9 +24,8 @@ from privtrace.privacy.budget_file import BudgetFile
 from privtrace.privacy.ledger import CLAMP, Epsilon
 from privtrace.privacy.noise import Noise
 from privtrace.privacy.unit import WEIGHT
-from privtrace.release import Release
 from privtrace.space.ways import MOST_OVER_POLYGON
-from privtrace.synthesizers.fitted import FittedModel, check_sound, only_number
+from privtrace.synthesizers.fitted import FittedModel, check_sound, within_limits
 from privtrace.synthesizers.plan import Plan, general_warnings
 from privtrace.synthesizers.settings import Settings, whole
 from privtrace.trajectories import Integers, Source, Trajectories
@@ -107,6 +105,7 @@ class DPT(Settings):
         # Hierarchical reference systems: as fine as the noise allows, and of them those that are used.
         n_trajectories = self._count(scan, region, ledger)
         every = Systems(region, self.sizes(self._finest(n_trajectories)))
+        scan = scan.making(every.sizes[0])  # a jump across the finest system has as many cells
         usage = measure_systems(scan, self.mapper(every), ledger, spend["systems"])
         systems = self.kept(every, usage)
 
@@ -260,8 +259,7 @@ class DPTModel(FittedModel):
             }
         )
         for name in ("usage", "starts", "arrivals", "events"):
-            values = getattr(self, name)
-            check_sound({name: values.size == 0 or bool(-CLAMP <= values.min() and values.max() <= CLAMP)})
+            check_sound({name: within_limits(getattr(self, name))})
         n_cells = self.systems.n_cells
         check_sound({"starts": len(self.starts) == n_cells, "arrivals": len(self.arrivals) == n_cells})
         check_sound({"events": self.events.shape == (len(self.contexts), self.systems.n_events)})
@@ -335,27 +333,3 @@ class DPTModel(FittedModel):
             "cells": self.systems.n_cells,
             "contexts": len(self.contexts),
         }
-
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """List the arrays that a model file holds, as SCHEMA names them."""
-        return {
-            "count": np.array([self.count]),
-            "sizes": self.sizes,
-            "usage": self.usage,
-            "starts": self.starts,
-            "arrivals": self.arrivals,
-            "events": self.events,
-        }
-
-    @classmethod
-    def from_arrays(cls, release: Release, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
-        """Make the model again from its file's parts, checking settings and arrays."""
-        return cls(
-            release=replace(release, settings=DPT.of_release(release).own_settings()),
-            count=only_number(arrays["count"]),
-            sizes=arrays["sizes"],
-            usage=arrays["usage"],
-            starts=arrays["starts"],
-            arrivals=arrays["arrivals"],
-            events=arrays["events"],
-        )

@@ -5,15 +5,17 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
 import numpy.typing as npt
 
 from privtrace.backends.base import Backend
 from privtrace.errors import CappedWalks, ModelFormatError
 from privtrace.paths import Paths
+from privtrace.privacy.ledger import CLAMP
 from privtrace.privacy.unit import WEIGHT
 from privtrace.release import Release
 from privtrace.synthesizers.base import BLOCK_POINTS, BLOCK_TRAJECTORIES, capped_walks, sample_parts
@@ -43,15 +45,6 @@ class FittedModel(ABC):
     @abstractmethod
     def place(self, paths: Paths, first: int, seed: int) -> Trajectories:
         """Place the points of paths, numbered from `first`."""
-
-    @abstractmethod
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """List the arrays that a model file holds, as the method's SCHEMA names them."""
-
-    @classmethod
-    @abstractmethod
-    def from_arrays(cls, release: Release, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
-        """Make the model again from its file's parts, checking settings and arrays."""
 
     @abstractmethod
     def summary(self) -> dict[str, Any]:
@@ -90,6 +83,17 @@ class FittedModel(ABC):
             warnings.warn(capped_walks(n_capped, self.release), CappedWalks, stacklevel=2)
         return Trajectories.concatenate((part for part, _ in blocks), self.release.crs)
 
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """List the arrays that a model file holds, as the method's SCHEMA names them: all fields."""
+        own = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "release"}
+        return {**own, "count": np.array([self.count])}
+
+    @classmethod
+    def from_arrays(cls, release: Release, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
+        """Make the model again from its file's parts, checking that they fit together."""
+        values: dict[str, Any] = {**arrays, "count": only_number(arrays["count"])}
+        return cls(release=release, **values)
+
     def save(self, path: str | Path, *, force: bool = False) -> None:
         """Write the model file; see `privtrace.models`."""
         from privtrace.models import save
@@ -102,6 +106,11 @@ def check_sound(checks: dict[str, bool]) -> None:
     for name, good in checks.items():
         if not good:
             raise ModelFormatError(f"the model's {name} does not fit the rest of it; the file is not sound")
+
+
+def within_limits(noisy: Integers) -> bool:
+    """Tell whether numbers are as the ledger gives them."""
+    return bool(np.all((noisy >= -CLAMP) & (noisy <= CLAMP)))
 
 
 def only_number(values: Integers) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal, Self
@@ -24,7 +24,7 @@ from privtrace.markov.transitions import Transitions, block_within_parts, normcu
 from privtrace.observer import Observer
 from privtrace.paths import Paths
 from privtrace.privacy.budget_file import BudgetFile
-from privtrace.privacy.ledger import Epsilon, Ledger
+from privtrace.privacy.ledger import CLAMP, Epsilon, Ledger
 from privtrace.privacy.noise import Noise
 from privtrace.privacy.unit import WEIGHT
 from privtrace.release import Release
@@ -322,7 +322,7 @@ class PrivTraceModel(FittedModel):
         second = self.second
         limit = (1 << 62) // max(m, 1)
         checks = {
-            "count": 0 <= self.count <= 1 << 60,
+            "count": 0 <= self.count <= CLAMP,
             "density": self.density.shape == self.divisions.shape == (size, size)
             and size > 0
             and not np.delete(self.density, Grid.uniform(self.release.region, size).slots).any(),
@@ -409,7 +409,7 @@ class PrivTraceModel(FittedModel):
     def from_arrays(cls, release: Release, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
         """Make the model again from its file's parts, checking settings and arrays."""
         return cls(
-            release=replace(release, settings=PrivTrace.of_release(release).own_settings()),
+            release=release,
             count=only_number(arrays["count"]),
             density=arrays["density"],
             divisions=arrays["divisions"],

@@ -19,7 +19,7 @@ from privtrace.backends.scan import Scan
 from privtrace.errors import ModelFormatError, SettingsError
 from privtrace.observer import Observer, Silent
 from privtrace.privacy.budget_file import BudgetFile
-from privtrace.privacy.ledger import Epsilon, Ledger, check_scale, decimal, exact
+from privtrace.privacy.ledger import MOST_DIGITS, Epsilon, Ledger, check_scale, decimal, exact
 from privtrace.privacy.noise import Noise, SystemNoise
 from privtrace.privacy.unit import MOST_PER_USER, Unit
 from privtrace.release import Release, Setting
@@ -51,6 +51,8 @@ class Settings(ABC):
         self._check()
         for stage, epsilon in self.budget.items():
             check_scale(stage, self.protected.sensitivity, epsilon)
+            if max(map(len, decimal(epsilon).split("/"))) > MOST_DIGITS:  # a model file could not be read again
+                raise SettingsError("epsilon and the shares have too many digits together; round them")
 
     @abstractmethod
     def _check(self) -> None:
