@@ -202,7 +202,7 @@ def _write_synthetic(
         write(blocks(), output, force=options.force)
     tell_lost(lost, output, screen)
     if n_capped:
-        screen.warn(capped_walks(n_capped, model.release))
+        screen.warn(capped_walks(n_capped))
     screen.say(f"{count:,} synthetic trajectories written to {output}. Times are not synthesized.")
 
 

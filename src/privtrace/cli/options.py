@@ -258,7 +258,9 @@ class MethodOptions:
     density_per_cell: Annotated[
         float | None, setting("privtrace, adatrace", "Visits that a fine cell should hold.", None)
     ] = None
-    max_steps: Annotated[int | None, setting("privtrace, dpt", "Steps of a walk at most.", "1000")] = None
+    max_steps: Annotated[
+        int | None, setting("privtrace, dpt", "Steps of a walk at most.", "1000, dpt by rule")
+    ] = None
     count_share: Annotated[
         str | None,
         setting("all methods", "Epsilon's share for the count.", "0.02, adatrace 0.01"),

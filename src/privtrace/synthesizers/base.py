@@ -142,9 +142,6 @@ def in_words(summary: Mapping[str, Any]) -> str:
     return ", ".join(f"{size:,} {name}" for name, size in summary.items())
 
 
-def capped_walks(n_capped: int, release: Release) -> str:
+def capped_walks(n_capped: int) -> str:
     """Put the number of walks cut short in words."""
-    return (
-        f"{n_capped:,} walks reached {release.settings['max_steps']} steps and were ended there; "
-        "a larger max_steps lets them go on"
-    )
+    return f"{n_capped:,} walks reached max_steps and were ended there; a larger max_steps lets them go on"

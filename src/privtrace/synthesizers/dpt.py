@@ -64,7 +64,7 @@ class DPT(Settings):
     systems_share: Epsilon = "0.1"
     starts_share: Epsilon = "0.1"
     trees_share: Epsilon = "0.8"  # the same for each level
-    max_steps: int = 1000  # events of a walk at most
+    max_steps: int | None = None  # events of a walk at most; ten for each cell of a side of the finest system
 
     def _check(self) -> None:
         self._whole("height", 2, 6)
@@ -81,7 +81,7 @@ class DPT(Settings):
         if self.heading_strength > 10:
             raise SettingsError(f"heading_strength must be from 0 to 10, not {self.heading_strength!r}")
         self._set("heading_strength", float(self.heading_strength))
-        self._whole("max_steps", 1, 1_000_000)
+        self._whole_if_given("max_steps", 1, 1_000_000)
         self._shares_sum_to_one("systems", "starts", "trees")
         if self._share("count") >= self._share("systems"):
             raise SettingsError("the count's share is taken out of the systems' and must be smaller")
@@ -303,13 +303,18 @@ class DPTModel(FittedModel):
             consistent(self.contexts, self.arrivals, self.events),
             self.settings.heading_moves,
             self.settings.heading_strength,
-            self.settings.max_steps,
+            self._max_steps,
         )
 
     @property
     def longest_walk(self) -> int:
         """Bound the points of a walk."""
-        return self.settings.max_steps + 1
+        return self._max_steps + 1
+
+    @property
+    def _max_steps(self) -> int:
+        # Few trips cross a region ten times, and noise can lead a walk round in circles.
+        return self.settings.max_steps or 10 * self.systems.sizes[0]
 
     def walk(self, trajectories: range, seed: int) -> tuple[Paths, int]:
         """Walk one path for each trajectory number; also count the walks that max_steps ended."""

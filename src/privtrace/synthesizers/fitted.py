@@ -80,7 +80,7 @@ class FittedModel(ABC):
         blocks = list(sample_parts(self, self.n_trajectories if count is None else count, seed, backend))
         n_capped = sum(capped for _, capped in blocks)
         if n_capped:
-            warnings.warn(capped_walks(n_capped, self.release), CappedWalks, stacklevel=2)
+            warnings.warn(capped_walks(n_capped), CappedWalks, stacklevel=2)
         return Trajectories.concatenate((part for part, _ in blocks), self.release.crs)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
