@@ -30,7 +30,6 @@ def switching(region: pt.Region, wanderers: pt.Trajectories, counts: Callable[[i
 
 
 @pytest.mark.filterwarnings("ignore:.*walks reached")
-@pytest.mark.filterwarnings("ignore:.*walks reached 20 steps")
 def test_the_largest_counts_do_not_overflow(region: pt.Region, wanderers: pt.Trajectories) -> None:
     model = switching(region, wanderers, lambda n_cells: CLAMP - np.arange(n_cells))
     points = model.sample(1000, seed=1).points
