@@ -78,7 +78,7 @@ def dpt_settings() -> Iterator[dict[str, object]]:
     yield from ({"expand": ratio} for ratio in (0.5, 1.0, 4.0))
     yield from ({"height": height} for height in (2, 4))
     yield {"mapping": "coarsest"}
-    yield {"hysteresis": True}
+    yield {"hysteresis": False}
     yield {"max_systems": 1}
     yield from ({"heading_strength": strength} for strength in (0, 0.5, 2.0))
     yield from ({"heading_moves": moves} for moves in (1, 2, 10))

@@ -239,7 +239,7 @@ class MethodOptions:
         None
     )
     hysteresis: Annotated[
-        bool | None, setting("dpt", "Stay in a system as long as it can tell the next pair.", "no-hysteresis")
+        bool | None, setting("dpt", "Stay in a system as long as it can tell the next pair.", "hysteresis")
     ] = None
     keep: Annotated[
         float | None, setting("dpt", "Keep systems whose nodes hold so many times their noise.", "0.8")

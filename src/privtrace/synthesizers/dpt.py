@@ -54,7 +54,7 @@ class DPT(Settings):
     finest: int | None = None  # cells per side of the finest system; each further one has half as many
     max_systems: int = 8  # the finest and its halves, while they are even, at most so many
     mapping: Literal["speed", "coarsest"] = "speed"  # which system tells a pair of points
-    hysteresis: bool = False  # stay in a system where it tells the next pair as well
+    hysteresis: bool = True  # stay in a system where it tells the next pair as well
     keep: float = 0.8  # a system is kept from this mean mass of a node on, in standard deviations of its noise
     expand: float = 2.0  # a node is told what follows from this count on, in standard deviations of its noise
     max_contexts: int = 500_000  # of one depth: a limit on memory that no data decides
