@@ -53,7 +53,7 @@ def adatrace_settings() -> Iterator[dict[str, object]]:
     yield from ({"cells_factor": factor} for factor in (0.05, 0.1, 0.4, 0.8, 1.6))
     yield {"N": 6}  # as published, whatever the data
     yield {"N": 6, "max_extra": 48}  # and lengths almost without a limit
-    yield from ({"fine_factor": factor} for factor in (0.5, 1.0, 4.0, 8.0))
+    yield from ({"fine_factor": factor} for factor in (0.5, 2.0, 4.0, 8.0))
     yield {"second_layer": False}
     yield from ({"max_extra": cells} for cells in (0, 3, 12, 24, 48))
     for grid, transitions, trips, lengths in (
