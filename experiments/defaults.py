@@ -74,7 +74,8 @@ def adatrace_settings() -> Iterator[dict[str, object]]:
 
 def dpt_settings() -> Iterator[dict[str, object]]:
     """List the settings of DPT."""
-    yield from ({"keep": ratio} for ratio in (0.1, 0.3, 0.5, 1.2, 2.0))
+    yield from ({"load": ratio} for ratio in (0.2, 0.4, 1.6, 3.2))
+    yield from ({"keep": ratio} for ratio in (0.1, 0.6, 1.2))
     yield from ({"expand": ratio} for ratio in (0.5, 1.0, 4.0))
     yield from ({"height": height} for height in (2, 4))
     yield {"mapping": "coarsest"}

@@ -259,7 +259,7 @@ def test_sizes_follow_the_rule(region: pt.Region) -> None:
     rule = [size for k in range(9) for size in (2 << k, 3 << k) if size <= 512]
     error = math.sqrt(2) * 3 / 0.8
     for size in rule:
-        needed = size**2 * 9 * settings.keep * error
+        needed = size**2 * 9 * settings.load * error
         assert settings._finest(needed * 1.001) == size
         assert settings._finest(needed * 0.999) == max([s for s in rule if s < size], default=2)
     assert settings._finest(0.0) == 2 and settings._finest(2.0**39) == 512

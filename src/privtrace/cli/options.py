@@ -241,8 +241,11 @@ class MethodOptions:
     hysteresis: Annotated[
         bool | None, setting("dpt", "Stay in a system as long as it can tell the next pair.", "hysteresis")
     ] = None
+    load: Annotated[
+        float | None, setting("dpt", "Nodes of the finest system may hold so many times their noise.", "0.8")
+    ] = None
     keep: Annotated[
-        float | None, setting("dpt", "Keep systems whose nodes hold so many times their noise.", "0.8")
+        float | None, setting("dpt", "Keep systems whose nodes hold so many times their noise.", "0.3")
     ] = None
     expand: Annotated[
         float | None, setting("dpt", "Expand nodes that hold so many times their noise.", "2.0")

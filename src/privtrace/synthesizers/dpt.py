@@ -55,7 +55,8 @@ class DPT(Settings):
     max_systems: int = 8  # the finest and its halves, while they are even, at most so many
     mapping: Literal["speed", "coarsest"] = "speed"  # which system tells a pair of points
     hysteresis: bool = True  # stay in a system where it tells the next pair as well
-    keep: float = 0.8  # a system is kept from this mean mass of a node on, in standard deviations of its noise
+    load: float = 0.8  # mean mass of a node of the finest, if it told all, in standard deviations of its noise
+    keep: float = 0.3  # a system is kept from this mean mass of a node on, in standard deviations of its noise
     expand: float = 2.0  # a node is told what follows from this count on, in standard deviations of its noise
     max_contexts: int = 500_000  # of one depth: a limit on memory that no data decides
     heading_moves: int = 5  # the last moves that make the heading
@@ -73,7 +74,7 @@ class DPT(Settings):
         if self.mapping not in ("speed", "coarsest"):
             raise SettingsError(f"mapping must be 'speed' or 'coarsest', not {self.mapping!r}")
         self._flag("hysteresis")
-        self._positive("keep", "expand")
+        self._positive("load", "keep", "expand")
         self._whole("max_contexts", 1, 5_000_000)
         self._whole("heading_moves", 1, 1000)
         if self.heading_strength != 0 or isinstance(self.heading_strength, bool):
@@ -197,13 +198,13 @@ class DPT(Settings):
         return tuple(sizes)
 
     def _finest(self, n_trajectories: float) -> int:
-        """Choose the finest system: one that would be kept if it told all events.
+        """Choose the finest system: as fine as its nodes bear, if it told all events.
 
         It has 2, 3, 4, 6, 8, 12, 16, 24, ... cells per side, so that it can be halved often.
         """
         if self.finest is not None:
             return self.finest
-        most = min(math.sqrt(n_trajectories / (9 * self.keep * self._node_error)), self.most_per_side)
+        most = min(math.sqrt(n_trajectories / (9 * self.load * self._node_error)), self.most_per_side)
         return max(size << level for size in (2, 3) for level in range(9) if size << level <= max(most, 2))
 
     def kept(self, systems: Systems, usage: Integers) -> Systems:
