@@ -27,7 +27,7 @@ from privtrace.privacy.unit import WEIGHT
 from privtrace.space.ways import MOST_OVER_POLYGON
 from privtrace.synthesizers.fitted import FittedModel, check_sound, within_limits
 from privtrace.synthesizers.plan import Plan, general_warnings
-from privtrace.synthesizers.settings import Settings, whole
+from privtrace.synthesizers.settings import Settings, whole, within
 from privtrace.trajectories import Integers, Source, Trajectories
 from privtrace.trees.contexts import Contexts, Growth, consistent, grow
 from privtrace.trees.events import Mapper
@@ -77,11 +77,7 @@ class DPT(Settings):
         self._positive("load", "keep", "expand")
         self._whole("max_contexts", 1, 5_000_000)
         self._whole("heading_moves", 1, 1000)
-        if self.heading_strength != 0 or isinstance(self.heading_strength, bool):
-            self._positive("heading_strength")
-        if self.heading_strength > 10:
-            raise SettingsError(f"heading_strength must be from 0 to 10, not {self.heading_strength!r}")
-        self._set("heading_strength", float(self.heading_strength))
+        self._set("heading_strength", within(self.heading_strength, "heading_strength", 0, 10))
         self._whole_if_given("max_steps", 1, 1_000_000)
         self._shares_sum_to_one("systems", "starts", "trees")
         if self._share("count") >= self._share("systems"):

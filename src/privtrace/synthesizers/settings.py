@@ -194,13 +194,25 @@ def whole(value: Any, name: str, least: int, most: int) -> int:
 
 def positive(value: Any, name: str) -> float:
     """Read a positive number that arithmetic can bear."""
-    try:
-        number = math.nan if isinstance(value, str | bool) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
+    number = _number(value)
     if not 1e-12 <= number <= 1e12:
         raise SettingsError(f"{name} must be a positive number from 1e-12 to 1e12, not {value!r}")
     return number
+
+
+def within(value: Any, name: str, least: int, most: int) -> float:
+    """Read a number within limits."""
+    number = _number(value)
+    if not least <= number <= most:
+        raise SettingsError(f"{name} must be a number from {least} to {most}, not {value!r}")
+    return number
+
+
+def _number(value: Any) -> float:
+    try:
+        return math.nan if isinstance(value, str | bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
 
 
 def flag(value: Any, name: str) -> bool:
