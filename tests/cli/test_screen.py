@@ -44,3 +44,16 @@ def test_settings_are_named_as_options_and_the_sides_of_a_box_are_not(
         command()
     words = " ".join(capsys.readouterr().err.split())
     assert words == "error: a region is W,S,E,N; --N and --c are given, and --max-steps"
+
+
+def test_a_setting_that_is_a_plain_word_is_named_as_an_option_where_a_message_begins_with_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    @guarded
+    def command(height: int = 1, max_steps: int = 1) -> None:
+        raise SettingsError("height must be from 2 to 6, whatever the height of max_steps")
+
+    with pytest.raises(typer.Exit):
+        command()
+    words = " ".join(capsys.readouterr().err.split())
+    assert words == "error: --height must be from 2 to 6, whatever the height of --max-steps"

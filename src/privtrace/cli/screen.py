@@ -140,11 +140,16 @@ def _is_interrupt(error: BaseException | None) -> bool:
 
 def _with_options(text: str, command: Callable[..., None]) -> str:
     """Write the settings that a message names as the command's options: max_steps becomes --max-steps."""
-    names = [name for name in inspect.signature(command).parameters if "_" in name or len(name) == 1]
-    if not names:
+    names = [*inspect.signature(command).parameters]
+    # Plain words, such as height, are settings only where a message begins by saying what they must be.
+    first, must_be, rest = text.partition(" must be ")
+    if first in names:
+        text = _option(first) + must_be + rest
+    unlike_words = [name for name in names if "_" in name or len(name) == 1]
+    if not unlike_words:
         return text
     # Not after a comma either: in W,S,E,N the last letter is no setting.
-    return re.sub(rf"(?<![-,\w])({'|'.join(names)})(?![\w=])", lambda match: _option(match[1]), text)
+    return re.sub(rf"(?<![-,\w])({'|'.join(unlike_words)})(?![\w=])", lambda match: _option(match[1]), text)
 
 
 def _option(name: str) -> str:
