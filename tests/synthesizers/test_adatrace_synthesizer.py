@@ -216,6 +216,13 @@ def test_the_charges_of_a_fit_are_the_planned_ones(
     assert model.fine_density.size == (0 if "second_layer" in settings else model.fine.n_cells)
 
 
+def test_plans_say_how_points_are_placed() -> None:
+    settings = pt.AdaTrace(epsilon=1, region=pt.Region.box(0, 0, 1, 1))
+    assert settings.plan(25_000).grid.endswith("points are placed finer where it is dense.")
+    one_layer = pt.AdaTrace(epsilon=1, region=settings.region, second_layer=False)
+    assert one_layer.plan(25_000).grid.endswith("points are uniform in them.")
+
+
 def test_plans_warn() -> None:
     settings = pt.AdaTrace(epsilon=1, region=pt.Region.box(0, 0, 1, 1))
     assert "the rule for N ends at 32" in " ".join(settings.plan(1 << 39).warnings)

@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 
 @takes(MethodOptions)
 def plan(
-    count: Annotated[int, typer.Option(min=1, metavar="N", help="About how many trajectories there are.")],
+    count: Annotated[
+        int,
+        typer.Option(
+            min=1, metavar="N", help="About how many trajectories there are; of users, how many count."
+        ),
+    ],
     options: MethodOptions,
     as_json: AsJson = False,
 ) -> None:

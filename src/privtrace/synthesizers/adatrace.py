@@ -151,13 +151,13 @@ class AdaTrace(Settings):
         """Say what a fit to about so many trajectories would give, from public numbers alone."""
         count = whole(count, "count", 1, 1 << 39)
         size = self._size(count)
+        placed = "placed finer where it is dense" if self.second_layer else "uniform in them"
         return Plan(
             method=self.method,
             epsilon=self._exact("epsilon"),
             unit=self.protected,
             count=count,
-            grid=f"The grid: about {size} x {size} cells, which are the states; points are placed finer where "
-            "it is dense.",
+            grid=f"The grid: about {size} x {size} cells, which are the states; points are {placed}.",
             coarse_per_side=size,
             states=size**2,
             second_order_share=0.0,

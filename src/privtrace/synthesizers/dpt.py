@@ -7,6 +7,7 @@ reproduction of the authors' program. docs/methods/dpt.md says what is known and
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -173,8 +174,15 @@ class DPT(Settings):
             # As measured on two cores: see benchmarks/README.md.
             memory_mb=round(370 + 1e-3 * states * 2 ** (self.height - 3)),
             seconds=1 + states / 50_000,
-            warnings=tuple(general_warnings(self._exact("epsilon"), self.protected, states)),
+            warnings=(
+                *self._own_warnings(sizes[0]),
+                *general_warnings(self._exact("epsilon"), self.protected, states),
+            ),
         )
+
+    def _own_warnings(self, finest: int) -> Iterator[str]:
+        if self.finest is None and finest == self.most_per_side:
+            yield f"the rule for finest ends at {finest} cells per side; more data or epsilon adds none"
 
     @property
     def _node_error(self) -> float:
