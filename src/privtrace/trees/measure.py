@@ -69,6 +69,7 @@ def measure_events(
     """
     n_events, level = mapper.systems.n_events, contexts.depth + 1
     n_contexts = contexts.deepest.stop - contexts.deepest.start
+    cells = "1 cell" if contexts.depth == 1 else f"{contexts.depth} cells"
     counts = Counts.total(
         scan.map(
             lambda part: event_counts(mapper.strings(part), contexts, n_events),
@@ -78,7 +79,7 @@ def measure_events(
     return ledger.laplace(
         counts.dense(0, n_contexts * n_events).reshape(n_contexts, n_events),
         stage=f"level {level}",
-        statistic=f"events after contexts of {contexts.depth} cells, each trajectory weighing one in all",
+        statistic=f"events after contexts of {cells}, each trajectory weighing one in all",
         sensitivity=ledger.unit.sensitivity,
         epsilon=epsilon,
     )
