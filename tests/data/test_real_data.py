@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from experiments.data import REGIONS
+from experiments.data import METHODS, REGIONS
 
 import privtrace as pt
 from privtrace.models import to_bytes
@@ -18,23 +18,25 @@ pytestmark = [
 ]
 
 
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", REGIONS)
 @pytest.mark.parametrize("epsilon", ["0.2", "2"])
-def test_fits_and_generates(name: str, epsilon: str, real_data: Path) -> None:
+def test_fits_and_generates(method: str, name: str, epsilon: str, real_data: Path) -> None:
     file, box = REGIONS[name]
     source = pt.read(real_data / file)
     region = pt.Region.box(*box)
-    model = pt.PrivTrace(epsilon=epsilon, region=region).fit(source)
+    model = METHODS[method](epsilon=epsilon, region=region).fit(source)
     made = model.sample(2000, seed=1)
     low, high = made.points.min(axis=0), made.points.max(axis=0)
     assert np.all(low >= region.sides[:2]) and np.all(high <= region.sides[2:])
     assert made.crs == source.crs
 
 
-def test_streaming_and_memory_give_the_same_model(real_data: Path) -> None:
+@pytest.mark.parametrize("method", METHODS)
+def test_streaming_and_memory_give_the_same_model(method: str, real_data: Path) -> None:
     file, box = REGIONS["porto"]
     source = pt.read(real_data / file)
-    synthesizer = pt.PrivTrace(epsilon=1, region=pt.Region.box(*box))
+    synthesizer = METHODS[method](epsilon=1, region=pt.Region.box(*box))
     streamed = synthesizer.fit(source, noise=pt.SeededNoise(1))
     in_memory = synthesizer.fit(source.collect(), noise=pt.SeededNoise(1), backend=pt.Threads(1))
     assert to_bytes(streamed) == to_bytes(in_memory)

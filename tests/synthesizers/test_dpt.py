@@ -151,7 +151,7 @@ def test_systems_without_use_are_dropped(region: pt.Region) -> None:
     assert model.sizes.tolist() == [8, 4, 2] and model.systems.sizes == (8,)
     assert model.usage.tolist() == [300 * WEIGHT // 2, 0, 0]
     jumping = settings.fit(trajectories(*[[(1, 1), (9, 9)]] * 50), noise=pt.NoNoise())
-    assert jumping.systems.sizes == (2,) and jumping.summary()["systems kept"] == 1
+    assert jumping.systems.sizes == (2,) and jumping.summary()["kept systems"] == 1
     mixed = settings.fit(jumpers(), noise=pt.NoNoise())
     assert mixed.systems.sizes == (8, 4, 2) and len(mixed.starts) == 84
 

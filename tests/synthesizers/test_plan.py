@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -66,3 +67,12 @@ def test_more_epsilon_is_less_noise_and_more_states() -> None:
     less, more = (replace(SETTINGS, epsilon=epsilon).plan(25_000) for epsilon in ("0.5", "2"))
     assert less.states < more.states
     assert all(a.error == 4 * b.error for a, b in zip(less.stages, more.stages, strict=True))
+
+
+@pytest.mark.parametrize("method", [pt.PrivTrace, pt.AdaTrace, pt.DPT])
+def test_a_public_count_sets_the_sizes(method: Any) -> None:
+    synthesizer = method(epsilon=1, region=SETTINGS.region)
+    declared = replace(synthesizer, public_count=100)
+    assert declared.plan(1_000_000).states == declared.plan(100).states < synthesizer.plan(1_000_000).states
+    with pytest.raises(pt.SettingsError, match="count must be a whole number"):
+        synthesizer.plan(0)

@@ -34,7 +34,7 @@ from privtrace.space.ways import Ways, fill, steps_between, ways
 from privtrace.synthesizers.base import BLOCK_POINTS
 from privtrace.synthesizers.fitted import FittedModel, check_sound, within_limits
 from privtrace.synthesizers.plan import Plan, general_warnings
-from privtrace.synthesizers.settings import Settings, whole
+from privtrace.synthesizers.settings import Settings
 from privtrace.trajectories import Integers, Source, Trajectories
 from privtrace.trips.clean import clean_trips, shrunk
 from privtrace.trips.lengths import likely_lengths
@@ -149,8 +149,7 @@ class AdaTrace(Settings):
 
     def plan(self, count: int) -> Plan:
         """Say what a fit to about so many trajectories would give, from public numbers alone."""
-        count = whole(count, "count", 1, 1 << 39)
-        size = self._size(count)
+        size = self._size(self._sized_by(count))
         placed = "placed finer where it is dense" if self.second_layer else "uniform in them"
         return Plan(
             method=self.method,

@@ -139,7 +139,9 @@ def sample_parts(
 
 def in_words(summary: Mapping[str, Any]) -> str:
     """Put the sizes of a model in words."""
-    return ", ".join(f"{size:,} {name}" for name, size in summary.items())
+    return ", ".join(
+        f"{size:,} {name.removesuffix('s') if size == 1 else name}" for name, size in summary.items()
+    )
 
 
 def capped_walks(n_capped: int) -> str:

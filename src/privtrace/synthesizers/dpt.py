@@ -28,7 +28,7 @@ from privtrace.privacy.unit import WEIGHT
 from privtrace.space.ways import MOST_OVER_POLYGON
 from privtrace.synthesizers.fitted import FittedModel, check_sound, within_limits
 from privtrace.synthesizers.plan import Plan, general_warnings
-from privtrace.synthesizers.settings import Settings, whole, within
+from privtrace.synthesizers.settings import Settings, within
 from privtrace.trajectories import Integers, Source, Trajectories
 from privtrace.trees.contexts import Contexts, Growth, consistent, grow
 from privtrace.trees.events import Mapper
@@ -157,8 +157,7 @@ class DPT(Settings):
 
     def plan(self, count: int) -> Plan:
         """Say what a fit to about so many trajectories would give, from public numbers alone."""
-        count = whole(count, "count", 1, 1 << 39)
-        sizes = self.sizes(self._finest(count))
+        sizes = self.sizes(self._finest(self._sized_by(count)))
         states = sum(size * size for size in sizes)
         return Plan(
             method=self.method,
@@ -338,7 +337,7 @@ class DPTModel(FittedModel):
         return {
             "trajectories": self.n_trajectories,
             "reference systems": len(self.sizes),
-            "systems kept": len(self.systems.sizes),
+            "kept systems": len(self.systems.sizes),
             "cells per side of the finest": self.systems.sizes[0],
             "cells": self.systems.n_cells,
             "contexts": len(self.contexts),

@@ -155,8 +155,8 @@ class PrivTrace(Settings):
 
     def plan(self, count: int) -> Plan:
         """Say what a fit to about so many trajectories would give, from public numbers alone."""
-        count = whole(count, "count", 1, 1 << 39)
-        size, states = self._coarse_size(count), self._expected_states(count)
+        sized_by = self._sized_by(count)
+        size, states = self._coarse_size(sized_by), self._expected_states(sized_by)
         share = self._expected_second_order(count, states)
         return Plan(
             method=self.method,

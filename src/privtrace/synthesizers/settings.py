@@ -137,6 +137,11 @@ class Settings(ABC):
             private=ledger.private,
         )
 
+    def _sized_by(self, count: int) -> int:
+        """Read the count to plan for; sizes follow from the public one, where there is one."""
+        count = whole(count, "count", 1, 1 << 39)
+        return count if self.public_count is None else self.public_count
+
     def _planned(self, noisy: dict[str, str]) -> tuple[StagePlan, ...]:
         """Foresee the noise of every stage; `noisy` names what gets it."""
         return tuple(
