@@ -9,14 +9,12 @@ experiments/data.py), else trips in the invented city.
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import tempfile
 from fractions import Fraction
 from pathlib import Path
 
 import privtrace as pt
-from benchmarks.measuring import best_of
+from benchmarks.measuring import best_of, run_apart
 from benchmarks.methods import trips_and_region
 from privtrace.datasets import city, moving_objects
 from privtrace.privacy.noise import SystemNoise
@@ -61,14 +59,9 @@ def bench_inventing() -> None:
     print(f"inventing 50,000 trips          {seconds:8.2f} s")
 
 
-def run(module: str) -> None:
-    """Run a benchmark in a process of its own: it prints memory too."""
-    subprocess.run([sys.executable, "-m", module], check=True)
-
-
 if __name__ == "__main__":
-    run("benchmarks.methods")
+    run_apart("benchmarks.methods")
     bench_reading(trips_and_region()[1])
-    run("benchmarks.evaluation")
+    run_apart("benchmarks.evaluation")
     bench_inventing()
     bench_noise()

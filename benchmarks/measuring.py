@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import resource
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +19,11 @@ def best_of(n_runs: int, task: Callable[[], Any]) -> float:
         task()
         seconds.append(time.perf_counter() - start)
     return min(seconds)
+
+
+def run_apart(module: str, *arguments: str) -> None:
+    """Run a benchmark in a process of its own: it prints memory too."""
+    subprocess.run([sys.executable, "-m", module, *arguments], check=True)
 
 
 def resident_mb() -> float:

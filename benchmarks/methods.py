@@ -8,14 +8,13 @@ hand (see experiments/data.py), else trips in the invented city.
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import numpy as np
 from experiments import data
 
 import privtrace as pt
-from benchmarks.measuring import best_of, peak_mb
+from benchmarks.measuring import best_of, peak_mb, run_apart
 from privtrace.backends.local import available_cores
 from privtrace.datasets import city_trips
 
@@ -53,7 +52,7 @@ def main() -> None:
         bench(sys.argv[1])
         return
     for method in data.METHODS:
-        subprocess.run([sys.executable, "-m", "benchmarks.methods", method], check=True)
+        run_apart("benchmarks.methods", method)
 
 
 if __name__ == "__main__":

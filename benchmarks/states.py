@@ -8,7 +8,6 @@ city.
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import time
 from typing import Any
@@ -16,7 +15,7 @@ from typing import Any
 from experiments import data
 
 import privtrace as pt
-from benchmarks.measuring import peak_mb
+from benchmarks.measuring import peak_mb, run_apart
 from privtrace.datasets import city_trips
 
 #: What makes models of each method larger and larger.
@@ -53,7 +52,7 @@ def main() -> None:
         bench(sys.argv[1])
         return
     for method in SIZES:
-        subprocess.run([sys.executable, "-m", "benchmarks.states", method], check=True)
+        run_apart("benchmarks.states", method)
 
 
 if __name__ == "__main__":

@@ -13,15 +13,13 @@ Reads real data: NOT PRIVATE.
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Sequence
 from itertools import permutations
-from typing import Any
 
 import numpy as np
 
 import privtrace as pt
 from experiments.data import METHODS, METRICS, arguments, load
+from experiments.runs import runs_of
 from privtrace.evaluation.yardstick import PROFILES, Yardstick
 
 
@@ -55,20 +53,6 @@ def main() -> None:
         return  # not all of its metrics are errors
     for one, other in permutations(options.methods, 2):
         print(versus(one, np.array(means[one]), other, np.array(means[other])), file=sys.stderr)
-
-
-def runs_of(
-    trips: pt.Trajectories, synthesizer: Any, yardstick: Yardstick, names: Sequence[str], n_runs: int
-) -> tuple[np.ndarray, list[float]]:
-    """Fit and generate several times; return the named metrics, (n_runs, n_metrics), and the seconds."""
-    errors, seconds = [], []
-    for seed in range(n_runs):
-        start = time.perf_counter()
-        made = synthesizer.fit(trips, noise=pt.SeededNoise(seed)).sample(seed=seed)
-        seconds.append(time.perf_counter() - start)
-        values = yardstick.values(yardstick.measure(made))
-        errors.append([values[name] for name in names])
-    return np.array(errors), seconds
 
 
 def versus(one: str, errors: np.ndarray, other: str, others: np.ndarray) -> str:

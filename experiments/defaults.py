@@ -15,12 +15,11 @@ from __future__ import annotations
 import csv
 import sys
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
-import privtrace as pt
 from experiments.data import METHODS, METRICS, arguments, load
+from experiments.runs import runs_of
 from privtrace.evaluation.yardstick import Yardstick
 
 
@@ -110,7 +109,7 @@ def main() -> None:
             for setting in ({}, *SETTINGS[options.method]()):
                 words = " ".join(f"{key}={value}" for key, value in setting.items()) or "defaults"
                 synthesizer = METHODS[options.method](epsilon=epsilon, region=region, **setting)
-                means = mean_of_runs(trips, synthesizer, yardstick, options.runs)
+                means = runs_of(trips, synthesizer, yardstick, METRICS, options.runs)[0].mean(axis=0)
                 table.writerow([name, epsilon, words, *(f"{value:.4g}" for value in means)])
                 sys.stdout.flush()
                 defaults = means if defaults is None else defaults
@@ -122,16 +121,6 @@ def main() -> None:
         by_metric = np.exp(np.mean([row for rows in by_data.values() for row in rows], axis=0))
         cells = " | ".join(f"{ratio:.2f}" for ratio in (*ratios, *by_metric))
         print(f"| {words} | {cells} |", file=sys.stderr)
-
-
-def mean_of_runs(trips: pt.Trajectories, synthesizer: Any, yardstick: Yardstick, n_runs: int) -> np.ndarray:
-    """Fit and generate several times; return the mean errors."""
-    rows = []
-    for seed in range(n_runs):
-        model = synthesizer.fit(trips, noise=pt.SeededNoise(seed))
-        values = yardstick.values(yardstick.measure(model.sample(seed=seed)))
-        rows.append([values[metric] for metric in METRICS])
-    return np.mean(rows, axis=0)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+from numba import njit
 
 from privtrace.trajectories import Integers
 
@@ -51,3 +52,14 @@ def _merged(parts: list[Counts]) -> Counts:
     return Counts.of(
         np.concatenate([part.codes for part in parts]), np.concatenate([part.weights for part in parts])
     )
+
+
+@njit(cache=True, nogil=True)
+def evenly(places, offsets, n_places, n_more, weight):  # type: ignore[no-untyped-def]
+    """Spread a weight evenly over the ragged places of each path, and n_more that are not counted."""
+    counts = np.zeros(n_places, np.int64)
+    for path in range(len(offsets) - 1):
+        n_entries = offsets[path + 1] - offsets[path] + n_more
+        for p in range(offsets[path], offsets[path + 1]):
+            counts[places[p]] += weight // n_entries
+    return counts

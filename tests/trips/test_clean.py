@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from privtrace.trips.clean import clean_trips, shrunk
+from privtrace.markov.transitions import shrunk
+from privtrace.trips.clean import clean_trips
 
 JOINED = np.zeros((2, 2), np.int16)
 

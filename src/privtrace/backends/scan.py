@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from privtrace.backends.base import Backend, Result
 from privtrace.errors import DataError
 from privtrace.observer import Observer
 from privtrace.privacy.noise import Noise
 from privtrace.privacy.selection import NO_USERS, Candidates, Choice
 from privtrace.privacy.unit import Unit
-from privtrace.trajectories import Source, Trajectories
+from privtrace.trajectories import Integers, Source, Trajectories
 
 #: Entries that a kernel should make of one part at most.
 _MOST_ENTRIES = 1 << 24
@@ -58,6 +60,12 @@ class Scan:
         if choice is None:
             return self._map(lambda part, first: kernel(part), text)
         return self._map(lambda part, first: kernel(choice.within(part, first)), text)
+
+    def total(
+        self, kernel: Callable[[Trajectories], Integers], text: str, shape: int | tuple[int, ...]
+    ) -> Integers:
+        """Add up kernel(part) of this shape over all parts: counts of parts add up to the counts of all."""
+        return sum(self.map(kernel, text), start=np.zeros(shape, np.int64))
 
     def _map(self, task: Callable[[Trajectories, int], Result], text: str) -> Iterator[Result]:
         """Yield task(part, first), the part's first trajectory being the `first` of the source."""

@@ -295,6 +295,7 @@ class MethodOptions:
 
     def synthesizer(self) -> Synthesizer:
         """Make the synthesizer that the options describe."""
+        from privtrace.cli.screen import spelled
         from privtrace.errors import SettingsError
         from privtrace.space.region import Region
 
@@ -312,7 +313,7 @@ class MethodOptions:
         for name in sorted(given.keys() - own):
             others = [other.value for other in MethodName if name in _setting_names(other)]
             raise SettingsError(
-                f"{_spelled(name)} is a setting of {' and '.join(others)}, and the method is "
+                f"{spelled(name)} is a setting of {' and '.join(others)}, and the method is "
                 f"{self.method.value}; leave it out, or take --method {others[0]}"
             )
         if self.order is not None:
@@ -336,11 +337,6 @@ def method_class(name: MethodName) -> type[PrivTrace | AdaTrace | DPT]:
 
 def _setting_names(name: MethodName) -> set[str]:
     return {field.name for field in fields(method_class(name))}
-
-
-def _spelled(name: str) -> str:
-    """Spell a setting as its option."""
-    return f"--{name.replace('_', '-')}"
 
 
 @dataclass(frozen=True)

@@ -144,13 +144,14 @@ def _with_options(text: str, command: Callable[..., None]) -> str:
     # Plain words, such as height, are settings only where a message begins by saying what they must be.
     first, must_be, rest = text.partition(" must be ")
     if first in names:
-        text = _option(first) + must_be + rest
+        text = spelled(first) + must_be + rest
     unlike_words = [name for name in names if "_" in name or len(name) == 1]
     if not unlike_words:
         return text
     # Not after a comma either: in W,S,E,N the last letter is no setting.
-    return re.sub(rf"(?<![-,\w])({'|'.join(unlike_words)})(?![\w=])", lambda match: _option(match[1]), text)
+    return re.sub(rf"(?<![-,\w])({'|'.join(unlike_words)})(?![\w=])", lambda match: spelled(match[1]), text)
 
 
-def _option(name: str) -> str:
+def spelled(name: str) -> str:
+    """Spell a setting as its option."""
     return "--" + name.replace("_", "-")

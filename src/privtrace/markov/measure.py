@@ -59,12 +59,10 @@ def measure_second_order(
 
 def measure_transitions(scan: Scan, grid: Grid, ways: Ways, ledger: Ledger, epsilon: Fraction) -> Integers:
     """Count moves from each cell to its neighbors; noisy, in weights, (m, 8) as in `counts`."""
-    counts = sum(
-        scan.map(
-            lambda part: neighbor_counts(fill(grid.encode(part), ways), ways),
-            "Measuring moves from cell to neighboring cell",
-        ),
-        start=np.zeros(ways.neighbors.shape, np.int64),
+    counts = scan.total(
+        lambda part: neighbor_counts(fill(grid.encode(part), ways), ways),
+        "Measuring moves from cell to neighboring cell",
+        ways.neighbors.shape,
     )
     return ledger.laplace(
         counts,

@@ -81,6 +81,12 @@ def normcut(rows: Integers, totals: Integers | None = None) -> Integers:
     return _normcut(rows, rows.sum(axis=1) if totals is None else totals)  # type: ignore[no-any-return]
 
 
+def shrunk(weights: Integers) -> Integers:
+    """Halve weights until their sum cannot overflow, whatever their signs: many large entries may."""
+    largest = int(np.abs(weights).max(initial=0))
+    return weights >> max((largest * weights.size).bit_length() - 62, 0)
+
+
 @njit(cache=True, nogil=True)
 def _normcut(rows, totals):  # type: ignore[no-untyped-def]
     clean = np.zeros_like(rows)

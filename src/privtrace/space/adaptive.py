@@ -11,9 +11,10 @@ from privtrace.space.grid import MAX_SLOTS, Grid
 from privtrace.trajectories import Floats
 
 
-def refine(grid: Grid, density: Floats, density_per_cell: float) -> Grid:
-    """Divide each coarse cell so that a fine cell holds about density_per_cell."""
-    return Grid(grid.region, _divisions(grid, density, density_per_cell))
+def refine(grid: Grid, density: Floats, density_per_cell: float, most: int) -> Grid:
+    """Divide each coarse cell so that a fine cell holds about density_per_cell, or as many as fit in `most`."""
+    refined = Grid(grid.region, _divisions(grid, density, density_per_cell))
+    return refined if refined.n_cells <= most else refine_to(grid, density, most)
 
 
 def refine_to(grid: Grid, density: Floats, n_cells: int) -> Grid:

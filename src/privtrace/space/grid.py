@@ -70,8 +70,7 @@ class Grid:
         west, south, east, north = region.sides.tolist()
         cells, has_all = np.empty(0, np.int32), np.empty(0, np.bool_)
         if self.n_cells < self.n_slots:
-            cells = np.full(self.n_slots, -1, np.int32)
-            cells[self.slots] = np.arange(self.n_cells)
+            cells = self.cells
             has_all = np.minimum.reduceat(cells, self.first_slot[:-1]) >= 0
         per_unit, has_gaps = (size / (east - west), size / (north - south)), len(cells) > 0
         return Lattice(region.area, *per_unit, has_gaps, self.divisions, self.first_slot, cells, has_all)
@@ -106,6 +105,13 @@ class Grid:
     def slots(self) -> Integers:
         """List the slots that hold a cell: (n_cells,)."""
         return self._cut[0]
+
+    @cached_property
+    def cells(self) -> npt.NDArray[np.int32]:
+        """Give the cell in each slot, or -1: (n_slots,)."""
+        cells = np.full(self.n_slots, -1, np.int32)
+        cells[self.slots] = np.arange(self.n_cells)
+        return cells
 
     @property
     def pieces(self) -> Pieces:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-import numpy as np
-from numba import njit
-
 from privtrace.backends.scan import Scan
+from privtrace.counts import evenly
 from privtrace.observer import Observer
 from privtrace.paths import Paths
 from privtrace.privacy.ledger import Ledger
@@ -35,9 +33,10 @@ def measure_density(
     scan: Scan, grid: Grid, ledger: Ledger, epsilon: Fraction, *, stage: str = "density"
 ) -> Integers:
     """Count visits to each cell, each path weighing one in all; noisy, in weights, (n_cells,)."""
-    counts = sum(
-        scan.map(lambda part: visit_counts(grid.encode(part), grid.n_cells), "Measuring where trajectories go"),
-        start=np.zeros(grid.n_cells, np.int64),
+    counts = scan.total(
+        lambda part: visit_counts(grid.encode(part), grid.n_cells),
+        "Measuring where trajectories go",
+        grid.n_cells,
     )
     return ledger.laplace(
         counts,
@@ -55,7 +54,7 @@ def tell_curator(scan: Scan, region: Region) -> None:
 
 def _tally(scan: Scan, region: Region) -> Integers:
     """Count exactly over a source what `Region.tally` counts, and tell the curator, who alone may know."""
-    tally = sum(scan.map(region.tally, "Counting trajectories in the region"), start=np.zeros(6, np.int64))
+    tally = scan.total(region.tally, "Counting trajectories in the region", 6)
     _note(tally, scan.observer)
     return tally
 
@@ -88,19 +87,9 @@ def _note(tally: Integers, observer: Observer) -> None:
     )
 
 
-@njit(cache=True, nogil=True)
-def _visit_counts(cells, offsets, n_cells, weight):  # type: ignore[no-untyped-def]
-    counts = np.zeros(n_cells, np.int64)
-    for path in range(len(offsets) - 1):
-        n_visits = offsets[path + 1] - offsets[path]
-        for p in range(offsets[path], offsets[path + 1]):
-            counts[cells[p]] += weight // n_visits
-    return counts
-
-
 def visit_counts(paths: Paths, n_cells: int) -> Integers:
     """Count visits, floor(2**20 / visits) each; so a path adds at most 2**20 in all."""
-    return _visit_counts(paths.cells, paths.offsets, n_cells, WEIGHT)  # type: ignore[no-any-return]
+    return evenly(paths.cells, paths.offsets, n_cells, 0, WEIGHT)  # type: ignore[no-any-return]
 
 
 def in_trajectories(noisy: Integers) -> Floats:

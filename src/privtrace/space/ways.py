@@ -97,6 +97,15 @@ def onward(now, goal, ways):  # type: ignore[no-untyped-def]
     return best
 
 
+@njit(cache=True, nogil=True, inline="always")
+def direction(now, onto, ways):  # type: ignore[no-untyped-def]
+    """Name the direction of a neighbor."""
+    east = ways.slots[onto] % ways.size - ways.slots[now] % ways.size
+    north = ways.slots[onto] // ways.size - ways.slots[now] // ways.size
+    place = 3 * (north + 1) + east + 1
+    return place - 1 if place > 4 else place
+
+
 @njit(cache=True, nogil=True)
 def _fill(cells, offsets, ways, longest):  # type: ignore[no-untyped-def]
     filled = np.empty(2 * len(cells) + 16, np.int32)

@@ -20,23 +20,23 @@ import numpy.typing as npt
 from privtrace.backends.base import Backend
 from privtrace.errors import SettingsError
 from privtrace.markov.measure import measure_transitions
-from privtrace.markov.transitions import normcut
+from privtrace.markov.transitions import normcut, shrunk
 from privtrace.observer import Observer
 from privtrace.paths import Paths
 from privtrace.privacy.budget_file import BudgetFile
 from privtrace.privacy.ledger import CLAMP, Epsilon
 from privtrace.privacy.noise import Noise
 from privtrace.privacy.unit import WEIGHT
-from privtrace.space.adaptive import refine, refine_to
+from privtrace.space.adaptive import refine
 from privtrace.space.grid import Grid
 from privtrace.space.measure import in_trajectories, measure_density
 from privtrace.space.ways import Ways, fill, steps_between, ways
 from privtrace.synthesizers.base import BLOCK_POINTS
 from privtrace.synthesizers.fitted import FittedModel, check_sound, within_limits
-from privtrace.synthesizers.plan import Plan, general_warnings
+from privtrace.synthesizers.plan import Plan
 from privtrace.synthesizers.settings import Settings
 from privtrace.trajectories import Integers, Source, Trajectories
-from privtrace.trips.clean import clean_trips, shrunk
+from privtrace.trips.clean import clean_trips
 from privtrace.trips.lengths import likely_lengths
 from privtrace.trips.measure import measure_lengths, measure_trips
 from privtrace.walk.bridge import Bridge
@@ -127,20 +127,16 @@ class AdaTrace(Settings):
         )
 
     @property
-    def budget(self) -> dict[str, Fraction]:
-        """Divide epsilon among the stages, exactly."""
-        epsilon = self._exact("epsilon")
-        count = Fraction(0) if self.public_count is not None else self._share("count")
+    def _shares(self) -> dict[str, Fraction]:
         fine = self._share("fine") if self.second_layer else Fraction(0)
-        shares = {
-            "count": count,
-            "density": self._share("grid") - count - fine,
+        return {
+            "count": self._count_share,
+            "density": self._share("grid") - self._count_share - fine,
             "fine density": fine,
             "transitions": self._share("transitions"),
             "trips": self._share("trips"),
             "lengths": self._share("lengths"),
         }
-        return {stage: share * epsilon for stage, share in shares.items() if share}
 
     @property
     def method(self) -> str:
@@ -151,23 +147,16 @@ class AdaTrace(Settings):
         """Say what a fit to about so many trajectories would give, from public numbers alone."""
         size = self._size(self._sized_by(count))
         placed = "placed finer where it is dense" if self.second_layer else "uniform in them"
-        return Plan(
-            method=self.method,
-            epsilon=self._exact("epsilon"),
-            unit=self.protected,
-            count=count,
+        return self._plan(
+            count,
+            _NOISY,
+            self._own_warnings(size),
             grid=f"The grid: about {size} x {size} cells, which are the states; points are {placed}.",
             coarse_per_side=size,
             states=size**2,
-            second_order_share=0.0,
-            stages=self._planned(_NOISY),
             # As measured on two cores: see benchmarks/README.md.
             memory_mb=round(370 + 80e-6 * size**4),
             seconds=1 + size**4 / 16e6,
-            warnings=(
-                *self._own_warnings(size),
-                *general_warnings(self._exact("epsilon"), self.protected, size**2),
-            ),
         )
 
     def _own_warnings(self, size: int) -> Iterator[str]:
@@ -190,9 +179,7 @@ class AdaTrace(Settings):
         if not self.second_layer:
             return grid
         visits = in_trajectories(density)
-        fine = refine(grid, visits, self._density_per_cell())
-        if fine.n_cells > self.max_cells:
-            fine = refine_to(grid, visits, self.max_cells)
+        fine = refine(grid, visits, self._density_per_cell(), self.max_cells)
         # Of a cell that is hardly there, rounding may leave no fine cell at all: it stays whole.
         lost = grid.slots[np.diff(_fine_offsets(grid, fine)) == 0]
         divisions = fine.divisions.copy()

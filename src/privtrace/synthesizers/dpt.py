@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from privtrace.backends.base import Backend
 from privtrace.errors import SettingsError
-from privtrace.markov.transitions import normcut
+from privtrace.markov.transitions import normcut, shrunk
 from privtrace.observer import Observer
 from privtrace.paths import Paths
 from privtrace.privacy.budget_file import BudgetFile
@@ -27,14 +27,13 @@ from privtrace.privacy.noise import Noise
 from privtrace.privacy.unit import WEIGHT
 from privtrace.space.ways import MOST_OVER_POLYGON
 from privtrace.synthesizers.fitted import FittedModel, check_sound, within_limits
-from privtrace.synthesizers.plan import Plan, general_warnings
+from privtrace.synthesizers.plan import Plan
 from privtrace.synthesizers.settings import Settings, within
 from privtrace.trajectories import Integers, Source, Trajectories
 from privtrace.trees.contexts import Contexts, Growth, consistent, grow
 from privtrace.trees.events import Mapper
 from privtrace.trees.measure import measure_arrivals, measure_events, measure_starts, measure_systems
 from privtrace.trees.systems import Systems
-from privtrace.trips.clean import shrunk
 from privtrace.walk.decode import decode
 from privtrace.walk.descent import Descent
 
@@ -133,18 +132,14 @@ class DPT(Settings):
         return "dpt"
 
     @property
-    def budget(self) -> dict[str, Fraction]:
-        """Divide epsilon among the stages, exactly."""
-        epsilon = self._exact("epsilon")
-        count = Fraction(0) if self.public_count is not None else self._share("count")
+    def _shares(self) -> dict[str, Fraction]:
         level = self._share("trees") / self.height
-        shares = {
-            "count": count,
-            "systems": self._share("systems") - count,
+        return {
+            "count": self._count_share,
+            "systems": self._share("systems") - self._count_share,
             "starts": self._share("starts"),
             **{f"level {number + 1}": level for number in range(self.height)},
         }
-        return {stage: share * epsilon for stage, share in shares.items() if share}
 
     def mapper(self, systems: Systems) -> Mapper:
         """Map trajectories as the settings say."""
@@ -159,24 +154,17 @@ class DPT(Settings):
         """Say what a fit to about so many trajectories would give, from public numbers alone."""
         sizes = self.sizes(self._finest(self._sized_by(count)))
         states = sum(size * size for size in sizes)
-        return Plan(
-            method=self.method,
-            epsilon=self._exact("epsilon"),
-            unit=self.protected,
-            count=count,
+        return self._plan(
+            count,
+            _noisy(self.height),
+            self._own_warnings(sizes[0]),
             grid=f"The reference systems: {', '.join(f'{size} x {size}' for size in sizes)} cells at most; "
             "those are kept that are used enough.",
             coarse_per_side=sizes[-1],
             states=states,
-            second_order_share=0.0,
-            stages=self._planned(_noisy(self.height)),
             # As measured on two cores: see benchmarks/README.md.
             memory_mb=round(370 + 1e-3 * states * 2 ** (self.height - 3)),
             seconds=1 + states / 50_000,
-            warnings=(
-                *self._own_warnings(sizes[0]),
-                *general_warnings(self._exact("epsilon"), self.protected, states),
-            ),
         )
 
     def _own_warnings(self, finest: int) -> Iterator[str]:

@@ -32,7 +32,7 @@ from privtrace.space.adaptive import refine, refine_to
 from privtrace.space.grid import Grid
 from privtrace.space.measure import in_trajectories, measure_density
 from privtrace.synthesizers.fitted import FittedModel, check_sound, only_number
-from privtrace.synthesizers.plan import Plan, general_warnings
+from privtrace.synthesizers.plan import Plan
 from privtrace.synthesizers.settings import Settings, whole
 from privtrace.trajectories import Integers, Source, Trajectories
 from privtrace.trips.estimate import estimate_trips
@@ -133,20 +133,16 @@ class PrivTrace(Settings):
         )
 
     @property
-    def budget(self) -> dict[str, Fraction]:
-        """Divide epsilon among the stages, exactly."""
-        epsilon = self._exact("epsilon")
-        count = Fraction(0) if self.public_count is not None else self._share("count")
+    def _shares(self) -> dict[str, Fraction]:
         first, second = self._share("first_order"), self._share("second_order")
         if self.order == 1:
             first, second = first + second, Fraction(0)
-        shares = {
-            "count": count,
-            "density": self._share("grid") - count,
+        return {
+            "count": self._count_share,
+            "density": self._share("grid") - self._count_share,
             "first order": first,
             "second order": second,
         }
-        return {stage: share * epsilon for stage, share in shares.items() if share}
 
     @property
     def method(self) -> str:
@@ -158,24 +154,18 @@ class PrivTrace(Settings):
         sized_by = self._sized_by(count)
         size, states = self._coarse_size(sized_by), self._expected_states(sized_by)
         share = self._expected_second_order(count, states)
-        return Plan(
-            method=self.method,
-            epsilon=self._exact("epsilon"),
-            unit=self.protected,
-            count=count,
+        return self._plan(
+            count,
+            _NOISY,
+            self._own_warnings(states, share),
             grid=f"The grid: about {size} x {size} coarse cells, divided where it is dense into about "
             f"{states:,} states.",
             coarse_per_side=size,
             states=states,
             second_order_share=share,
-            stages=self._planned(_NOISY),
             # As measured on two cores: see benchmarks/README.md.
             memory_mb=round(370 + 80e-6 * states**2),
             seconds=1 + 35 * (states / 3000) ** 3 + share * states**3 / 40e6,
-            warnings=(
-                *self._own_warnings(states, share),
-                *general_warnings(self._exact("epsilon"), self.protected, states),
-            ),
         )
 
     def _expected_states(self, count: int) -> int:
@@ -228,8 +218,7 @@ class PrivTrace(Settings):
         per_cell = self._density_per_cell(len(coarse.divisions))
         if per_cell is None:
             return refine_to(coarse, visits, self._target_states(n_trajectories))
-        grid = refine(coarse, visits, per_cell)
-        return grid if grid.n_cells <= self.max_states else refine_to(coarse, visits, self.max_states)
+        return refine(coarse, visits, per_cell, self.max_states)
 
     def _density_per_cell(self, coarse_size: int) -> float | None:
         """Find the visits that a fine cell should hold, where settings say it."""
@@ -249,7 +238,7 @@ class PrivTrace(Settings):
         """Give the moves, in trajectories, below which a state stays first order."""
         if self.theta1 is not None:
             return self.theta1
-        return math.sqrt(2) * n_states / float(self.budget["first order"] / self.protected.contributions)
+        return math.sqrt(2) * n_states / self._per_unit("first order")
 
     def _second_order(
         self,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import operator
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from importlib.metadata import version
@@ -25,7 +26,7 @@ from privtrace.privacy.unit import MOST_PER_USER, Unit
 from privtrace.release import Release, Setting
 from privtrace.space.measure import measure_count, tell_curator
 from privtrace.space.region import MISSING, Region
-from privtrace.synthesizers.plan import StagePlan
+from privtrace.synthesizers.plan import Plan, StagePlan, general_warnings
 from privtrace.trajectories import Source
 
 
@@ -65,8 +66,19 @@ class Settings(ABC):
 
     @property
     @abstractmethod
+    def _shares(self) -> dict[str, Fraction]:
+        """Say which share of epsilon each stage gets, in their order; a stage that gets none is left out."""
+
+    @property
+    def _count_share(self) -> Fraction:
+        """Give the share of measuring the count: none, where it is public."""
+        return self._share("count") if self.public_count is None else Fraction(0)
+
+    @property
     def budget(self) -> dict[str, Fraction]:
         """Divide epsilon among the stages, exactly."""
+        epsilon = self._exact("epsilon")
+        return {stage: share * epsilon for stage, share in self._shares.items() if share}
 
     @property
     def protected(self) -> Unit:
@@ -142,11 +154,31 @@ class Settings(ABC):
         count = whole(count, "count", 1, 1 << 39)
         return count if self.public_count is None else self.public_count
 
-    def _planned(self, noisy: dict[str, str]) -> tuple[StagePlan, ...]:
-        """Foresee the noise of every stage; `noisy` names what gets it."""
-        return tuple(
-            StagePlan(stage, epsilon, float(self.protected.contributions / epsilon), noisy[stage])
-            for stage, epsilon in self.budget.items()
+    def _plan(
+        self,
+        count: int,
+        noisy: dict[str, str],
+        warnings: Iterable[str],
+        *,
+        states: int,
+        second_order_share: float = 0.0,
+        **foreseen: Any,
+    ) -> Plan:
+        """Add what follows from any settings to what a method foresees; `noisy` names what gets the noise."""
+        epsilon, unit = self._exact("epsilon"), self.protected
+        return Plan(
+            method=self.method,
+            epsilon=epsilon,
+            unit=unit,
+            count=count,
+            states=states,
+            second_order_share=second_order_share,
+            stages=tuple(
+                StagePlan(stage, share, float(unit.contributions / share), noisy[stage])
+                for stage, share in self.budget.items()
+            ),
+            warnings=(*warnings, *general_warnings(epsilon, unit, states)),
+            **foreseen,
         )
 
     def _per_unit(self, stage: str) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from privtrace.counts import Counts
+from privtrace.counts import Counts, evenly
 from privtrace.privacy.unit import WEIGHT
 from privtrace.trajectories import Integers
 from privtrace.trees.contexts import Contexts, follow
@@ -19,7 +19,7 @@ from privtrace.trees.systems import STOP
 
 def system_counts(strings: Strings, of_cell: Integers, n_systems: int) -> Integers:
     """Count the starts, moves and switches that arrive in each system; `of_cell` is each cell's system."""
-    return _arrivals(of_cell[strings.cells], strings.offsets, n_systems, WEIGHT)  # type: ignore[no-any-return]
+    return evenly(of_cell[strings.cells], strings.offsets, n_systems, 1, WEIGHT)  # type: ignore[no-any-return]
 
 
 def start_counts(strings: Strings, n_cells: int) -> Integers:
@@ -30,7 +30,7 @@ def start_counts(strings: Strings, n_cells: int) -> Integers:
 
 def arrival_counts(strings: Strings, n_cells: int) -> Integers:
     """Count the starts, moves and switches that arrive in each cell: the first level of the trees."""
-    return _arrivals(strings.cells, strings.offsets, n_cells, WEIGHT)  # type: ignore[no-any-return]
+    return evenly(strings.cells, strings.offsets, n_cells, 1, WEIGHT)  # type: ignore[no-any-return]
 
 
 def event_counts(strings: Strings, contexts: Contexts, n_events: int) -> Counts:
@@ -48,16 +48,6 @@ def event_counts(strings: Strings, contexts: Contexts, n_events: int) -> Counts:
             WEIGHT,
         )
     )
-
-
-@njit(cache=True, nogil=True)
-def _arrivals(places, offsets, n_places, weight):  # type: ignore[no-untyped-def]
-    counts = np.zeros(n_places, np.int64)
-    for string in range(len(offsets) - 1):
-        n_events = offsets[string + 1] - offsets[string] + 1
-        for p in range(offsets[string], offsets[string + 1]):
-            counts[places[p]] += weight // n_events
-    return counts
 
 
 @njit(cache=True, nogil=True)

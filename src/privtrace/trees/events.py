@@ -10,7 +10,7 @@ import numpy.typing as npt
 from numba import njit
 
 from privtrace.paths import Paths
-from privtrace.space.ways import LONGEST, Ways, onward
+from privtrace.space.ways import LONGEST, Ways, direction, onward
 from privtrace.trajectories import Integers, Trajectories
 from privtrace.trees.systems import STOP, SWITCH, Systems
 
@@ -88,7 +88,7 @@ def _strings(path_cells, path_offsets, stack, by_speed, hysteresis, longest):  #
                 system = chosen
             while now != goal and n < end:
                 onto = onward(now, goal, ways)
-                events[n - 1] = _direction(now, onto, ways)
+                events[n - 1] = direction(now, onto, ways)
                 if n == len(cells):
                     cells, events = _longer(cells), _longer(events)
                 cells[n] = stack.first_cell[chosen] + onto
@@ -157,15 +157,6 @@ def _ways(system, stack):  # type: ignore[no-untyped-def]
         stack.neighbors[first:last],
         steps.reshape((n_steps, n_steps)),
     )
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _direction(now, onto, ways):  # type: ignore[no-untyped-def]
-    """Name the direction of a neighbor."""
-    east = ways.slots[onto] % ways.size - ways.slots[now] % ways.size
-    north = ways.slots[onto] // ways.size - ways.slots[now] // ways.size
-    place = 3 * (north + 1) + east + 1
-    return place - 1 if place > 4 else place
 
 
 @njit(cache=True, nogil=True)

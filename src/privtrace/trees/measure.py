@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from fractions import Fraction
-
-import numpy as np
 
 from privtrace.backends.scan import Scan
 from privtrace.counts import Counts
@@ -19,42 +16,46 @@ from privtrace.trees.events import Mapper
 def measure_systems(scan: Scan, mapper: Mapper, ledger: Ledger, epsilon: Fraction) -> Integers:
     """Count the events that arrive in each system, each string weighing one in all; noisy, (n_systems,)."""
     of_cell, n_systems = mapper.systems.of_cell, len(mapper.systems.sizes)
-    counts = scan.map(
-        lambda part: system_counts(mapper.strings(part), of_cell, n_systems),
-        "Measuring which reference systems are used",
+    return ledger.laplace(
+        scan.total(
+            lambda part: system_counts(mapper.strings(part), of_cell, n_systems),
+            "Measuring which reference systems are used",
+            n_systems,
+        ),
+        stage="systems",
+        statistic="arrivals in each reference system, each trajectory weighing one in all",
+        sensitivity=ledger.unit.sensitivity,
+        epsilon=epsilon,
     )
-    statistic = "arrivals in each reference system, each trajectory weighing one in all"
-    return _noisy_total(counts, n_systems, "systems", statistic, ledger, epsilon)
 
 
 def measure_starts(scan: Scan, mapper: Mapper, ledger: Ledger, epsilon: Fraction) -> Integers:
     """Count the strings that start in each cell, each weighing one; noisy, in weights, (n_cells,)."""
     n_cells = mapper.systems.n_cells
-    counts = scan.map(
-        lambda part: start_counts(mapper.strings(part), n_cells), "Measuring where trajectories start"
+    return ledger.laplace(
+        scan.total(
+            lambda part: start_counts(mapper.strings(part), n_cells),
+            "Measuring where trajectories start",
+            n_cells,
+        ),
+        stage="starts",
+        statistic="starts in each cell of the kept reference systems",
+        sensitivity=ledger.unit.sensitivity,
+        epsilon=epsilon,
     )
-    statistic = "starts in each cell of the kept reference systems"
-    return _noisy_total(counts, n_cells, "starts", statistic, ledger, epsilon)
 
 
 def measure_arrivals(scan: Scan, mapper: Mapper, ledger: Ledger, epsilon: Fraction) -> Integers:
     """Count the events that arrive in each cell, each string weighing one in all; noisy, (n_cells,)."""
     n_cells = mapper.systems.n_cells
-    counts = scan.map(
-        lambda part: arrival_counts(mapper.strings(part), n_cells), "Measuring level 1 of the prefix trees"
-    )
-    statistic = "arrivals in each cell of the kept reference systems, each trajectory weighing one in all"
-    return _noisy_total(counts, n_cells, "level 1", statistic, ledger, epsilon)
-
-
-def _noisy_total(
-    parts: Iterator[Integers], n: int, stage: str, statistic: str, ledger: Ledger, epsilon: Fraction
-) -> Integers:
-    """Add up the n counts of all parts, to each of which a trajectory adds one weight at most; noisy."""
     return ledger.laplace(
-        sum(parts, start=np.zeros(n, np.int64)),
-        stage=stage,
-        statistic=statistic,
+        scan.total(
+            lambda part: arrival_counts(mapper.strings(part), n_cells),
+            "Measuring level 1 of the prefix trees",
+            n_cells,
+        ),
+        stage="level 1",
+        statistic="arrivals in each cell of the kept reference systems, each trajectory weighing one in all",
         sensitivity=ledger.unit.sensitivity,
         epsilon=epsilon,
     )

@@ -73,17 +73,12 @@ class Systems:
     def stack(self) -> Stack:
         """Prepare the systems for kernels."""
         parts = [ways(grid) for grid in self.grids]
-        cells = []
-        for grid in self.grids:
-            numbers = np.full(grid.n_slots, -1, np.int32)
-            numbers[grid.slots] = np.arange(grid.n_cells)
-            cells.append(numbers)
         return Stack(
             np.array(self.sizes),
             self.first_cell,
-            np.concatenate([[0], np.cumsum([len(numbers) for numbers in cells])]),
+            np.concatenate([[0], np.cumsum([grid.n_slots for grid in self.grids])]),
             np.concatenate([part.slots for part in parts]),
-            np.concatenate(cells),
+            np.concatenate([grid.cells for grid in self.grids]),
             np.concatenate([part.neighbors for part in parts]),
             np.concatenate([[0], np.cumsum([part.steps.size for part in parts])]),
             np.concatenate([part.steps.ravel() for part in parts]),

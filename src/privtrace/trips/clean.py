@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from privtrace.markov.transitions import normcut
+from privtrace.markov.transitions import normcut, shrunk
 from privtrace.trajectories import Integers
 
 
@@ -17,9 +17,3 @@ def clean_trips(noisy: Integers, steps: npt.NDArray[np.int16]) -> Integers:
     """
     joined = np.where(steps >= 0, noisy, 0)
     return normcut(shrunk(joined).reshape(1, -1)).reshape(noisy.shape)
-
-
-def shrunk(weights: Integers) -> Integers:
-    """Halve weights until their sum cannot overflow, whatever their signs: many large entries may."""
-    largest = int(np.abs(weights).max(initial=0))
-    return weights >> max((largest * weights.size).bit_length() - 62, 0)

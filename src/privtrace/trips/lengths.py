@@ -10,9 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from privtrace.markov.transitions import normcut
+from privtrace.markov.transitions import normcut, shrunk
 from privtrace.trajectories import Integers
-from privtrace.trips.clean import shrunk
 
 #: The families, in the order in which they win ties.
 FAMILIES = ("uniform", "geometric", "Poisson")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-import numpy as np
-
 from privtrace.backends.scan import Scan
 from privtrace.privacy.ledger import Ledger
 from privtrace.space.grid import Grid
@@ -17,10 +15,7 @@ from privtrace.trips.counts import length_counts, trip_counts
 def measure_trips(scan: Scan, grid: Grid, ways: Ways, ledger: Ledger, epsilon: Fraction) -> Integers:
     """Count trips from each cell to each; noisy, in weights, (m, m)."""
     m = grid.n_cells
-    counts = sum(
-        scan.map(lambda part: trip_counts(fill(grid.encode(part), ways), m), "Measuring trips"),
-        start=np.zeros((m, m), np.int64),
-    )
+    counts = scan.total(lambda part: trip_counts(fill(grid.encode(part), ways), m), "Measuring trips", (m, m))
     return ledger.laplace(
         counts,
         stage="trips",
@@ -39,12 +34,10 @@ def measure_lengths(
     nothing but noise.
     """
     steps = steps_between(ways)
-    counts = sum(
-        scan.map(
-            lambda part: length_counts(fill(grid.encode(part), ways), steps, max_extra),
-            "Measuring how much longer than needed trips are",
-        ),
-        start=np.zeros((int(steps.max()) + 1, max_extra + 1), np.int64),
+    counts = scan.total(
+        lambda part: length_counts(fill(grid.encode(part), ways), steps, max_extra),
+        "Measuring how much longer than needed trips are",
+        (int(steps.max()) + 1, max_extra + 1),
     )
     return ledger.laplace(
         counts,

@@ -43,18 +43,24 @@ class Descent:
         """
         return np.round(np.exp(self.heading_strength * np.linspace(-1, 1, _COSINES + 1)) * 2.0**20)
 
+    @cached_property
+    def _cumulative(self) -> tuple[Integers, Integers]:
+        """Sum starts and events up, for drawing."""
+        return np.cumsum(self.starts), np.cumsum(self.events, axis=1)
+
     def walk(self, trajectories: range, seed: int) -> tuple[Paths, int]:
         """Walk one path for each trajectory number; also count the walks that max_steps ended.
 
         A path depends on the seed and its own number alone.
         """
+        starts, events = self._cumulative
         cells, offsets, n_capped = _walk(
             trajectories.start,
             len(trajectories),
             np.uint64(seed),
-            np.cumsum(self.starts),
+            starts,
             self.arrivals,
-            np.cumsum(self.events, axis=1),
+            events,
             self.contexts.of_cell,
             self.contexts.longer,
             self.contexts.depth,
