@@ -225,9 +225,10 @@ def test_endless_walks_are_ended_and_counted(max_steps: int) -> None:
     descent = Descent(systems, every_context(systems, 1), starts, starts, events, 5, 0.0, max_steps)
     paths, n_capped = descent.walk(range(10), 1)
     assert lists(paths) == [([0, 1, 3, 2] * 9)[: max_steps + 1]] * 10 and n_capped == 10
-    events[2] = 0
-    events[2, STOP] = 1
-    assert descent.walk(range(10), 1)[1] == (10 if max_steps < 3 else 0)
+    stopping = events.copy()
+    stopping[2] = 0
+    stopping[2, STOP] = 1
+    assert replace(descent, events=stopping).walk(range(10), 1)[1] == (10 if max_steps < 3 else 0)
 
 
 def level(stop: float = 0.2) -> Descent:
