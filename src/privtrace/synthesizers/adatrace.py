@@ -35,6 +35,7 @@ from privtrace.synthesizers.base import BLOCK_POINTS
 from privtrace.synthesizers.fitted import FittedModel, check_sound, within_limits
 from privtrace.synthesizers.plan import Plan
 from privtrace.synthesizers.settings import Settings
+from privtrace.synthesizers.view import Flows, Layer, Noisy, View, error_of
 from privtrace.trajectories import Integers, Source, Trajectories
 from privtrace.trips.clean import clean_trips
 from privtrace.trips.lengths import likely_lengths
@@ -199,6 +200,9 @@ def _fine_offsets(grid: Grid, fine: Grid) -> Integers:
     return np.append(first, fine.n_cells)
 
 
+#: How trips are known.
+_MEASURED = "They were measured with noise, each from cell to cell, and cleaned of it as well as can be."
+
 #: What gets the noise of each stage, for plans.
 _NOISY = {
     "count": "the total",
@@ -325,6 +329,26 @@ class AdaTraceModel(FittedModel):
     def place(self, paths: Paths, first: int, seed: int) -> Trajectories:
         """Place a point in each cell of the paths, numbered from `first`, and two in a lone cell."""
         return decode(self.fine_cells.choose(paths, first, seed), self.fine, first, seed)
+
+    def view(self) -> View:
+        """Show cells and fine cells, measured trips, and moves to neighbors."""
+        release, m = self.release, self.grid.n_cells
+        ends_error = error_of(release, "trips", m)
+        numbers = (
+            Noisy.of("visits", self.density.ravel()[self.grid.slots], error_of(release, "density")),
+            Noisy.of("starts", self.trips.sum(axis=1), ends_error),
+            Noisy.of("ends", self.trips.sum(axis=0), ends_error),
+        )
+        layers = [Layer("cells", self.grid, numbers)]
+        if len(self.fine_density):
+            fine_visits = Noisy.of("visits", self.fine_density, error_of(release, "fine density"))
+            layers.append(Layer("fine cells", self.fine, (fine_visits,)))
+        bridge = self.bridge
+        moves = Flows.to_neighbors(
+            0, np.arange(m), self.ways.neighbors, bridge.transitions, error_of(release, "transitions")
+        )
+        trips = Flows.of_table(0, bridge.trips, error_of(release, "trips"))
+        return View(tuple(layers), trips, _MEASURED, (moves,))
 
     def summary(self) -> dict[str, Any]:
         """Describe sizes for a reader."""

@@ -19,6 +19,7 @@ from privtrace.privacy.noise import Noise
 from privtrace.release import Release
 from privtrace.space.region import Region
 from privtrace.synthesizers.plan import Plan
+from privtrace.synthesizers.view import View
 from privtrace.trajectories import Source, Trajectories
 
 #: Trajectories that one task makes: enough to keep a core busy, little enough to stream; and points at most.
@@ -72,6 +73,10 @@ class Model(Protocol):
 
     def summary(self) -> dict[str, Any]:
         """Describe sizes for a reader."""
+        ...
+
+    def view(self) -> View:
+        """Show cells with their noisy numbers, trips and moves. Post-processing."""
         ...
 
     def sample(self, count: int | None = None, *, seed: int | None = None) -> Trajectories:

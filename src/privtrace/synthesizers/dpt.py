@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -26,19 +27,23 @@ from privtrace.privacy.ledger import CLAMP, Epsilon
 from privtrace.privacy.noise import Noise
 from privtrace.privacy.unit import WEIGHT
 from privtrace.space.ways import MOST_OVER_POLYGON
-from privtrace.synthesizers.fitted import FittedModel, check_sound, within_limits
+from privtrace.synthesizers.fitted import SAMPLED, FittedModel, check_sound, within_limits
 from privtrace.synthesizers.plan import Plan
 from privtrace.synthesizers.settings import Settings, within
+from privtrace.synthesizers.view import Flows, Layer, Noisy, View, error_of
 from privtrace.trajectories import Integers, Source, Trajectories
 from privtrace.trees.contexts import Contexts, Growth, consistent, grow
 from privtrace.trees.events import Mapper
 from privtrace.trees.measure import measure_arrivals, measure_events, measure_starts, measure_systems
-from privtrace.trees.systems import Systems
+from privtrace.trees.systems import STOP, Systems
 from privtrace.walk.decode import decode
 from privtrace.walk.descent import Descent
 
 #: Cells per side of the finest system at most.
 _MOST_PER_SIDE = 512
+
+#: Trips are shown between the cells of the finest system that has at most so many.
+_ZONES = 1024
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -319,6 +324,39 @@ class DPTModel(FittedModel):
     def place(self, paths: Paths, first: int, seed: int) -> Trajectories:
         """Place one point in each cell of the paths, numbered from `first`."""
         return decode(paths, self.systems, first, seed)
+
+    def view(self) -> View:
+        """Show the systems from coarse to fine, trips of sampled walks, and what follows single cells."""
+        systems, release = self.systems, self.release
+        bounds = [*pairwise(systems.first_cell.tolist())][::-1]
+        layers = tuple(
+            Layer(
+                f"cells of {len(grid.divisions)} x {len(grid.divisions)}",
+                grid,
+                (
+                    Noisy.of("visits", self.arrivals[first:last], error_of(release, "level 1")),
+                    Noisy.of("starts", self.starts[first:last], error_of(release, "starts")),
+                ),
+            )
+            for grid, (first, last) in zip(systems.grids[::-1], bounds, strict=True)
+        )
+        cells, events = self._after_single_cells
+        moves = []
+        for layer, (first, last) in enumerate(bounds):
+            here = (cells >= first) & (cells < last)
+            neighbors = systems.stack.neighbors[cells[here]]
+            flows = cells[here] - first, neighbors, events[here]
+            moves.append(Flows.to_neighbors(layer, *flows, error_of(release, "level 2")))
+        zones = max(layer for layer, (first, last) in enumerate(bounds) if layer == 0 or last - first <= _ZONES)
+        return View(layers, self._sampled_trips(zones, layers[zones].grid), SAMPLED, tuple(moves))
+
+    @property
+    def _after_single_cells(self) -> tuple[Integers, Integers]:
+        """Give the cells that are contexts alone, and the clean moves that follow them: (n,), (n, 8)."""
+        contexts = self.contexts
+        single = slice(0, int(contexts.first[1]))
+        clean = consistent(contexts, self.arrivals, self.events)
+        return contexts.last_cell[single].astype(np.int64), clean[single, :STOP]
 
     def summary(self) -> dict[str, Any]:
         """Describe sizes for a reader."""

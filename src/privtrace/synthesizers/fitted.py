@@ -18,8 +18,14 @@ from privtrace.paths import Paths
 from privtrace.privacy.ledger import CLAMP
 from privtrace.privacy.unit import WEIGHT
 from privtrace.release import Release
+from privtrace.space.grid import Grid
 from privtrace.synthesizers.base import BLOCK_POINTS, BLOCK_TRAJECTORIES, capped_walks, sample_parts
-from privtrace.trajectories import Integers, Trajectories
+from privtrace.synthesizers.view import Flows, View
+from privtrace.trajectories import Crs, Floats, Integers, Trajectories
+
+#: Walks from which trips are counted where the model has no table of them, and how that is said.
+_SAMPLED_WALKS = 100_000
+SAMPLED = "They are those of walks on the model, as synthetic trajectories are."
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +51,10 @@ class FittedModel(ABC):
     @abstractmethod
     def place(self, paths: Paths, first: int, seed: int) -> Trajectories:
         """Place the points of paths, numbered from `first`."""
+
+    @abstractmethod
+    def view(self) -> View:
+        """Show cells with their noisy numbers, trips and moves. Post-processing."""
 
     @abstractmethod
     def summary(self) -> dict[str, Any]:
@@ -83,6 +93,16 @@ class FittedModel(ABC):
             warnings.warn(capped_walks(n_capped), CappedWalks, stacklevel=2)
         return Trajectories.concatenate((part for part, _ in blocks), self.release.crs)
 
+    def _sampled_trips(self, layer: int, grid: Grid) -> Flows:
+        """Count the trips of sampled walks between the cells of a layer's grid, scaled to the model's count."""
+        count = min(self.n_trajectories, _SAMPLED_WALKS)
+        parts = (part for part, _ in sample_parts(self, count, seed=0))
+        ends = [grid.encode(_apart(part.points[_ends(part)], part.crs)) for part in parts]
+        cells = np.concatenate([paths.cells for paths in ends]).reshape(-1, 2).astype(np.int64)
+        trips, counts = np.unique(cells @ np.array([grid.n_cells, 1]), return_counts=True)
+        weights = np.round(counts * (self.count / max(count, 1))).astype(np.int64)
+        return Flows.of(layer, *np.divmod(trips, grid.n_cells), weights, None)
+
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """List the arrays that a model file holds, as the method's SCHEMA names them: all fields."""
         own = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "release"}
@@ -99,6 +119,16 @@ class FittedModel(ABC):
         from privtrace.models import save
 
         save(self, path, force=force)
+
+
+def _ends(part: Trajectories) -> Integers:
+    """Find the first and the last point of each trajectory, one after the other."""
+    return np.stack([part.offsets[:-1], part.offsets[1:] - 1], axis=1).ravel()
+
+
+def _apart(points: Floats, crs: Crs) -> Trajectories:
+    """Take each point for a trajectory of its own."""
+    return Trajectories(points, np.arange(len(points) + 1), crs=crs)
 
 
 def check_sound(checks: dict[str, bool]) -> None:

@@ -31,9 +31,10 @@ from privtrace.release import Release
 from privtrace.space.adaptive import refine, refine_to
 from privtrace.space.grid import Grid
 from privtrace.space.measure import in_trajectories, measure_density
-from privtrace.synthesizers.fitted import FittedModel, check_sound, only_number
+from privtrace.synthesizers.fitted import SAMPLED, FittedModel, check_sound, only_number
 from privtrace.synthesizers.plan import Plan
 from privtrace.synthesizers.settings import Settings, whole
+from privtrace.synthesizers.view import Flows, Layer, Noisy, View, error_of
 from privtrace.trajectories import Integers, Source, Trajectories
 from privtrace.trips.estimate import estimate_trips
 from privtrace.trips.shortest import shortest_transitions
@@ -273,6 +274,9 @@ def _counted(blocks: Iterator[Integers], advance: Callable[[int], None]) -> Iter
         advance(1)
 
 
+#: How trips are known.
+_ESTIMATED = "They are estimated from noisy starts and ends, and from the shortest ways between them."
+
 #: What gets the noise of each stage, for plans.
 _NOISY = {
     "count": "the total",
@@ -368,6 +372,27 @@ class PrivTraceModel(FittedModel):
     def place(self, paths: Paths, first: int, seed: int) -> Trajectories:
         """Place one point in each state of the paths, numbered from `first`."""
         return decode(paths, self.grid, first, seed)
+
+    def view(self) -> View:
+        """Show coarse cells and states, estimated trips, and first-order moves between states."""
+        region, m = self.release.region, self.grid.n_cells
+        coarse = Grid.uniform(region, len(self.divisions))
+        visits = Noisy.of("visits", self.density.ravel()[coarse.slots], error_of(self.release, "density"))
+        error = error_of(self.release, "first order")
+        numbers = (
+            Noisy.of("visits", self.moves[:-1].sum(axis=1), error_of(self.release, "first order", m)),
+            Noisy.of("starts", self.moves[-1], error),
+            Noisy.of("ends", self.moves[:-1].diagonal(), error),
+        )
+        layers = (Layer("coarse cells", coarse, (visits,)), Layer("states", self.grid, numbers))
+        origins = np.repeat(np.arange(m + 1), np.diff(self.first.offsets))
+        between = (origins < m) & (origins != self.first.successors)  # leaves starts and ends out
+        moves = Flows.of(
+            1, origins[between], self.first.successors[between], self.first.weights[between], error
+        )
+        if not self.trips.any():
+            return View(layers, self._sampled_trips(1, self.grid), SAMPLED, (moves,))
+        return View(layers, Flows.of_table(1, self.trips, None), _ESTIMATED, (moves,))
 
     def summary(self) -> dict[str, Any]:
         """Describe sizes for a reader."""

@@ -1,0 +1,118 @@
+"""Show a model as any method's can be shown: cells with their noisy numbers, trips and moves between them.
+
+All of it is post-processing: it says nothing that the model file does not say.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from privtrace.privacy.unit import WEIGHT
+from privtrace.release import Release
+from privtrace.space.grid import Grid
+from privtrace.trajectories import Floats, Integers
+
+
+@dataclass(frozen=True, eq=False)
+class Noisy:
+    """Hold a noisy number of each cell, in trajectories."""
+
+    name: str  # "visits", "starts" or "ends"
+    values: Floats  # (n_cells,): as measured, so some may be negative
+    error: float  # the standard deviation of the noise of each
+
+    @classmethod
+    def of(cls, name: str, weights: Integers, error: float) -> Noisy:
+        """Read weights of 2**-20 trajectories."""
+        return cls(name, weights / WEIGHT, error)
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """Hold the cells of one grid of a model, and what was measured of them.
+
+    Visits are spread: each trajectory weighs one in all, divided evenly over the cells that it visits. Starts
+    and ends are spread likewise where they were measured along with moves; the method's page says where.
+    """
+
+    name: str  # "coarse cells"
+    grid: Grid
+    numbers: tuple[Noisy, ...]  # the first are visits
+
+    @property
+    def visits(self) -> Noisy:
+        """Give the noisy density."""
+        return self.numbers[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Flows:
+    """Hold what goes from cell to cell of a layer, cleaned and without zeros, by origin and destination."""
+
+    layer: int  # in the view's layers
+    origins: Integers  # (n,)
+    destinations: Integers  # (n,)
+    weights: Floats  # (n,): in trajectories, positive
+    error: (
+        float | None
+    )  # the standard deviation of the noise before cleaning, where they were measured one by one
+
+    @classmethod
+    def of(
+        cls, layer: int, origins: Integers, destinations: Integers, weights: Integers, error: float | None
+    ) -> Flows:
+        """Read clean weights of 2**-20 trajectories, in any order."""
+        order = np.lexsort((destinations, origins))
+        order = order[weights[order] > 0]
+        return cls(layer, origins[order], destinations[order], weights[order] / WEIGHT, error)
+
+    @classmethod
+    def of_table(cls, layer: int, table: Integers, error: float | None) -> Flows:
+        """Read a table of such weights, (n_cells, n_cells)."""
+        origins, destinations = np.nonzero(table)
+        return cls.of(layer, origins, destinations, table[origins, destinations], error)
+
+    @classmethod
+    def to_neighbors(
+        cls,
+        layer: int,
+        cells: Integers,
+        neighbors: npt.NDArray[np.int32],
+        weights: Integers,
+        error: float | None,
+    ) -> Flows:
+        """Read such weights of moves from cells to their neighbors: (n,), (n, 8) and (n, 8)."""
+        rows, directions = np.nonzero(weights)
+        onto = neighbors[rows, directions].astype(np.int64)
+        return cls.of(layer, cells[rows], onto, weights[rows, directions], error)
+
+    def strongest(self, count: int) -> Flows:
+        """Keep the strongest between different cells, strongest first."""
+        between = np.flatnonzero(self.origins != self.destinations)
+        order = between[np.argsort(-self.weights[between], kind="stable")[:count]]
+        return replace(
+            self,
+            origins=self.origins[order],
+            destinations=self.destinations[order],
+            weights=self.weights[order],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """Hold what of a model can be shown on a map or handed on as tables."""
+
+    layers: tuple[Layer, ...]  # from coarse to fine
+    trips: Flows  # from the first cell to the last
+    trips_from: str  # how they are known, in a sentence
+    moves: tuple[Flows, ...]  # from a cell to the next, layer by layer
+
+
+def error_of(release: Release, stage: str, n_added: int = 1) -> float:
+    """Give the standard deviation of the noise of a stage, in trajectories, of so many numbers added up."""
+    (charge,) = (charge for charge in release.charges if charge.stage == stage)
+    return math.sqrt(2 * n_added) * charge.scale_in_trajectories
