@@ -6,7 +6,9 @@ python -m experiments.picture docs/images/methods.png privtrace,adatrace,dpt
 
 from __future__ import annotations
 
+import struct
 import sys
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +16,26 @@ import numpy as np
 import privtrace as pt
 from experiments.data import METHODS
 from privtrace.datasets import city_trips
-from privtrace.report.picture import flow, paint, png, shade
+from privtrace.space.raster import flow
 
 WIDTH, GAP = 932, 12
+
+#: From none to most: night blue, teal, yellow, cream. Lightness rises all the way, which any eye sees and any
+#: printer prints, and no two colors differ by red against green alone.
+PALETTE = np.array(
+    [
+        (12, 17, 40),
+        (30, 58, 118),
+        (28, 108, 146),
+        (66, 156, 146),
+        (168, 196, 100),
+        (250, 224, 92),
+        (255, 250, 214),
+    ]
+)
+
+#: The share of trajectories at which the logarithmic scale starts; below, it is nearly linear.
+FAINT = 1e-4
 
 
 def main(path: Path, methods: list[str]) -> None:
@@ -31,6 +50,32 @@ def main(path: Path, methods: list[str]) -> None:
     panels = [paint(shade(share, most)) for share in shares]
     between = np.full((len(panels[0]), GAP, 3), 255, np.uint8)
     path.write_bytes(png(np.hstack([part for panel in panels for part in (panel, between)][:-1])))
+
+
+def shade(shares: np.ndarray, most: float) -> np.ndarray:
+    """Place shares of trajectories on the color scale, logarithmically: none at 0, `most` at 1."""
+    return np.log1p(shares / FAINT) / np.log1p(most / FAINT)
+
+
+def paint(shades: np.ndarray) -> np.ndarray:
+    """Give shades from 0 to 1 their colors: (height, width) -> (height, width, 3)."""
+    anchors = np.linspace(0, 1, len(PALETTE))
+    channels = [np.interp(shades, anchors, PALETTE[:, channel]) for channel in range(3)]
+    return np.round(np.stack(channels, axis=-1)).astype(np.uint8)
+
+
+def png(pixels: np.ndarray) -> bytes:
+    """Encode a picture as PNG, 8 bits a channel."""
+    height, width, _ = pixels.shape
+    lines = np.zeros((height, 1 + 3 * width), np.uint8)  # each line starts with its filter: 0, none
+    lines[:, 1:] = pixels.reshape(height, 3 * width)
+    header = struct.pack(">2I5B", width, height, 8, 2, 0, 0, 0)  # color type 2: red, green, blue
+    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(lines.tobytes(), 9)), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(kind, data) for kind, data in chunks)
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
 if __name__ == "__main__":

@@ -59,6 +59,15 @@ def pattern_counts(paths: Paths, weights: Integers, codes: Integers, longest: in
     return counts
 
 
+def pattern_cells(code: int, n_cells: int) -> tuple[int, ...]:
+    """Read the cells of a pattern from its code."""
+    cells: list[int] = []
+    while code:
+        code, digit = divmod(code, n_cells + 1)
+        cells.insert(0, digit - 1)
+    return tuple(cells)
+
+
 @njit(cache=True, nogil=True)
 def pair_counts(places, offsets, weights, size):  # type: ignore[no-untyped-def]
     """Count which number follows which in paths, each path as often as its weight says: (size, size)."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from privtrace.backends.base import Backend
 from privtrace.errors import SettingsError
+from privtrace.evaluation.figures import NEEDED, Figures
 from privtrace.evaluation.metric import Metric
 from privtrace.evaluation.portrait import Portrait
 from privtrace.evaluation.yardstick import Yardstick
@@ -24,6 +25,9 @@ NOT_PRIVATE = (
 
 MOST_REPLICATES = 100_000
 
+#: Of the ceiling: smaller distances from the best count as this, since zero has no logarithm.
+_LEAST_SHARE = 1e-3
+
 
 @dataclass(frozen=True)
 class Score:
@@ -34,6 +38,17 @@ class Score:
     limit: float  # one random half of the real data against the other
     ceiling: float  # a uniform random walk over the region
     interval: tuple[float, float] | None = None  # 95 %, by bootstrap over trajectories
+
+    @property
+    def standing(self) -> float:
+        """Place the value between the limit, 0, and the ceiling, 1: below 0 is better, above 1 worse than both.
+
+        By the logarithm of the distance from the metric's best, because errors differ by factors. NaN where
+        the metric is not defined, or does not tell the real data from a random walk.
+        """
+        limit, value, ceiling = (abs(x - self.metric.best) for x in (self.limit, self.value, self.ceiling))
+        limit, value = (max(x, _LEAST_SHARE * ceiling) for x in (limit, value))
+        return math.log(value / limit) / math.log(ceiling / limit) if ceiling > limit else math.nan
 
     def to_dict(self) -> dict[str, Any]:
         """List the numbers; what is not defined is None."""
@@ -52,6 +67,7 @@ class Evaluation(Mapping[str, Score]):
 
     scores: Mapping[str, Score]
     inputs: Mapping[str, Any]
+    figures: Figures | None = None  # for `report`
 
     def __getitem__(self, name: str) -> Score:
         if name not in self.scores:
@@ -110,6 +126,7 @@ def evaluate(
     profile: str = "paper",
     seed: int = 1,
     bootstrap: int = 0,
+    figures: bool = True,
     backend: Backend | None = None,
     observer: Observer | None = None,
 ) -> Evaluation:
@@ -129,10 +146,15 @@ def evaluate(
         From which random circles, halves and walks are drawn; the same seed gives the same table.
     bootstrap
         How often to resample the trajectories for 95 % intervals; 0 for none.
+    figures
+        Whether to measure also what `Evaluation.report` draws; without, it is a little faster.
     """
     if not isinstance(bootstrap, int) or not 0 <= bootstrap <= MOST_REPLICATES or bootstrap == 1:
         raise SettingsError(f"bootstrap must be 0 or from 2 to {MOST_REPLICATES:,} replicates, not {bootstrap}")
-    yardstick = Yardstick.of(real, region, profile=profile, seed=seed, backend=backend, observer=observer)
+    also = NEEDED if figures else ()
+    yardstick = Yardstick.of(
+        real, region, profile=profile, seed=seed, also=also, backend=backend, observer=observer
+    )
     other = yardstick.measure(synthetic)
     inputs = {
         "real": described(real, yardstick.real),
@@ -145,6 +167,7 @@ def evaluate(
     }
     with yardstick.observer.stage("Comparing"):
         values, limit = yardstick.values(other), yardstick.limit()
+        drawn = Figures.of(yardstick.frame, yardstick.real, other) if figures else None
     intervals = yardstick.intervals(other, values, bootstrap) if bootstrap else {}
     del other  # makes room for the walk
     ceiling = yardstick.ceiling()
@@ -153,7 +176,7 @@ def evaluate(
         name: Score(metric, values[name], limit[name], ceiling[name], intervals.get(name))
         for name, metric in named.items()
     }
-    return Evaluation(scores, inputs)
+    return Evaluation(scores, inputs, drawn)
 
 
 def described(source: Source, portrait: Portrait) -> dict[str, Any]:

@@ -43,7 +43,7 @@ class Yardstick:
 
     frame: Frame
     profiles: tuple[Profile, ...]
-    measures: Mapping[str, Measure]  # of each profile: what measures clipped parts
+    measures: Mapping[str, Measure]  # of each profile, and of what else is measured: for clipped parts
     real: Portrait
     crs: Crs
     backend: Backend
@@ -57,10 +57,11 @@ class Yardstick:
         *,
         profile: str = "paper",
         seed: int = 1,
+        also: tuple[Profile, ...] = (),
         backend: Backend | None = None,
         observer: Observer | None = None,
     ) -> Yardstick:
-        """Measure the real set in one pass."""
+        """Measure the real set in one pass: the traits of a profile, and also those of others."""
         if not isinstance(region, Region):
             raise SettingsError(MISSING)
         if not isinstance(seed, int) or not 0 <= seed < 1 << 64:
@@ -68,7 +69,7 @@ class Yardstick:
         scan = Scan(real, backend or Threads(), observer or Silent())
         frame = Frame(region.for_data(real.crs), seed)
         profiles = profiles_named(profile)
-        measures = {profile.name: profile.measuring(frame) for profile in profiles}
+        measures = {profile.name: profile.measuring(frame) for profile in (*profiles, *also)}
         portrait = portrait_of(scan, frame, measures, REAL, "Measuring the real data")
         check(portrait, frame, named(real, "real"), scan.observer)
         if not len(portrait):
@@ -80,15 +81,18 @@ class Yardstick:
         """List the metrics of all profiles."""
         return tuple(metric for profile in self.profiles for metric in profile.metrics)
 
-    def measure(self, synthetic: Source, text: str = "Measuring the synthetic data") -> Portrait:
+    def measure(self, synthetic: Source) -> Portrait:
         """Measure a synthetic set in one pass."""
+        return self._measured(synthetic, self.measures, "Measuring the synthetic data")
+
+    def _measured(self, synthetic: Source, measures: Mapping[str, Measure], text: str) -> Portrait:
         scan = Scan(synthetic, self.backend, self.observer)
         if synthetic.crs != self.crs:
             raise DataError(
                 f"the real data is {self.crs} and the synthetic data is {synthetic.crs}: they cannot be "
                 "compared. If both hold the same coordinates, say which with --crs (crs=...); else project one"
             )
-        portrait = portrait_of(scan, self.frame, self.measures, SYNTHETIC, text)
+        portrait = portrait_of(scan, self.frame, measures, SYNTHETIC, text)
         name = named(synthetic, "synthetic")
         check(portrait, self.frame, name, self.observer)
         if not len(portrait):
@@ -127,7 +131,8 @@ class Yardstick:
         uniform in the region.
         """
         made = Made(self._uniform_walks, self.crs, int(self.real.n_points.sum()))
-        return self.values(self.measure(made, "Measuring a random walk"))
+        scored = {profile.name: self.measures[profile.name] for profile in self.profiles}
+        return self.values(self._measured(made, scored, "Measuring a random walk"))
 
     def _uniform_walks(self) -> Iterator[Trajectories]:
         offsets = np.concatenate([[0], np.cumsum(self.real.n_points)])

@@ -1,17 +1,15 @@
-"""Pictures: flow beside a slow oracle, colors, and PNG through a decoder of our own."""
+"""Rasters: flow beside a slow oracle, line by line."""
 
 from __future__ import annotations
 
 import math
-import struct
-import zlib
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from privtrace.errors import SettingsError
-from privtrace.report.picture import FAINT, PALETTE, flow, paint, png, shade
+from privtrace.space.raster import flow
 from privtrace.space.region import Region
 from privtrace.trajectories import Trajectories
 
@@ -135,50 +133,6 @@ def test_the_picture_has_the_shape_of_the_region_in_meters():
 def test_data_of_another_coordinate_system_is_refused():
     with pytest.raises(SettingsError, match="planar"):
         flow(lines(), Region.box(0, 0, 8, 8, crs="lonlat"), 8)
-
-
-def test_shades_go_from_none_to_most():
-    shades = shade(np.array([0, FAINT, 0.01, 0.3]), 0.3)
-    assert shades[0] == 0
-    assert shades[-1] == 1
-    assert np.all(np.diff(shades) > 0)
-
-
-def test_the_palette_starts_and_ends_with_its_anchors_and_grows_lighter():
-    colors = paint(np.linspace(0, 1, 256))
-    assert np.array_equal(colors[[0, -1]], PALETTE[[0, -1]])
-    linear = (colors / 255) ** 2.2
-    assert np.all(np.diff(linear @ [0.2126, 0.7152, 0.0722]) > 0)
-    # What an eye without green cones sees (Machado et al., 2009) grows lighter just the same.
-    deuteranopia = [
-        [0.367322, 0.860646, -0.227968],
-        [0.280085, 0.672501, 0.047413],
-        [-0.01182, 0.04294, 0.968881],
-    ]
-    assert np.all(np.diff(linear @ np.transpose(deuteranopia) @ [0.2126, 0.7152, 0.0722]) > 0)
-
-
-def test_png_decodes_to_the_same_pixels():
-    pixels = np.random.default_rng(7).integers(0, 256, (5, 9, 3), dtype=np.uint8)
-    assert np.array_equal(decoded(png(pixels)), pixels)
-
-
-def decoded(data):
-    """Decode what the encoder uses of PNG: one block of data, no filter, 8 bits of red, green, blue."""
-    assert data[:8] == b"\x89PNG\r\n\x1a\n"
-    chunks, at = {}, 8
-    while at < len(data):
-        (length,) = struct.unpack_from(">I", data, at)
-        kind, content = data[at + 4 : at + 8], data[at + 8 : at + 8 + length]
-        assert struct.unpack_from(">I", data, at + 8 + length) == (zlib.crc32(kind + content),)
-        chunks[kind] = content
-        at += 12 + length
-    assert list(chunks) == [b"IHDR", b"IDAT", b"IEND"]
-    width, height, *rest = struct.unpack(">2I5B", chunks[b"IHDR"])
-    assert rest == [8, 2, 0, 0, 0]
-    rows = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), np.uint8).reshape(height, 1 + 3 * width)
-    assert not rows[:, 0].any()
-    return rows[:, 1:].reshape(height, width, 3)
 
 
 def test_a_polygon_and_the_antimeridian_are_drawn_as_they_are():

@@ -1,0 +1,87 @@
+"""Draw trajectories on a raster: which pixels the line of each passes."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from privtrace.paths import Paths
+from privtrace.space.area import Area, is_inside, unwrapped
+from privtrace.space.lattice import until
+from privtrace.space.region import Region
+from privtrace.trajectories import Integers, Source, Trajectories, is_bad
+
+
+def flow(source: Source, region: Region, size: int) -> Integers:
+    """Count how many trajectories pass each pixel of a picture of the region: (height, width), north up.
+
+    The longer side of the picture has `size` pixels and the other follows, in meters. A trajectory counts once
+    a pixel, however often it passes.
+    """
+    region = region.for_data(source.crs)
+    longer_m = max(region.width_m, region.height_m)
+    height, width = (max(1, round(size * side_m / longer_m)) for side_m in (region.height_m, region.width_m))
+    counts = np.zeros(height * width, np.int64)
+    for part in source.parts():
+        counts += np.bincount(passed(part, region.area, height, width).cells, minlength=height * width)
+    return counts.reshape(height, width)
+
+
+def passed(part: Trajectories, area: Area, height: int, width: int) -> Paths:
+    """List the pixels that each trajectory passes, each once, numbered from the northwest in rows.
+
+    Lines lead from point to point. A point outside the region breaks the line; one that is no point at all is
+    as if it were absent.
+    """
+    return Paths(*_passed(part.points, part.offsets, area, height, width))
+
+
+@njit(cache=True, nogil=True)
+def _passed(points, offsets, area, height, width):  # type: ignore[no-untyped-def]
+    sides, turn, limits = area.sides, area.turn, area.limits
+    columns_per_unit = width / (sides[2] - sides[0])
+    rows_per_unit = height / (sides[3] - sides[1])
+    latest = np.full(height * width, -1, np.int64)  # the trajectory that passed a pixel last
+    pixels, n_pixels = np.empty(max(len(points), 1), np.int32), 0
+    pixel_offsets = np.zeros(len(offsets), np.int64)
+    for trajectory in range(len(offsets) - 1):
+        drawing = False
+        across = down = 0.0  # where the pen is, in pixels from the northwest corner
+        column = row = 0
+        for p in range(offsets[trajectory], offsets[trajectory + 1]):
+            x, y = points[p, 0], points[p, 1]
+            if is_bad(x, y, limits):
+                continue
+            x = unwrapped(x, sides, turn)
+            if not is_inside(x, y, area):
+                drawing = False
+                continue
+            to_across, to_down = (x - sides[0]) * columns_per_unit, (sides[3] - y) * rows_per_unit
+            to_column, to_row = min(int(to_across), width - 1), min(int(to_down), height - 1)
+            if not drawing:
+                column, row = to_column, to_row
+                pixels, n_pixels = _marked(pixels, n_pixels, latest, trajectory, row * width + column)
+            # From pixel to pixel by whichever edge the line meets first, both at a corner.
+            while column != to_column or row != to_row:
+                until_column = until(column, to_column, across, to_across)
+                until_row = until(row, to_row, down, to_down)
+                if until_column <= until_row:
+                    column += 1 if column < to_column else -1
+                if until_row <= until_column:
+                    row += 1 if row < to_row else -1
+                pixels, n_pixels = _marked(pixels, n_pixels, latest, trajectory, row * width + column)
+            across, down, drawing = to_across, to_down, True
+        pixel_offsets[trajectory + 1] = n_pixels
+    return pixels[:n_pixels].copy(), pixel_offsets
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _marked(pixels, n_pixels, latest, trajectory, pixel):  # type: ignore[no-untyped-def]
+    """List a pixel, unless its trajectory was there before; in twice the room where there is none left."""
+    if latest[pixel] == trajectory:
+        return pixels, n_pixels
+    latest[pixel] = trajectory
+    if n_pixels == len(pixels):
+        pixels = np.concatenate((pixels, np.empty_like(pixels)))
+    pixels[n_pixels] = pixel
+    return pixels, n_pixels + 1
