@@ -12,6 +12,9 @@ from privtrace.privacy.unit import WEIGHT, Unit
 from privtrace.space.region import Region
 from privtrace.trajectories import Crs
 
+#: What methods are called in prose.
+METHODS = {"privtrace": "PrivTrace", "adatrace": "AdaTrace", "dpt": "DPT"}
+
 Setting: TypeAlias = str | int | float | bool | None
 
 
@@ -76,7 +79,7 @@ class Release:
         )
         return [
             ("Guarantee", self.verdict),
-            ("Method", f"{self.method}, as in version {self.software} of privtrace."),
+            ("Method", f"{METHODS[self.method]}, as in version {self.software} of privtrace."),
             ("Protected unit", self.unit.sentence if self.private else "NOT PRIVATE: nobody is protected."),
             (
                 "Who sees raw data",

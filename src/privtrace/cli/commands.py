@@ -9,7 +9,7 @@ import typer
 from privtrace.cli.demo import demo
 from privtrace.cli.evaluating import evaluate, explain
 from privtrace.cli.files import check, convert
-from privtrace.cli.modeling import fit, generate, inspect, synth
+from privtrace.cli.modeling import fit, generate, inspect, report, synth
 from privtrace.cli.screen import guarded
 from privtrace.cli.spending import ledger, plan
 
@@ -22,7 +22,7 @@ app = typer.Typer(
     help="Publish movement data safely: synthetic trajectories under pure epsilon-differential privacy.",
 )
 
-for _command in (plan, fit, generate, synth, inspect, ledger, evaluate, explain, convert, check, demo):
+for _command in (plan, fit, generate, synth, inspect, report, ledger, evaluate, explain, convert, check, demo):
     app.command()(guarded(_command))
 
 

@@ -24,17 +24,18 @@ def demo(
 ) -> None:
     """Show the whole way once, on data that it makes.
 
-    Make a city and 20,000 trips in it, fit at epsilon 1, generate, and draw real beside synthetic.
+    Make a city and 20,000 trips in it, fit at epsilon 1, generate, and write two pages: one about the model, to
+    publish, and one that compares with the real data, to keep.
 
     \b
     Example:
       privtrace demo --output demo --force
     """
     from privtrace.datasets import city_trips
+    from privtrace.evaluation.suite import evaluate
     from privtrace.io import read, write
     from privtrace.io.atomic import check_target, replacing
     from privtrace.models import load
-    from privtrace.report.page import write_comparison
     from privtrace.space.region import Region
     from privtrace.synthesizers.privtrace import PrivTrace
 
@@ -44,7 +45,8 @@ def demo(
         "region": output / "region.geojson",
         "model": output / "city.model",
         "synthetic": output / "synthetic.parquet",
-        "page": output / "real-beside-synthetic-NOT-PRIVATE.html",
+        "report": output / "release.html",
+        "evaluation": output / "evaluation-NOT-PRIVATE.html",
     }
     output.mkdir(parents=True, exist_ok=True)
     for path in files.values():
@@ -62,22 +64,18 @@ def demo(
     with screen.stage("Generating synthetic trajectories"), warnings.catch_warnings(record=True) as caught:
         synthetic = model.sample(seed=7)
         write(synthetic, files["synthetic"], force=force)
-    with screen.stage("Drawing real beside synthetic"):
-        write_comparison(
-            made.trajectories,
-            synthetic,
-            model,
-            files["page"],
-            note="The real data of this demo was invented: trips in a city that does not exist.",
-            force=force,
-        )
+    result = evaluate(
+        trips, read(files["synthetic"]), region=model.release.region, profile="all", observer=screen
+    )
+    with screen.stage("Drawing the pages"):
+        model.report(files["report"], title="Trips in an invented city", force=force)
+        result.report(files["evaluation"], title="trips in an invented city", force=force)
 
     for warning in caught:
         screen.warn(str(warning.message))
     screen.say(model.release.verdict, style="bold")
     for name, path in files.items():
         screen.say(f"  {name:10} {path}")
-    screen.say(f"Open {files['page']} in a browser.", style="bold")
-    screen.say(
-        f"In numbers: privtrace evaluate {files['trips']} {files['synthetic']} --region {files['region']}"
-    )
+    screen.say("Open in a browser:", style="bold")
+    screen.say(f"  {files['report']}   what the model is and promises; to publish", style="bold")
+    screen.say(f"  {files['evaluation']}   real beside synthetic; for the curator only", style="bold")

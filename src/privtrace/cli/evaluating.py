@@ -11,13 +11,15 @@ from privtrace.cli.options import (
     ComparingOptions,
     EvaluationSeed,
     ExplainOptions,
+    Force,
     InputPath,
+    PageTitle,
     ProfileName,
     ProfileOption,
     RegionText,
     takes,
 )
-from privtrace.cli.screen import Screen, tell_dropped
+from privtrace.cli.screen import Screen, check_apart, tell_dropped
 
 
 @takes(ComparingOptions)
@@ -36,6 +38,12 @@ def evaluate(
             min=0, metavar="N", help="Resample so often for 95 % intervals, at least twice; 0 for none."
         ),
     ] = 0,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Write a page too; its name gets NOT-PRIVATE where it lacks it."),
+    ] = None,
+    title: PageTitle = None,
+    force: Force = False,
 ) -> None:
     """Compare synthetic trajectories with real ones. NOT PRIVATE.
 
@@ -54,12 +62,20 @@ def evaluate(
       privtrace demo --output demo --force
       privtrace evaluate demo/trips.parquet demo/synthetic.parquet --region demo/region.geojson
       privtrace evaluate demo/trips.parquet demo/synthetic.parquet --region demo/region.geojson \\
+          --output evaluation.html
+      privtrace evaluate demo/trips.parquet demo/synthetic.parquet --region demo/region.geojson \\
           --profile all --bootstrap 20 --json
     """
     from privtrace.backends.local import Threads
     from privtrace.evaluation.suite import evaluate as compare
+    from privtrace.io.atomic import check_target
+    from privtrace.report.evaluation_page import marked
     from privtrace.space.region import Region
 
+    page = None if output is None else marked(output)
+    if page is not None:
+        check_target(page, force)
+        check_apart({"--output": page}, {"REAL": real, "SYNTHETIC": synthetic, "--region": region})
     area = Region.parse(region)
     screen = Screen(options.quiet, options.as_json)
     with options.source(real) as truth, options.synthetic_source(synthetic) as made:
@@ -72,11 +88,16 @@ def evaluate(
             profile=profile.value,
             seed=seed,
             bootstrap=bootstrap,
+            figures=page is not None,
             backend=Threads(options.threads),
             observer=screen,
         )
-    screen.data(result.to_dict())
+    if page is not None:
+        result.report(page, title=title, force=force)
+    screen.data({**result.to_dict(), **({} if page is None else {"page": str(page)})})
     screen.say(str(result))
+    if page is not None:
+        screen.say(f"\nPage written to {page}: NOT PRIVATE, keep it where the data is kept.", style="bold")
 
 
 @takes(ExplainOptions, but=("epsilon",))

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from privtrace.cli.options import AsJson, FitOptions, InputPath, ModelPath, OutputOptions, takes
-from privtrace.cli.screen import Screen, tell_dropped, tell_lost
+from privtrace.cli.options import (
+    AsJson,
+    FitOptions,
+    Force,
+    InputPath,
+    ModelPath,
+    OutputOptions,
+    PageTitle,
+    Quiet,
+    takes,
+)
+from privtrace.cli.screen import Screen, check_apart, tell_dropped, tell_lost
 
 if TYPE_CHECKING:
     from privtrace.synthesizers.base import Model
@@ -42,7 +51,7 @@ def fit(trips: InputPath, output: OutputPath, options: FitOptions) -> None:
 
     screen = Screen(options.quiet, options.as_json)
     check_target(output, options.force)
-    _check_apart({"--output": output}, _files_of(trips, options))
+    check_apart({"--output": output}, _files_of(trips, options))
     model = _fitted(trips, output, options, screen)
     model.save(output, force=options.force)
     _report(model, screen, {"model": str(output)})
@@ -67,7 +76,7 @@ def generate(
 
     screen = Screen(options.quiet, options.as_json)
     check_output(output, options.force)
-    _check_apart({"--output": output}, {"the model": model})
+    check_apart({"--output": output}, {"the model": model})
     loaded = load(model)
     _write_synthetic(loaded, output, count, seed, options, screen)
     _report(loaded, screen, {"synthetic": str(output)})
@@ -81,6 +90,14 @@ def synth(
     count: Count = None,
     seed: Seed = None,
     model: Annotated[Path | None, typer.Option(help="Keep the model too, in this file.")] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Write a page about the model too; it may be published with it.")
+    ] = None,
+    evaluation: Annotated[
+        Path | None,
+        typer.Option(help="Write a page that compares with the real data: its name gets NOT-PRIVATE added."),
+    ] = None,
+    title: PageTitle = None,
 ) -> None:
     """Fit and generate in one go.
 
@@ -88,22 +105,65 @@ def synth(
     Examples:
       privtrace demo --output demo --force
       privtrace synth demo/trips.parquet --region demo/region.geojson --epsilon 0.5 --output made.parquet \\
-          --model made.model
+          --model made.model --report made.html --evaluation compared.html
     """
     from privtrace.io import check_output
     from privtrace.io.atomic import check_target
+    from privtrace.report.evaluation_page import marked
 
     screen = Screen(options.quiet, options.as_json)
     check_output(output, options.force)
-    if model is not None:
-        check_target(model, options.force)
-    _check_apart({"--output": output, "--model": model}, _files_of(trips, options))
+    compared = None if evaluation is None else marked(evaluation)
+    further = {"--model": model, "--report": report, "--evaluation": compared}
+    for path in further.values():
+        if path is not None:
+            check_target(path, options.force)
+    check_apart({"--output": output, **further}, _files_of(trips, options))
     fitted = _fitted(trips, output, options, screen)
     if model is not None:  # first, since epsilon is spent by now
         fitted.save(model, force=options.force)
     _write_synthetic(fitted, output, count, seed, options, screen)
-    _report(fitted, screen, {"model": str(model) if model else None, "synthetic": str(output)})
+    if report is not None:
+        fitted.report(report, title=title, force=options.force)
+    if compared is not None:
+        _write_evaluation(fitted, trips, output, compared, title, options, screen)
+    written = {"synthetic": output, "model": model, "report": report, "evaluation": compared}
+    _report(fitted, screen, {name: None if path is None else str(path) for name, path in written.items()})
     _show_model(fitted, screen)
+    if report is not None:
+        screen.say(f"Page written to {report}; publish it with the model, if you like.")
+    if compared is not None:
+        screen.say(f"Page written to {compared}: NOT PRIVATE, keep it where the data is kept.")
+
+
+def report(
+    model: ModelPath,
+    output: OutputPath,
+    title: PageTitle = None,
+    force: Force = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write a page about a model, for whoever gets it: promise, map, uses.
+
+    It is made from the model file alone, so it may be published wherever the model may.
+
+    \b
+    Examples:
+      privtrace demo --output demo --force
+      privtrace report demo/city.model --output release.html --title "Trips in an invented city"
+    """
+    from privtrace.io.atomic import check_target
+    from privtrace.models import load
+
+    screen = Screen(quiet, as_json)
+    check_target(output, force)
+    check_apart({"--output": output}, {"the model": model})
+    loaded = load(model)
+    with screen.stage("Drawing the page"):
+        loaded.report(output, title=title, force=force)
+    _report(loaded, screen, {"report": str(output)})
+    screen.say(f"Page written to {output}. Open it in a browser.")
 
 
 def inspect(model: ModelPath, as_json: AsJson = False) -> None:
@@ -138,19 +198,6 @@ def inspect(model: ModelPath, as_json: AsJson = False) -> None:
 def _files_of(trips: Path, options: FitOptions) -> dict[str, str | Path | None]:
     """List the files that a fit reads or keeps, by the words for them."""
     return {"the input": trips, "--region": options.region, "--budget-file": options.budget_file}
-
-
-def _check_apart(outputs: dict[str, Path | None], others: dict[str, str | Path | None]) -> None:
-    """Refuse, before anything is spent, an output that is another file of the run, which --force would lose."""
-    from privtrace.errors import OutputError
-
-    taken = {os.path.realpath(path): name for name, path in others.items() if path is not None}
-    for name, path in outputs.items():
-        if path is None:
-            continue
-        other = taken.setdefault(os.path.realpath(path), name)
-        if other != name:
-            raise OutputError(f"{path}: {name} and {other} are the same file; give {name} a path of its own")
 
 
 def _fitted(trips: Path, output: Path, options: FitOptions, screen: Screen) -> Model:
@@ -204,6 +251,27 @@ def _write_synthetic(
     if n_capped:
         screen.warn(capped_walks(n_capped))
     screen.say(f"{count:,} synthetic trajectories written to {output}. Times are not synthesized.")
+
+
+def _write_evaluation(
+    model: Model, trips: Path, output: Path, page: Path, title: str | None, options: FitOptions, screen: Screen
+) -> None:
+    """Compare what was written with the real data, and write the page. NOT PRIVATE."""
+    from privtrace.backends.local import Threads
+    from privtrace.evaluation.suite import evaluate
+    from privtrace.io import read
+
+    release = model.release
+    with options.source(trips) as real, read(output, crs=release.crs) as made:
+        result = evaluate(
+            real,
+            made,
+            region=release.region,
+            profile="all",
+            backend=Threads(options.threads),
+            observer=screen,
+        )
+    result.report(page, title=title, force=options.force)
 
 
 def _report(model: Model, screen: Screen, files: dict[str, str | None]) -> None:

@@ -97,6 +97,9 @@ ProfileOption = Annotated[ProfileName, typer.Option("--profile", help="Which met
 EvaluationSeed = Annotated[
     int, typer.Option("--seed", min=0, help="Draw circles, halves and walks from this: same seed, same table.")
 ]
+PageTitle = Annotated[
+    str | None, typer.Option("--title", metavar="TEXT", help="What the page is called; it must be public.")
+]
 ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors and warnings.")]
 

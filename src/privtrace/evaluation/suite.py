@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from privtrace.backends.base import Backend
 from privtrace.errors import SettingsError
@@ -16,6 +17,9 @@ from privtrace.evaluation.yardstick import Yardstick
 from privtrace.observer import Observer
 from privtrace.space.region import Region
 from privtrace.trajectories import Source
+
+if TYPE_CHECKING:
+    from privtrace.report.document import Report
 
 #: What every evaluation says on its face.
 NOT_PRIVATE = (
@@ -90,6 +94,19 @@ class Evaluation(Mapping[str, Score]):
             "metrics": {name: score.to_dict() for name, score in self.scores.items()},
             "inputs": dict(self.inputs),
         }
+
+    def report(
+        self, path: str | Path | None = None, *, title: str | None = None, force: bool = False
+    ) -> Report:
+        """Show the comparison as a page; write it, if a path is given. NOT PRIVATE, and its name says so.
+
+        A file's name gets NOT-PRIVATE added where it lacks it: evaluation.html becomes
+        evaluation-NOT-PRIVATE.html. In a notebook the page shows itself.
+        """
+        from privtrace.report.evaluation_page import evaluation_page, marked
+
+        report = evaluation_page(self, title=title)
+        return report if path is None else report.write(marked(Path(path)), force=force)
 
     def __repr__(self) -> str:
         return "\n".join(

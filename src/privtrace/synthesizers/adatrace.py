@@ -201,7 +201,7 @@ def _fine_offsets(grid: Grid, fine: Grid) -> Integers:
 
 
 #: How trips are known.
-_MEASURED = "They were measured with noise, each from cell to cell, and cleaned of it as well as can be."
+_MEASURED = "Flows were measured with noise, each from cell to cell, and cleaned of it as well as can be."
 
 #: What gets the noise of each stage, for plans.
 _NOISY = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy.typing as npt
 
@@ -21,6 +21,9 @@ from privtrace.space.region import Region
 from privtrace.synthesizers.plan import Plan
 from privtrace.synthesizers.view import View
 from privtrace.trajectories import Source, Trajectories
+
+if TYPE_CHECKING:
+    from privtrace.report.document import Report
 
 #: Trajectories that one task makes: enough to keep a core busy, little enough to stream; and points at most.
 BLOCK_TRAJECTORIES = 1 << 12
@@ -85,6 +88,12 @@ class Model(Protocol):
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
         """Write the model file."""
+        ...
+
+    def report(
+        self, path: str | Path | None = None, *, title: str | None = None, force: bool = False
+    ) -> Report:
+        """Show the model as a page that is as publishable as its file."""
         ...
 
 

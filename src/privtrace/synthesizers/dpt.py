@@ -331,7 +331,7 @@ class DPTModel(FittedModel):
         bounds = [*pairwise(systems.first_cell.tolist())][::-1]
         layers = tuple(
             Layer(
-                f"cells of {len(grid.divisions)} x {len(grid.divisions)}",
+                f"{len(grid.divisions)} x {len(grid.divisions)} cells",
                 grid,
                 (
                     Noisy.of("visits", self.arrivals[first:last], error_of(release, "level 1")),

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -23,9 +23,12 @@ from privtrace.synthesizers.base import BLOCK_POINTS, BLOCK_TRAJECTORIES, capped
 from privtrace.synthesizers.view import Flows, View
 from privtrace.trajectories import Crs, Floats, Integers, Trajectories
 
+if TYPE_CHECKING:
+    from privtrace.report.document import Report
+
 #: Walks from which trips are counted where the model has no table of them, and how that is said.
 _SAMPLED_WALKS = 100_000
-SAMPLED = "They are those of walks on the model, as synthetic trajectories are."
+SAMPLED = "Flows are counted on walks on the model, as synthetic trips are."
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +122,18 @@ class FittedModel(ABC):
         from privtrace.models import save
 
         save(self, path, force=force)
+
+    def report(
+        self, path: str | Path | None = None, *, title: str | None = None, force: bool = False
+    ) -> Report:
+        """Show the model as a page that is as publishable as its file; write it, if a path is given.
+
+        In a notebook the page shows itself. It is made from the model alone.
+        """
+        from privtrace.report.release_page import release_page
+
+        report = release_page(self, title=title)
+        return report if path is None else report.write(path, force=force)
 
 
 def _ends(part: Trajectories) -> Integers:

@@ -275,7 +275,7 @@ def _counted(blocks: Iterator[Integers], advance: Callable[[int], None]) -> Iter
 
 
 #: How trips are known.
-_ESTIMATED = "They are estimated from noisy starts and ends, and from the shortest ways between them."
+_ESTIMATED = "Flows are estimated from noisy starts and ends, and from the shortest ways between them."
 
 #: What gets the noise of each stage, for plans.
 _NOISY = {

@@ -1,0 +1,230 @@
+"use strict";
+// Pan, zoom and look up on the maps of a page. Maps of one group move together and show the same place.
+(() => {
+  document.documentElement.classList.add("js");
+  const CLOSEST = 40;
+
+  /** Find the cell of an adaptive grid at a place; x and y count in coarse cells from the southwest. */
+  function cellAt(grid, x, y) {
+    const size = grid.size;
+    const column = Math.floor(x), row = Math.floor(y);
+    if (column < 0 || row < 0 || column >= size || row >= size) return null;
+    const coarse = row * size + column;
+    const division = grid.divisions ? grid.divisions[coarse] : 1;
+    const within = (at, from) => Math.min(Math.floor((at - from) * division), division - 1);
+    const subColumn = within(x, column), subRow = within(y, row);
+    const slot = grid.first[coarse] + subRow * division + subColumn;
+    const cell = grid.cells ? grid.cells[slot] : slot;
+    if (cell < 0) return null;
+    return { cell, x: column + subColumn / division, y: row + subRow / division, side: 1 / division };
+  }
+
+  /** Number the first slot of each coarse cell. */
+  function prepare(grid) {
+    grid.first = [];
+    let slots = 0;
+    for (let coarse = 0; coarse < grid.size * grid.size; coarse++) {
+      grid.first.push(slots);
+      const division = grid.divisions ? grid.divisions[coarse] : 1;
+      slots += division * division;
+    }
+  }
+
+  class Maps {
+    constructor(panel) {
+      this.data = JSON.parse(panel.querySelector("script[type='application/json']").textContent);
+      this.data.grids.forEach(prepare);
+      this.svgs = [...panel.querySelectorAll("svg.map")];
+      this.rulers = [...panel.querySelectorAll(".ruler")];
+      this.readout = panel.querySelector(".readout");
+      this.hint = this.readout.textContent;
+      this.full = this.svgs[0].viewBox.baseVal;
+      this.full = { x: this.full.x, y: this.full.y, width: this.full.width, height: this.full.height };
+      this.layer = this.data.grids.length - 1;
+      this.reset();
+      this.svgs.forEach((svg) => this.listen(svg));
+      panel.querySelectorAll(".zoom button").forEach((button) => {
+        button.addEventListener("click", () => this.press(button.value));
+      });
+      panel.querySelectorAll("[data-shows]").forEach((input) => {
+        input.addEventListener("change", () => this.choose(panel, input));
+        this.choose(panel, input);
+      });
+      addEventListener("resize", () => this.draw());
+    }
+
+    reset() {
+      this.view = { ...this.full };
+      this.draw();
+    }
+
+    press(what) {
+      if (what === "reset") this.reset();
+      else this.zoom(what === "in" ? 1.6 : 1 / 1.6);
+    }
+
+    /** Show or hide what a control stands for. */
+    choose(panel, input) {
+      panel.querySelectorAll(input.dataset.shows).forEach((shown) => {
+        shown.toggleAttribute("hidden", !input.checked);
+      });
+      if (input.type === "radio" && input.checked) this.layer = Number(input.value);
+      this.point(null);
+    }
+
+    get scale() {
+      return this.full.width / this.view.width;
+    }
+
+    /** Zoom around a place, which stays where it is on the screen. */
+    zoom(factor, at = null) {
+      const view = this.view;
+      const scale = Math.min(Math.max(this.scale * factor, 1), CLOSEST);
+      const width = this.full.width / scale, height = this.full.height / scale;
+      const place = at ?? { x: view.x + view.width / 2, y: view.y + view.height / 2 };
+      const across = (place.x - view.x) / view.width, down = (place.y - view.y) / view.height;
+      this.view = { x: place.x - across * width, y: place.y - down * height, width, height };
+      this.draw();
+    }
+
+    move(x, y) {
+      this.view = { ...this.view, x: this.view.x + x, y: this.view.y + y };
+      this.draw();
+    }
+
+    /** Keep the middle of the view on the map, and show it. */
+    draw() {
+      const { view, full } = this;
+      const within = (at, extent, most) => Math.min(Math.max(at + extent / 2, 0), most) - extent / 2;
+      view.x = within(view.x, view.width, full.width);
+      view.y = within(view.y, view.height, full.height);
+      const zoomed = this.scale > 1.001;
+      if (!zoomed) Object.assign(view, this.keyboard ? {} : { x: full.x, y: full.y });
+      for (const svg of this.svgs) {
+        svg.setAttribute("viewBox", `${view.x} ${view.y} ${view.width} ${view.height}`);
+        svg.classList.toggle("zoomed", zoomed);
+      }
+      this.svgs.forEach((svg, i) => this.measure(svg, this.rulers[i]));
+    }
+
+    /** Make the ruler as long as a round distance. */
+    measure(svg, ruler) {
+      const perPixel = (this.data.metersPerUnit * this.view.width) / svg.clientWidth;
+      const longest = perPixel * Math.min(120, svg.clientWidth / 3);
+      const power = 10 ** Math.floor(Math.log10(longest));
+      const round = [5, 2, 1].map((digit) => digit * power).find((length) => length <= longest);
+      if (!round || !Number.isFinite(round)) return;
+      ruler.style.width = `${round / perPixel}px`;
+      const kilometers = this.data.unit === "m" && round >= 1000;
+      ruler.textContent = kilometers ? `${round / 1000} km` : `${round.toLocaleString("en")} ${this.data.unit}`;
+    }
+
+    place(svg, event) {
+      const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
+      return { x: point.x, y: point.y };
+    }
+
+    listen(svg) {
+      const pointers = new Map();
+      svg.addEventListener("wheel", (event) => {
+        // A wheel over a map that nobody chose scrolls the page.
+        if (!event.ctrlKey && !event.metaKey && document.activeElement !== svg) return;
+        event.preventDefault();
+        this.zoom(Math.exp(-event.deltaY / 400), this.place(svg, event));
+        this.point(this.place(svg, event));
+      }, { passive: false });
+      svg.addEventListener("pointerdown", (event) => {
+        pointers.set(event.pointerId, event);
+        this.keyboard = false;
+        if (pointers.size === 1 && this.scale > 1.001) svg.setPointerCapture(event.pointerId);
+      });
+      svg.addEventListener("pointermove", (event) => {
+        const before = pointers.get(event.pointerId);
+        if (before) this.drag(svg, pointers, before, event);
+        this.keyboard = false;
+        this.point(this.place(svg, event), event.target);
+      });
+      for (const end of ["pointerup", "pointercancel", "lostpointercapture"]) {
+        svg.addEventListener(end, (event) => {
+          pointers.delete(event.pointerId);
+          svg.classList.remove("dragged");
+        });
+      }
+      svg.addEventListener("pointerleave", (event) => {
+        if (event.pointerType === "mouse") this.point(null);
+      });
+      svg.addEventListener("dblclick", (event) => this.zoom(2, this.place(svg, event)));
+      svg.addEventListener("keydown", (event) => this.key(event));
+      svg.addEventListener("blur", () => {
+        if (this.keyboard) this.point(null);
+        this.keyboard = false;
+      });
+    }
+
+    /** Follow one pointer, or zoom by the distance between two. */
+    drag(svg, pointers, before, event) {
+      const units = this.view.width / svg.clientWidth;
+      if (pointers.size === 1) {
+        svg.classList.add("dragged");
+        if (this.scale > 1.001) {
+          this.move((before.clientX - event.clientX) * units, (before.clientY - event.clientY) * units);
+        }
+      } else if (pointers.size === 2) {
+        const [other] = [...pointers.values()].filter((pointer) => pointer.pointerId !== event.pointerId);
+        const apart = (one) => Math.hypot(one.clientX - other.clientX, one.clientY - other.clientY);
+        const middle = { clientX: (event.clientX + other.clientX) / 2, clientY: (event.clientY + other.clientY) / 2 };
+        this.zoom(apart(event) / Math.max(apart(before), 1), this.place(svg, middle));
+      }
+      pointers.set(event.pointerId, event);
+    }
+
+    /** Move the map under a cursor that stays in the middle. */
+    key(event) {
+      const step = 0.08;
+      const moves = {
+        ArrowLeft: [-step, 0], ArrowRight: [step, 0], ArrowUp: [0, -step], ArrowDown: [0, step],
+      };
+      const zooms = { "+": 1.6, "=": 1.6, "-": 1 / 1.6 };
+      this.keyboard = true;
+      if (event.key in moves) {
+        const [x, y] = moves[event.key];
+        this.move(x * this.view.width, y * this.view.height);
+      } else if (event.key in zooms) this.zoom(zooms[event.key]);
+      else if (event.key === "0" || event.key === "Home") {
+        this.keyboard = false;
+        this.reset();
+      } else return;
+      event.preventDefault();
+      this.point({ x: this.view.x + this.view.width / 2, y: this.view.y + this.view.height / 2 });
+    }
+
+    /** Mark the cell at a place on all maps, and tell its numbers. */
+    point(place, target = null) {
+      const grid = this.data.grids[this.layer];
+      const units = { x: this.full.width / grid.size, y: this.full.height / grid.size };
+      const found = place && cellAt(grid, place.x / units.x, (this.full.height - place.y) / units.y);
+      for (const svg of this.svgs) {
+        const cursor = svg.querySelector(".cursor");
+        cursor.toggleAttribute("hidden", !found);
+        if (!found) continue;
+        cursor.setAttribute("x", found.x * units.x);
+        cursor.setAttribute("y", this.full.height - (found.y + found.side) * units.y);
+        cursor.setAttribute("width", found.side * units.x);
+        cursor.setAttribute("height", found.side * units.y);
+      }
+      const title = target?.querySelector?.(":scope > title");
+      if (title) this.readout.textContent = title.textContent;
+      else this.readout.textContent = found ? this.tell(grid, found.cell) : this.hint;
+    }
+
+    tell(grid, cell) {
+      const numbers = grid.numbers.map(({ name, values, error, unit }) => {
+        const noise = error === null ? "" : ` ± ${error.toLocaleString("en")}`;
+        return `${name} ${values[cell].toLocaleString("en")}${noise}${unit}`;
+      });
+      return (grid.name ? `${grid.name} ${cell}: ` : "") + numbers.join(" · ");
+    }
+  }
+
+  document.querySelectorAll("[data-maps]").forEach((panel) => new Maps(panel));
+})();

@@ -1,0 +1,141 @@
+"""Draw distributions and small scales as SVG, which prints sharply and follows the page's colors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from html import escape
+from typing import NamedTuple
+
+import numpy as np
+
+from privtrace.report.document import percent
+from privtrace.trajectories import Floats
+
+_WIDTH, _HEIGHT = 360, 200
+_LEFT, _RIGHT, _TOP, _BOTTOM = 40, 8, 10, 34
+
+
+class Axis(NamedTuple):
+    """Say what stands along the horizontal axis."""
+
+    label: str  # "km"
+    per_unit: float  # of the values in one unit of the label: 1000 meters in a kilometer
+
+
+def bars(edges: Floats, shares: Floats, axis: Axis, alternative: str) -> str:
+    """Draw one distribution as bars."""
+    return _chart(edges, [("alone", shares)], axis, alternative)
+
+
+def overlaid(edges: Floats, real: Floats, synthetic: Floats, axis: Axis, alternative: str) -> str:
+    """Draw the real distribution as an area and the synthetic one as a line over it."""
+    return _chart(edges, [("real", real), ("synthetic", synthetic)], axis, alternative)
+
+
+def _chart(edges: Floats, series: Sequence[tuple[str, Floats]], axis: Axis, alternative: str) -> str:
+    most = max((float(shares.max(initial=0)) for _, shares in series), default=0.0) or 1.0
+    across = _LEFT + (edges / (edges[-1] or 1.0)) * (_WIDTH - _LEFT - _RIGHT)
+    shapes = []
+    for look, shares in series:
+        up = _HEIGHT - _BOTTOM - shares / most * (_HEIGHT - _TOP - _BOTTOM)
+        steps = _steps(across, up, closed=look != "synthetic")
+        shapes.append(f'<path class="{look}" d="{steps}"/>')
+    x_axis = _horizontal(float(edges[-1]) / axis.per_unit, axis.label)
+    return _svg([*_vertical(most), *shapes, *x_axis], alternative)
+
+
+def curve(real: Floats, synthetic: Floats, label: str, alternative: str) -> str:
+    """Draw how two lists of shares add up, along ranks from 1 on by their logarithm."""
+    n = max(len(real), 2)
+    ranks = np.unique(np.geomspace(1, n, 200).astype(np.int64))
+    ranks = ranks[ranks <= len(real)]
+    across = _LEFT + np.log(ranks) / math.log(n) * (_WIDTH - _LEFT - _RIGHT)
+    shapes = []
+    for look, shares in (("real", real), ("synthetic", synthetic)):
+        up = _HEIGHT - _BOTTOM - np.cumsum(shares)[ranks - 1] * (_HEIGHT - _TOP - _BOTTOM)
+        points = " ".join(f"{x:.1f},{y:.1f}" for x, y in zip(across, up, strict=True))
+        floor = _HEIGHT - _BOTTOM
+        shape = (
+            f"{_LEFT},{floor} {points} {across[-1]:.1f},{floor}" if look == "real" and len(ranks) else points
+        )
+        shapes.append(f'<{"polygon" if look == "real" else "polyline"} class="{look}" points="{shape}"/>')
+    powers = [10**power for power in range(math.floor(math.log10(n)) + 1)]
+    ticks = [(_LEFT + math.log(rank) / math.log(n) * (_WIDTH - _LEFT - _RIGHT), f"{rank:,}") for rank in powers]
+    return _svg([*_vertical(1.0), *shapes, *_labels(ticks, label)], alternative)
+
+
+def standing(place: float) -> str:
+    """Draw a value between its limit, on the left, and its ceiling, on the right."""
+    if math.isnan(place):
+        return ""
+    at = 8 + 84 * min(max(place, -0.05), 1.05)
+    return (
+        '<svg class="standing" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">'
+        '<line class="rest" x1="8" x2="92" y1="5" y2="5"/><line x1="8" x2="8" y1="1" y2="9"/>'
+        '<line x1="92" x2="92" y1="1" y2="9"/>'
+        f'<ellipse class="dot" cx="{at:.1f}" cy="5" rx="3" ry="4.5"/></svg>'
+    )
+
+
+def pair_of_bars(real: float, synthetic: float, most: float) -> str:
+    """Draw a real and a synthetic share as two bars."""
+    widths = [100 * share / most for share in (real, synthetic)]
+    return (
+        '<svg class="bars" viewBox="0 0 100 14" preserveAspectRatio="none" aria-hidden="true">'
+        f'<rect class="real" width="{widths[0]:.1f}" height="6"/>'
+        f'<rect class="synthetic" y="8" width="{widths[1]:.1f}" height="6"/></svg>'
+    )
+
+
+def glyph(cells: Sequence[int], n_per_side: int) -> str:
+    """Draw a run of cells of a square grid, the last one marked."""
+    squares = "".join(
+        f'<rect{look} x="{cell % n_per_side}" y="{n_per_side - 1 - cell // n_per_side}" width="1" height="1"/>'
+        for cell, look in zip(cells, [*[""] * (len(cells) - 1), ' class="last"'], strict=True)
+    )
+    size = f"0 0 {n_per_side} {n_per_side}"
+    return f'<svg class="glyph" viewBox="{size}" aria-hidden="true">{squares}</svg>'
+
+
+def _steps(across: Floats, up: Floats, *, closed: bool) -> str:
+    floor = _HEIGHT - _BOTTOM
+    steps = "".join(f"V{y:.1f}H{x:.1f}" for x, y in zip(across[1:], up, strict=True))
+    start = f"M{across[0]:.1f} {floor if closed else up[0]:.1f}"
+    return f"{start}{steps}V{floor}Z" if closed else f"{start}{steps}"
+
+
+def _svg(content: Sequence[str], alternative: str) -> str:
+    size = f"0 0 {_WIDTH} {_HEIGHT}"
+    words = escape(alternative)
+    return f'<svg class="chart" viewBox="{size}" role="img" aria-label="{words}">{"".join(content)}</svg>'
+
+
+def _vertical(most: float) -> list[str]:
+    """Draw lines of equal share, labeled."""
+    drawn = []
+    for tick in _round_steps(most, 3):
+        y = _HEIGHT - _BOTTOM - tick / most * (_HEIGHT - _TOP - _BOTTOM)
+        drawn.append(f'<line class="axis" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
+        drawn.append(f'<text x="{_LEFT - 5}" y="{y + 4:.1f}" text-anchor="end">{percent(tick)}</text>')
+    return drawn
+
+
+def _horizontal(most: float, label: str) -> list[str]:
+    width = _WIDTH - _LEFT - _RIGHT
+    ticks = [(_LEFT + tick / most * width, f"{tick:,.4g}") for tick in _round_steps(most, 5)] if most else []
+    return _labels(ticks, label)
+
+
+def _labels(ticks: Sequence[tuple[float, str]], label: str) -> list[str]:
+    y = _HEIGHT - _BOTTOM
+    drawn = [f'<text x="{x:.1f}" y="{y + 14}" text-anchor="middle">{text}</text>' for x, text in ticks]
+    drawn.append(f'<text x="{_WIDTH - _RIGHT}" y="{_HEIGHT - 4}" text-anchor="end">{escape(label)}</text>')
+    return [f'<line class="axis" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y}" y2="{y}"/>', *drawn]
+
+
+def _round_steps(most: float, about: int) -> list[float]:
+    """List round numbers from 0 to most, about so many steps."""
+    power = 10.0 ** math.floor(math.log10(most / about))
+    step = min((digit * power for digit in (1, 2, 5, 10)), key=lambda size: abs(most / size - about))
+    return [number * step for number in range(math.floor(most / step * (1 + 1e-9)) + 1)]

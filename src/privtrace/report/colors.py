@@ -1,0 +1,59 @@
+"""Color numbers: a scale from none to most and one from less to more, each for light and for dark pages.
+
+Cells carry a class for their shade, and the style sheet says what color that is, so that a page changes from
+light to dark, or to print, without being drawn again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from privtrace.trajectories import Floats, Integers
+
+#: Shades of each scale. The second has a middle, which means no difference.
+SHADES = 24
+STEPS = 10
+
+# Lightness falls all the way on light pages and rises on dark ones, which any eye sees and any printer prints.
+_RISING = {
+    "light": [(238, 241, 244), (200, 220, 233), (124, 178, 209), (56, 127, 174), (25, 74, 125), (9, 26, 64)],
+    "dark": [(25, 30, 41), (28, 54, 90), (33, 97, 141), (72, 150, 172), (161, 206, 184), (250, 248, 215)],
+}
+# Orange and purple, which no kind of color blindness takes for each other.
+_APART = {
+    "light": [(159, 70, 0), (232, 150, 66), (243, 243, 241), (160, 142, 205), (74, 32, 122)],
+    "dark": [(255, 176, 92), (150, 84, 24), (27, 30, 38), (92, 72, 150), (196, 178, 255)],
+}
+
+
+def rising(values: Floats, most: float, floor: float) -> Integers:
+    """Choose shades for numbers from none to most, by their logarithm from `floor` on."""
+    shares: Floats = np.log1p(np.maximum(values, 0) / floor) / np.log1p(most / floor)
+    return np.minimum(shares * SHADES, SHADES - 1).astype(np.int64)
+
+
+def apart(values: Floats, most: float) -> Integers:
+    """Choose shades for differences from -most to most: 0 to 2 * STEPS, by their square root."""
+    shares: Floats = np.sign(values) * np.sqrt(np.abs(values) / most)
+    return np.round(np.clip(shares, -1, 1) * STEPS).astype(np.int64) + STEPS
+
+
+def style() -> str:
+    """Write the colors of all shades as a style sheet."""
+    light, dark = ("\n".join(_rules(page)) for page in ("light", "dark"))
+    return f"{light}\n@media screen and (prefers-color-scheme: dark) {{\n{dark}\n}}"
+
+
+def _rules(page: str) -> Iterable[str]:
+    for letter, anchors, count in (("q", _RISING[page], SHADES), ("d", _APART[page], 2 * STEPS + 1)):
+        for number, color in enumerate(colors(anchors, count)):
+            yield f".{letter}{number} {{ fill: {color}; }}"
+
+
+def colors(anchors: list[tuple[int, int, int]], count: int) -> list[str]:
+    """Find colors evenly spaced between anchors: #rrggbb."""
+    at = np.linspace(0, len(anchors) - 1, count)
+    channels = [np.interp(at, np.arange(len(anchors)), channel) for channel in zip(*anchors, strict=True)]
+    return ["#{:02x}{:02x}{:02x}".format(*map(round, color)) for color in zip(*channels, strict=True)]

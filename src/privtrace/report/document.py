@@ -1,0 +1,161 @@
+"""Make a page: one HTML file with its style and script inside, that loads nothing and runs in any browser."""
+
+from __future__ import annotations
+
+import os
+from base64 import b64encode
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from hashlib import sha256
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+
+from privtrace.io.atomic import replacing
+from privtrace.report import colors
+from privtrace.space.region import Region
+
+
+@dataclass(frozen=True)
+class Report:
+    """Hold a page; in a notebook it shows itself."""
+
+    title: str
+    html: str = field(repr=False)
+    path: Path | None = None  # where it was written, if it was
+
+    def _repr_html_(self) -> str:
+        """Show the page in a frame of its own, where its style cannot meet the notebook's."""
+        frame = "width: 100%; height: 50rem; border: 0"
+        return f'<iframe title="{escape(self.title)}" style="{frame}" srcdoc="{escape(self.html)}"></iframe>'
+
+    def write(self, path: str | os.PathLike[str], *, force: bool = False) -> Report:
+        """Write the page as one file; it appears whole or not at all."""
+        with replacing(path, force) as temporary:
+            temporary.write_bytes(self.html.encode())
+        return Report(self.title, self.html, Path(path))
+
+
+def page(title: str, sections: Iterable[str]) -> Report:
+    """Put sections together on a page. Titles are text; sections are HTML."""
+    style, script = _asset("page.css") + colors.style(), _asset("page.js")
+    digest = b64encode(sha256(script.encode()).digest()).decode()
+    html = _PAGE.format(
+        title=escape(title), style=style, script=script, digest=digest, body="\n".join(sections)
+    )
+    return Report(title, html)
+
+
+@cache
+def _asset(name: str) -> str:
+    return files("privtrace.report").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+# The policy lets a browser load nothing at all and run the one script of the page.
+_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy"
+  content="default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'">
+<link rel="icon" href="data:,">
+<title>{title}</title>
+<style>
+{style}
+</style>
+</head>
+<body>
+<main>
+{body}
+</main>
+<script>{script}</script>
+</body>
+</html>
+"""
+
+
+def section(heading: str, *content: str) -> str:
+    """Begin a section with its heading, which is text."""
+    return "\n".join(["<section>", f"<h2>{escape(heading)}</h2>", *content, "</section>"])
+
+
+def paragraph(text: str, look: str = "") -> str:
+    """Set text as a paragraph."""
+    return f'<p class="{look}">{escape(text)}</p>' if look else f"<p>{escape(text)}</p>"
+
+
+def bullets(items: Iterable[str]) -> str:
+    """Set texts as a list."""
+    return "<ul>" + "".join(f"<li>{escape(item)}</li>" for item in items) + "</ul>"
+
+
+def table(
+    head: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    foot: Sequence[str] = (),
+    *,
+    n_words: int,
+    caption: str = "",
+) -> str:
+    """Lay out a table of text whose first n_words columns are words, and the others numbers."""
+
+    def line(cells: Sequence[str], tag: str) -> str:
+        kinds = ["th", *[tag] * (len(cells) - 1)]
+        scopes = [' scope="row"' if tag == "td" else ' scope="col"', *[""] * (len(cells) - 1)]
+        if tag == "th":
+            scopes = [' scope="col"'] * len(cells)
+        looks = ["" if column < n_words else ' class="n"' for column in range(len(cells))]
+        return "".join(
+            f"<{kind}{scope}{look}>{escape(cell)}</{kind}>"
+            for kind, scope, look, cell in zip(kinds, scopes, looks, cells, strict=True)
+        )
+
+    body = "\n".join(f"<tr>{line(row, 'td')}</tr>" for row in rows)
+    ending = f"\n<tfoot><tr>{line(foot, 'td')}</tr></tfoot>" if foot else ""
+    words = f"<caption>{escape(caption)}</caption>" if caption else ""
+    return f"""<div class="wide"><table>{words}
+<thead><tr>{line(head, "th")}</tr></thead>
+<tbody>
+{body}
+</tbody>{ending}
+</table></div>"""
+
+
+def answers(items: Iterable[tuple[str, str]]) -> str:
+    """Lay out questions and answers; an answer that says NOT PRIVATE is red."""
+    tones = ("", ' class="red-text"')
+    lines = (
+        f"<div><dt>{escape(question)}</dt><dd{tones['NOT PRIVATE' in answer]}>{escape(answer)}</dd></div>"
+        for question, answer in items
+    )
+    return '<dl class="answers">\n' + "\n".join(lines) + "\n</dl>"
+
+
+def facts(items: Mapping[str, str]) -> str:
+    """Lay out a few key figures in a strip."""
+    lines = (f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in items.items())
+    return '<dl class="facts">' + "".join(lines) + "</dl>"
+
+
+def folded(summary: str, content: str) -> str:
+    """Fold content away under a line of text."""
+    return f"<details><summary>{escape(summary)}</summary>\n{content}\n</details>"
+
+
+def percent(share: float) -> str:
+    """Write a share for a reader: 0.001 -> 0.1 %."""
+    return f"{100 * share:.2g} %" if abs(share) < 0.995 else f"{100 * share:.0f} %"
+
+
+def distance(distance_m: float, region: Region) -> str:
+    """Write a distance for a reader; nobody said that a planar unit is a meter."""
+    if region.crs != "lonlat":
+        return f"{distance_m:,.4g} units"
+    return f"{distance_m / 1000:,.3g} km" if distance_m >= 1000 else f"{distance_m:,.3g} m"
+
+
+def extent(region: Region) -> str:
+    """Say how wide and high a region is."""
+    return f"{distance(region.width_m, region)} by {distance(region.height_m, region)}"

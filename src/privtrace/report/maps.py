@@ -1,0 +1,237 @@
+"""Draw maps as SVG: cells in their shades, flows as arcs, trips as lines. The page's script moves them.
+
+Without a script the maps still show all that they show at first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from privtrace.report.colors import SHADES, STEPS
+from privtrace.space.grid import Grid
+from privtrace.space.region import Region
+from privtrace.synthesizers.view import Flows, Layer
+from privtrace.trajectories import Floats, Integers, Trajectories
+
+#: Units of a map's width; the height follows, in meters.
+_WIDTH = 1000.0
+
+#: Of a map on a page, in lines of text of the usual size.
+_TALLEST = 44
+
+#: How far an arc bends aside, as a share of its length: enough to tell there from back.
+_BEND = 0.22
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """Lay a region out on a map, north up."""
+
+    region: Region
+
+    @cached_property
+    def height(self) -> float:
+        """Give the height in units of the map."""
+        return _WIDTH * self.region.height_m / self.region.width_m
+
+    def place(self, points: Floats) -> Floats:
+        """Place points of the region on the map: (n, 2), x to the right and y down."""
+        west, south, east, north = self.region.sides
+        x, y = self.region.unwrap(points).T
+        return np.stack(
+            [(x - west) * (_WIDTH / (east - west)), (north - y) * (self.height / (north - south))], 1
+        )
+
+    @property
+    def outline(self) -> str:
+        """Draw the edge of the region as a path."""
+        if self.region.shape is None:
+            return f"M0 0H{_WIDTH:g}V{self.height:.1f}H0Z"
+        rings = (self.place(np.array(ring)) for ring in self.region.shape.rings)
+        return "".join(_line(ring) + "Z" for ring in rings)
+
+
+@dataclass(frozen=True)
+class Map:
+    """Hold one map: a heading, what it shows in words, and its drawing."""
+
+    heading: str  # HTML
+    alternative: str
+    drawing: str  # SVG
+
+
+def panel(
+    sheet: Sheet, maps: Sequence[Map], grids: Sequence[dict[str, Any]], hint: str, beside: str = ""
+) -> str:
+    """Set maps side by side that move together; `grids` say what is told of the cells at a place.
+
+    The last of the grids is told of first. What is told stands below the maps, or in a column beside one.
+    """
+    lonlat = sheet.region.crs == "lonlat"
+    data = {
+        "metersPerUnit": sheet.region.width_m / _WIDTH,
+        "unit": "m" if lonlat else "units",
+        "grids": list(grids),
+    }
+    figures = "\n".join(_figure(sheet, number, drawn) for number, drawn in enumerate(maps))
+    # No text of a script may look like its end.
+    content = json.dumps(data, separators=(",", ":")).replace("</", "<\\/")
+    look = ' class="stage"' if beside else ""
+    return f"""<div data-maps{look}>
+<div class="maps">
+{figures}
+</div>
+<div>
+<output class="readout">{escape(hint)}</output>
+{beside}
+</div>
+<script type="application/json">{content}</script>
+</div>"""
+
+
+def _figure(sheet: Sheet, number: int, drawn: Map) -> str:
+    outline = f'<path class="outline" d="{sheet.outline}"/>'
+    clip = f'<clipPath id="region-{number}"><path d="{sheet.outline}" clip-rule="evenodd"/></clipPath>'
+    arrow = (
+        '<marker id="arrow" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="9" markerHeight="9" '
+        'markerUnits="userSpaceOnUse" orient="auto"><path d="M0 .5L7 4L0 7.5Z" fill="context-stroke"/></marker>'
+    )
+    size = f"0 0 {_WIDTH:g} {sheet.height:.1f}"
+    buttons = "".join(
+        f'<button type="button" value="{value}" aria-label="{words}" title="{words}">{sign}</button>'
+        for value, words, sign in (("in", "Zoom in", "+"), ("out", "Zoom out", "−"), ("reset", "Show all", "⤢"))
+    )
+    return f"""<figure>
+<figcaption>{drawn.heading}</figcaption>
+<div class="frame" style="max-width:{_TALLEST * _WIDTH / sheet.height:.1f}rem">
+<svg class="map" viewBox="{size}" tabindex="0" role="img" aria-label="{escape(drawn.alternative)}">
+<defs>{clip}{arrow}</defs>
+<g clip-path="url(#region-{number})">
+{drawn.drawing}
+</g>
+{outline}
+<rect class="cursor" hidden="hidden"/>
+</svg>
+<div class="zoom">{buttons}</div>
+<div class="ruler" aria-hidden="true"></div>
+</div>
+</figure>"""
+
+
+def cells(sheet: Sheet, grid: Grid, shades: Integers) -> str:
+    """Draw the cells of a grid in their shades."""
+    boxes = grid.boxes
+    corners = sheet.place(boxes[:, [0, 3]])
+    sizes = sheet.place(boxes[:, [2, 1]]) - corners
+    shapes = [
+        f"M{x:.1f} {y:.1f}h{width:.1f}v{height:.1f}h-{width:.1f}z"
+        for (x, y), (width, height) in zip(corners.tolist(), sizes.tolist(), strict=True)
+    ]
+    return "".join(_shaded("q", shades, shapes))
+
+
+def heat(sheet: Sheet, letter: str, shades: Integers) -> str:
+    """Draw a table of shades, (n, n), north up, as equal cells of the map; equal neighbors in one stroke."""
+    height, width = shades.shape
+    down, across = sheet.height / height, _WIDTH / width
+    runs, looks = [], []
+    for row in range(height):
+        column = 0
+        for shade, same in groupby(shades[row].tolist()):
+            length = len(list(same))
+            runs.append(
+                f"M{column * across:g} {row * down:.2f}h{length * across:g}v{down:.2f}h-{length * across:g}z"
+            )
+            looks.append(shade)
+            column += length
+    return '<g class="heat">' + "".join(_shaded(letter, np.array(looks), runs)) + "</g>"
+
+
+def _shaded(letter: str, shades: Integers, shapes: Sequence[str]) -> Iterable[str]:
+    """Put shapes of one shade into one path."""
+    for shade in np.unique(shades):
+        chosen = "".join(shapes[number] for number in np.flatnonzero(shades == shade).tolist())
+        yield f'<path class="{letter}{shade}" d="{chosen}"/>'
+
+
+def arcs(sheet: Sheet, grid: Grid, flows: Flows, words: Sequence[str]) -> str:
+    """Draw flows as arcs from center to center, the stronger the wider, each with its words."""
+    centers = sheet.place(grid.pieces.centers)
+    starts, ends = centers[flows.origins], centers[flows.destinations]
+    aside = (ends - starts)[:, ::-1] * np.array([1, -1]) * _BEND
+    bends = (starts + ends) / 2 + aside
+    widths = 0.8 + 5 * flows.weights / flows.weights.max(initial=1e-9)
+    drawn = (
+        f'<path class="flow" stroke-width="{width:.1f}" d="M{a:.1f} {b:.1f}Q{c:.1f} {d:.1f} {e:.1f} {f:.1f}">'
+        f"<title>{escape(text)}</title></path>"
+        for width, (a, b), (c, d), (e, f), text in zip(widths, starts, bends, ends, words, strict=True)
+    )
+    return "".join(drawn)
+
+
+def lines(sheet: Sheet, trips: Trajectories) -> str:
+    """Draw trajectories as lines from point to point."""
+    at = np.split(sheet.place(trips.points), trips.offsets[1:-1])
+    return "".join(f'<path class="trip" d="{_line(points)}"/>' for points in at if len(points) > 1)
+
+
+def _line(points: Floats) -> str:
+    return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points.tolist())
+
+
+def grid_data(layer: Layer) -> dict[str, Any]:
+    """Say what is told of the cells of a layer: their noisy numbers with their noise, and their areas."""
+    grid = layer.grid
+    lonlat = grid.region.crs == "lonlat"
+    numbers = [
+        {
+            "name": number.name,
+            "values": np.round(number.values, 1).tolist(),
+            "error": round(number.error, 1),
+            "unit": "",
+        }
+        for number in layer.numbers
+    ]
+    areas = areas_m2(grid) / (1e6 if lonlat else 1)
+    area = {
+        "name": "area",
+        "values": [float(f"{size:.3g}") for size in areas.tolist()],
+        "error": None,
+        "unit": " km²" if lonlat else " square units",
+    }
+    return {
+        "name": layer.name.removesuffix("s").capitalize(),
+        "size": len(grid.divisions),
+        "divisions": None if np.all(grid.divisions == 1) else grid.divisions.ravel().tolist(),
+        "cells": None if grid.region.shape is None else grid.cells.tolist(),
+        "numbers": [*numbers, area],
+    }
+
+
+def areas_m2(grid: Grid) -> Floats:
+    """Measure the boxes of cells, in square meters (or planar units)."""
+    boxes = grid.boxes
+    sides = (boxes[:, 2:] - boxes[:, :2]) * np.array(grid.region.scale_m)
+    areas: Floats = sides.prod(axis=1)
+    return areas
+
+
+def legend(title: str, letter: str, ticks: Sequence[tuple[float, str]], alternative: str) -> str:
+    """Show a color scale; ticks are places from 0 to 1 and their labels."""
+    count = SHADES if letter == "q" else 2 * STEPS + 1
+    strip = "".join(f'<rect class="{letter}{n}" x="{n}" width="1.02" height="1"/>' for n in range(count))
+    labels = "".join(f'<span style="left:{at:.1%}">{escape(text)}</span>' for at, text in ticks)
+    return f"""<figure class="legend">
+<figcaption class="small">{escape(title)}</figcaption>
+<svg viewBox="0 0 {count} 1" preserveAspectRatio="none" role="img" aria-label="{escape(alternative)}">
+{strip}</svg>
+<div class="ticks" aria-hidden="true">{labels}</div>
+</figure>"""
