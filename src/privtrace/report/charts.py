@@ -88,16 +88,6 @@ def pair_of_bars(real: float, synthetic: float, most: float) -> str:
     )
 
 
-def glyph(cells: Sequence[int], n_per_side: int) -> str:
-    """Draw a run of cells of a square grid, the last one marked."""
-    squares = "".join(
-        f'<rect{look} x="{cell % n_per_side}" y="{n_per_side - 1 - cell // n_per_side}" width="1" height="1"/>'
-        for cell, look in zip(cells, [*[""] * (len(cells) - 1), ' class="last"'], strict=True)
-    )
-    size = f"0 0 {n_per_side} {n_per_side}"
-    return f'<svg class="glyph" viewBox="{size}" aria-hidden="true">{squares}</svg>'
-
-
 def _steps(across: Floats, up: Floats, *, closed: bool) -> str:
     floor = _HEIGHT - _BOTTOM
     steps = "".join(f"V{y:.1f}H{x:.1f}" for x, y in zip(across[1:], up, strict=True))

@@ -11,6 +11,7 @@ from hashlib import sha256
 from html import escape
 from importlib.resources import files
 from pathlib import Path
+from typing import NamedTuple
 
 from privtrace.io.atomic import replacing
 from privtrace.report import colors
@@ -97,30 +98,51 @@ def table(
     foot: Sequence[str] = (),
     *,
     n_words: int,
-    caption: str = "",
 ) -> str:
     """Lay out a table of text whose first n_words columns are words, and the others numbers."""
+    names = [Cell(name, number=column >= n_words) for column, name in enumerate(head)]
+    lines = [[Cell(escape(text), cell.number) for text, cell in zip(row, names, strict=True)] for row in rows]
+    ending = [Cell(escape(text), cell.number) for text, cell in zip(foot, names, strict=True)] if foot else []
+    return table_of(names, lines, ending)
 
-    def line(cells: Sequence[str], tag: str) -> str:
-        kinds = ["th", *[tag] * (len(cells) - 1)]
-        scopes = [' scope="row"' if tag == "td" else ' scope="col"', *[""] * (len(cells) - 1)]
-        if tag == "th":
-            scopes = [' scope="col"'] * len(cells)
-        looks = ["" if column < n_words else ' class="n"' for column in range(len(cells))]
-        return "".join(
-            f"<{kind}{scope}{look}>{escape(cell)}</{kind}>"
-            for kind, scope, look, cell in zip(kinds, scopes, looks, cells, strict=True)
-        )
 
-    body = "\n".join(f"<tr>{line(row, 'td')}</tr>" for row in rows)
-    ending = f"\n<tfoot><tr>{line(foot, 'td')}</tr></tfoot>" if foot else ""
-    words = f"<caption>{escape(caption)}</caption>" if caption else ""
-    return f"""<div class="wide"><table>{words}
-<thead><tr>{line(head, "th")}</tr></thead>
+class Cell(NamedTuple):
+    """Hold what stands in one place of a table."""
+
+    html: str
+    number: bool = False  # set to the right
+
+
+def table_of(head: Sequence[Cell], rows: Iterable[Sequence[Cell]], foot: Sequence[Cell] = ()) -> str:
+    """Lay out a table, whose heads are text. The first cell of a row names it; one cell alone heads a group.
+
+    On a telephone rows of more than three cells are stacked, and each cell says what it is.
+    """
+    names = "".join(f'<th scope="col"{_look(cell)}>{escape(cell.html)}</th>' for cell in head)
+    body = "\n".join(_row(row, head) for row in rows)
+    ending = f"\n<tfoot>{_row(foot, head)}</tfoot>" if foot else ""
+    stacked = ' class="stack"' if len(head) > 3 else ""
+    return f"""<table{stacked}>
+<thead><tr>{names}</tr></thead>
 <tbody>
 {body}
 </tbody>{ending}
-</table></div>"""
+</table>"""
+
+
+def _row(row: Sequence[Cell], head: Sequence[Cell]) -> str:
+    first, *others = row
+    if not others:
+        return f'<tr class="group"><th scope="colgroup" colspan="{len(head)}">{first.html}</th></tr>'
+    cells = "".join(
+        f'<td{_look(cell)} data-name="{escape(name.html)}">{cell.html}</td>'
+        for cell, name in zip(others, head[1:], strict=True)
+    )
+    return f'<tr><th scope="row"{_look(first)}>{first.html}</th>{cells}</tr>'
+
+
+def _look(cell: Cell) -> str:
+    return ' class="n"' if cell.number else ""
 
 
 def answers(items: Iterable[tuple[str, str]]) -> str:

@@ -17,6 +17,7 @@ from privtrace.evaluation.suite import NOT_PRIVATE, Evaluation, Score, shown
 from privtrace.evaluation.yardstick import PROFILES
 from privtrace.report import charts, colors, maps
 from privtrace.report.document import (
+    Cell,
     Report,
     distance,
     extent,
@@ -26,6 +27,7 @@ from privtrace.report.document import (
     percent,
     section,
     table,
+    table_of,
 )
 from privtrace.space.region import Region
 from privtrace.synthesizers.plan import rounded
@@ -141,13 +143,10 @@ def _listed(aspects: list[str]) -> str:
 
 
 def _sentence(score: Score) -> str:
-    metric = score.metric
+    metric, judged = score.metric, _judged(score)
     times = abs(score.value - metric.best) / max(abs(score.limit - metric.best), 1e-12)
-    factor = (
-        f", {rounded(times)} times what two halves of the real data differ by" if 1.5 <= times < 1e4 else ""
-    )
-    judged = _judged(score)
-    return f"{judged[0].upper()}{judged[1:]}: {metric.words}, {shown(score.value)}{factor}."
+    factor = f", with {rounded(times)} times the error of a second sample" if 1.5 <= times < 1e4 else ""
+    return f"{judged[0].upper()}{judged[1:]}{factor} ({metric.words}: {shown(score.value)})."
 
 
 def _maps(figures: Figures) -> str:
@@ -286,27 +285,30 @@ def _overlaid(name: str, meaning: str, curve: Curve, region: Region) -> str:
 def _patterns(figures: Figures) -> str:
     if not figures.patterns:
         return section("Most frequent patterns", paragraph("No real trajectory leaves its cell."))
+    sheet = maps.Sheet(figures.region)
     most = max(max(pattern.real, pattern.synthetic) for pattern in figures.patterns)
-    rows = "\n".join(
-        f"<tr><td>{charts.glyph(pattern.cells, CELLS_PER_SIDE)}</td>"
-        f'<th scope="row">{escape(_cells_in_words(pattern.cells))}</th>'
-        f'<td class="n">{_occurrences(pattern.real)}</td><td class="n">{_occurrences(pattern.synthetic)}</td>'
-        f"<td>{charts.pair_of_bars(pattern.real, pattern.synthetic, most)}</td></tr>"
+    head = [
+        Cell("Cells, column and row from the southwest"),
+        Cell("Where"),
+        *_numbers("Real", "Synthetic"),
+        Cell(""),
+    ]
+    rows = [
+        [
+            Cell(escape(_cells_in_words(pattern.cells))),
+            Cell(sheet.glyph(pattern.cells, CELLS_PER_SIDE)),
+            *_numbers(*(f"{1000 * share:,.1f}" for share in (pattern.real, pattern.synthetic))),
+            Cell(charts.pair_of_bars(pattern.real, pattern.synthetic, most)),
+        ]
         for pattern in figures.patterns
-    )
+    ]
     return section(
         "Most frequent patterns",
         paragraph(
             f"Runs of cells of a {CELLS_PER_SIDE} × {CELLS_PER_SIDE} grid that real trajectories follow most "
             "often, and how often 1,000 trajectories do. The last cell of a run is orange."
         ),
-        f"""<div class="wide"><table>
-<thead><tr><th scope="col">Where</th><th scope="col">Cells, column and row from the southwest</th>
-<th scope="col" class="n">Real</th><th scope="col" class="n">Synthetic</th><td></td></tr></thead>
-<tbody>
-{rows}
-</tbody>
-</table></div>""",
+        table_of(head, rows),
     )
 
 
@@ -314,8 +316,8 @@ def _cells_in_words(cells: tuple[int, ...]) -> str:
     return " → ".join(f"{cell % CELLS_PER_SIDE + 1},{cell // CELLS_PER_SIDE + 1}" for cell in cells)
 
 
-def _occurrences(share: float) -> str:
-    return f"{1000 * share:,.1f}"
+def _numbers(*texts: str) -> list[Cell]:
+    return [Cell(text, number=True) for text in texts]
 
 
 #: Metrics of the shorter and the longer half.
@@ -360,23 +362,20 @@ def _with_limit(score: Score) -> str:
 
 def _metrics(evaluation: Evaluation) -> str:
     with_intervals = any(score.interval is not None for score in evaluation.values())
-    lines = []
+    rows = []
     for profile in PROFILES.values():
         names = [metric.name for metric in profile.metrics if metric.name in evaluation.scores]
-        if names:
-            lines.append(f'<tr class="group"><th scope="rowgroup" colspan="7">Profile {profile.name}</th></tr>')
-        lines += [_metric_row(name, evaluation[name], with_intervals) for name in names]
-    interval = '<th scope="col" class="n">95 % interval</th>' if with_intervals else ""
+        rows += [[Cell(f"Profile {profile.name}")]] if names else []
+        rows += [_metric_row(name, evaluation[name], with_intervals) for name in names]
+    head = [
+        Cell("Metric"),
+        *_numbers("Value", *(["95 % interval"] if with_intervals else []), "Limit"),
+        Cell("Limit to ceiling"),
+        *_numbers("Ceiling", "Best"),
+    ]
     return section(
         "All metrics",
-        f"""<div class="wide"><table>
-<thead><tr><th scope="col">Metric</th><th scope="col" class="n">Value</th>{interval}
-<th scope="col" class="n">Limit</th><th scope="col">Limit to ceiling</th><th scope="col" class="n">Ceiling</th>
-<th scope="col" class="n">Best</th></tr></thead>
-<tbody>
-{chr(10).join(lines)}
-</tbody>
-</table></div>""",
+        table_of(head, rows),
         paragraph(
             "The dot stands between the limit, left, and the ceiling, right, by the logarithm of its distance "
             "from the best value: each step of the same width is the same factor. docs/evaluation.md defines "
@@ -386,15 +385,16 @@ def _metrics(evaluation: Evaluation) -> str:
     )
 
 
-def _metric_row(name: str, score: Score, with_intervals: bool) -> str:
-    interval = f'<td class="n">{" to ".join(map(shown, score.interval or ()))}</td>' if with_intervals else ""
-    words = f'<br><span class="small">{escape(score.metric.words)}</span>'
-    return (
-        f'<tr><th scope="row"><code>{name}</code>{words}</th>'
-        f'<td class="n"><b>{shown(score.value)}</b></td>{interval}'
-        f'<td class="n">{shown(score.limit)}</td><td>{charts.standing(score.standing)}</td>'
-        f'<td class="n">{shown(score.ceiling)}</td><td class="n">{score.metric.best:g}</td></tr>'
-    )
+def _metric_row(name: str, score: Score, with_intervals: bool) -> list[Cell]:
+    words = f'<code>{name}</code><br><span class="small">{escape(score.metric.words)}</span>'
+    interval = [" to ".join(map(shown, score.interval or ()))] if with_intervals else []
+    return [
+        Cell(words),
+        Cell(f"<b>{shown(score.value)}</b>", number=True),
+        *_numbers(*interval, shown(score.limit)),
+        Cell(charts.standing(score.standing)),
+        *_numbers(shown(score.ceiling), f"{score.metric.best:g}"),
+    ]
 
 
 def _inputs(inputs: Mapping[str, Any]) -> str:

@@ -58,6 +58,18 @@ class Sheet:
         rings = (self.place(np.array(ring)) for ring in self.region.shape.rings)
         return "".join(_line(ring) + "Z" for ring in rings)
 
+    def glyph(self, cells: Sequence[int], n_per_side: int) -> str:
+        """Draw a run of cells of a square grid on a small map, whose outline is that of the page's first one."""
+        width, height = _WIDTH / n_per_side, self.height / n_per_side
+        looks = [*[""] * (len(cells) - 1), ' class="last"']
+        squares = "".join(
+            f'<rect{look} x="{cell % n_per_side * width:g}" '
+            f'y="{(n_per_side - 1 - cell // n_per_side) * height:.1f}" width="{width:g}" height="{height:.1f}"/>'
+            for cell, look in zip(cells, looks, strict=True)
+        )
+        size = f"0 0 {_WIDTH:g} {self.height:.1f}"
+        return f'<svg class="glyph" viewBox="{size}" aria-hidden="true"><use href="#outline-0"/>{squares}</svg>'
+
 
 @dataclass(frozen=True)
 class Map:
@@ -98,7 +110,7 @@ def panel(
 
 
 def _figure(sheet: Sheet, number: int, drawn: Map) -> str:
-    outline = f'<path class="outline" d="{sheet.outline}"/>'
+    outline = f'<path id="outline-{number}" class="outline" d="{sheet.outline}"/>'
     clip = f'<clipPath id="region-{number}"><path d="{sheet.outline}" clip-rule="evenodd"/></clipPath>'
     arrow = (
         '<marker id="arrow" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="9" markerHeight="9" '

@@ -40,6 +40,7 @@ N_TRIPS = 20_000
 _DRAWN_TRIPS = 150
 _ARCS = 40
 _BUSIEST = 15
+_BARS = 36
 
 #: Cells of a layer that a page draws, at most.
 _MOST_CELLS = 20_000
@@ -317,8 +318,8 @@ def _distributions(trips: Trajectories, release: Release) -> str:
     axis = charts.Axis("km", 1000) if region.crs == "lonlat" else charts.Axis("units", 1)
     figures = [
         _histogram("Length", "the sum of all steps", lengths, axis),
-        _histogram("Diameter", "the greatest distance between two of its points", diameters, axis),
-        _histogram("Points", "one for each cell that it visits", n_points, charts.Axis("points", 1)),
+        _histogram("Diameter", "the greatest distance between two points", diameters, axis),
+        _histogram("Points", "about one for each cell visited", n_points, charts.Axis("points", 1), whole=True),
     ]
     quantiles = (0.1, 0.25, 0.5, 0.75, 0.9)
     names = ("Length", "Diameter", "Points")
@@ -340,9 +341,12 @@ def _distributions(trips: Trajectories, release: Release) -> str:
     )
 
 
-def _histogram(name: str, meaning: str, values: Floats, axis: charts.Axis) -> str:
+def _histogram(name: str, meaning: str, values: Floats, axis: charts.Axis, *, whole: bool = False) -> str:
+    """Draw a distribution up to where nearly all of it is, the rest in the last bar; whole numbers whole."""
     high = float(np.quantile(values, 0.995)) or float(values.max()) or 1.0
-    counts, edges = np.histogram(np.minimum(values, high), 36, (0.0, high))
+    width = math.ceil((high + 1) / _BARS) if whole else high / _BARS
+    edges = np.arange(0, high + (width if whole else width / 2), width)
+    counts, _ = np.histogram(np.minimum(values, edges[-1] - width / 2), edges)
     median = float(np.median(values)) / axis.per_unit
     words = f"{name}: half of the trips are below {median:,.3g} {axis.label}."
     chart = charts.bars(edges, counts / len(values), axis, words)
