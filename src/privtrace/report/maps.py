@@ -59,12 +59,12 @@ class Sheet:
         return "".join(_line(ring) + "Z" for ring in rings)
 
     def glyph(self, cells: Sequence[int], n_per_side: int) -> str:
-        """Draw a run of cells of a square grid on a small map, whose outline is that of the page's first one."""
-        width, height = _WIDTH / n_per_side, self.height / n_per_side
+        """Draw a run of cells of a square grid on a small map; its outline is that of the page's first map."""
+        width, height, top = _WIDTH / n_per_side, self.height / n_per_side, n_per_side - 1
         looks = [*[""] * (len(cells) - 1), ' class="last"']
         squares = "".join(
             f'<rect{look} x="{cell % n_per_side * width:g}" '
-            f'y="{(n_per_side - 1 - cell // n_per_side) * height:.1f}" width="{width:g}" height="{height:.1f}"/>'
+            f'y="{(top - cell // n_per_side) * height:.1f}" width="{width:g}" height="{height:.1f}"/>'
             for cell, look in zip(cells, looks, strict=True)
         )
         size = f"0 0 {_WIDTH:g} {self.height:.1f}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from fractions import Fraction
 from hashlib import sha256
 from html import escape
@@ -25,12 +26,11 @@ from privtrace.report.document import (
     folded,
     page,
     paragraph,
-    percent,
     section,
     table,
 )
 from privtrace.synthesizers.base import Model, in_words, sample_parts
-from privtrace.synthesizers.plan import rounded
+from privtrace.synthesizers.plan import LARGE_EPSILON, rounded
 from privtrace.synthesizers.view import Layer, View
 from privtrace.trajectories import Floats, Trajectories
 
@@ -140,7 +140,7 @@ def _promise(release: Release) -> str:
     foot = ("Spent", "", "", f"{decimal(release.spent)} of {decimal(release.epsilon)}", "", "")
     return section(
         "What is promised",
-        *(paragraph(text) for text in (_plain_words(release) if release.private else _no_promise(release))),
+        *(paragraph(text) for text in (_plain_words(release) if release.private else [_NO_PROMISE])),
         answers(item for item in release.statement() if item[0] != "Mechanisms"),
         "<h3>Mechanisms</h3>",
         paragraph(
@@ -153,29 +153,36 @@ def _promise(release: Release) -> str:
     )
 
 
-def _plain_words(release: Release) -> list[str]:
+def _plain_words(release: Release) -> Iterator[str]:
     """Say what epsilon means, with its numbers."""
-    epsilon = float(release.epsilon)
-    unit = release.unit
-    whose = (
-        "whichever trajectory is left out of the data"
-        if unit.kind == "trajectory"
-        else "whoever is left out of the data with all that counts of theirs"
+    epsilon, unit = float(release.epsilon), release.unit
+    whom = "person" if unit.kind == "user" else unit.neighbors
+    everything = ", with all their trajectories," if unit.kind == "user" else ""
+    factor = f"{math.exp(epsilon):,.3g}" if epsilon <= LARGE_EPSILON else f"e to the power of {epsilon:,g}"
+    yield (
+        f"In plain words: whichever {whom} is left out of the data{everything} the chance of any model, and so "
+        f"of any page or trip made from it, changes by a factor of {factor} at most. Someone who finds it as "
+        f"likely as not that a given {whom} is in the data {_surest(epsilon)} after seeing everything here, "
+        "whatever else they know."
     )
-    factor = f"{math.exp(epsilon):,.3g}" if epsilon < 50 else f"e to the power of {epsilon:g}"
-    surest = percent(1 / (1 + math.exp(-epsilon))) if epsilon < 5 else f"{100 / (1 + math.exp(-epsilon)):.6g} %"
-    guess = "a given trajectory is" if unit.kind == "trajectory" else "a given person is"
-    return [
-        f"In plain words: {whose}, the chance of any model, and so of any page or trip made from it, changes "
-        f"by a factor of {factor} at most. Someone who finds it as likely as not that {guess} in the data can "
-        f"be {surest} sure of it at most after seeing everything here, whatever else they know.",
+    if release.public_count is not None:
+        yield "The number of trajectories was declared as public, and is not protected."
+    yield (
         "That bound does not wear off with time, and it does not depend on what attackers do or combine. It is "
-        "about what one contribution adds; what is true of the city as a whole, the release is meant to tell.",
-    ]
+        "about what one contribution adds; what is true of the city as a whole, the release is meant to tell."
+    )
 
 
-def _no_promise(release: Release) -> list[str]:
-    return ["No promise is made: this model was fitted for a test or a benchmark, and its noise is known."]
+def _surest(epsilon: float) -> str:
+    """Say how sure someone can become who was undecided: exp(epsilon) / (1 + exp(epsilon)) at most."""
+    if epsilon > LARGE_EPSILON:
+        return f"can become practically certain of it: an epsilon above {LARGE_EPSILON} promises little,"
+    doubt = 100 / (1 + math.exp(epsilon))
+    scale = 10 ** (1 - min(math.floor(math.log10(doubt)), 0))
+    return f"can be {math.ceil((100 - doubt) * scale) / scale:g} % sure of it at most"
+
+
+_NO_PROMISE = "No promise is made: this model was fitted for a test or a benchmark, and its noise is known."
 
 
 def _map(view: View, trips: Trajectories, model: Model) -> str:
