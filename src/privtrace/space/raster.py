@@ -8,23 +8,7 @@ from numba import njit
 from privtrace.paths import Paths
 from privtrace.space.area import Area, is_inside, unwrapped
 from privtrace.space.lattice import until
-from privtrace.space.region import Region
-from privtrace.trajectories import Integers, Source, Trajectories, is_bad
-
-
-def flow(source: Source, region: Region, size: int) -> Integers:
-    """Count how many trajectories pass each pixel of a picture of the region: (height, width), north up.
-
-    The longer side of the picture has `size` pixels and the other follows, in meters. A trajectory counts once
-    a pixel, however often it passes.
-    """
-    region = region.for_data(source.crs)
-    longer_m = max(region.width_m, region.height_m)
-    height, width = (max(1, round(size * side_m / longer_m)) for side_m in (region.height_m, region.width_m))
-    counts = np.zeros(height * width, np.int64)
-    for part in source.parts():
-        counts += np.bincount(passed(part, region.area, height, width).cells, minlength=height * width)
-    return counts.reshape(height, width)
+from privtrace.trajectories import Trajectories, is_bad
 
 
 def passed(part: Trajectories, area: Area, height: int, width: int) -> Paths:
