@@ -160,8 +160,8 @@ def _plain_words(release: Release) -> Iterator[str]:
     everything = ", with all their trajectories" if unit.kind == "user" else ""
     factor = f"{math.exp(epsilon):,.3g}" if epsilon <= LARGE_EPSILON else f"e to the power of {epsilon:,g}"
     yield (
-        f"In plain words: whichever {whom} is left out of the data{everything}, the chance of any model, and so "
-        f"of any page or trip made from it, changes by a factor of {factor} at most. Someone who finds it as "
+        f"In plain words: whichever {whom} is left out of the data{everything}, the chance of any model, and "
+        f"so of any page or trip made from it, changes by a factor of {factor} at most. Someone who finds it as "
         f"likely as not that a given {whom} is in the data {_surest(epsilon)} after seeing everything here, "
         "whatever else they know."
     )
