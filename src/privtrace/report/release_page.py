@@ -67,7 +67,7 @@ def release_page(model: Model, *, title: str | None = None) -> Report:
 
 #: What each method keeps best and least, as docs/comparison.md measures it.
 _STRENGTHS = {
-    "privtrace": "PrivTrace keeps how cells follow each other best; how long trips are, it keeps only roughly.",
+    "privtrace": "PrivTrace keeps fine patterns on a small budget; how long trips are, it keeps only roughly.",
     "adatrace": "AdaTrace keeps where trips begin and end, and how long they are; the way between, it loses.",
     "dpt": "DPT keeps where people go best; how long trips are and where they end, it keeps only roughly.",
 }
@@ -161,8 +161,8 @@ def _plain_words(release: Release) -> Iterator[str]:
     factor = f"{math.exp(epsilon):,.3g}" if epsilon <= LARGE_EPSILON else f"e to the power of {epsilon:,g}"
     yield (
         f"In plain words: whichever {whom} is left out of the data{everything}, the chance of any model, and "
-        f"so of any page or trip made from it, changes by a factor of {factor} at most. Someone who finds it as "
-        f"likely as not that a given {whom} is in the data {_surest(epsilon)} after seeing everything here, "
+        f"so of any page or trip made from it, changes by a factor of {factor} at most. Someone who finds it "
+        f"as likely as not that a given {whom} is in the data {_surest(epsilon)} after seeing everything here, "
         "whatever else they know."
     )
     if release.public_count is not None:
