@@ -59,6 +59,11 @@ class Stamp:
         """Look at files of a folder, in the order in which they are read."""
         return cls(path, tuple(Look.at(file) for file in files))
 
+    @classmethod
+    def in_memory(cls, place: str) -> Stamp:
+        """Name what is no file; it cannot change on its own."""
+        return cls(Path(place), ())
+
     def check(self) -> None:
         """Refuse a source that is no longer the one that was opened: passes must see the same data."""
         for look in self.files:

@@ -10,65 +10,33 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from privtrace.io import rows
-from privtrace.io.columns import Declared, check_types, resolve
-from privtrace.io.faults import Faults, Place
+from privtrace.io.arrow import ArrowReader
+from privtrace.io.columns import Declared, resolve
 from privtrace.io.files import Stamp, reading
 from privtrace.io.long_table import long_tables
-from privtrace.io.source import ColumnReader, Sizes
 from privtrace.trajectories import Trajectories
 
-_CURE = "write the Parquet file again, or convert the table to CSV"
 
-
-class ParquetReader(ColumnReader):
+class ParquetReader(ArrowReader):
     """Read a point table from Parquet."""
 
-    parse_once = False
+    cure = "write the Parquet file again, or convert the table to CSV"
 
     def __init__(self, stamp: Stamp, declared: Declared) -> None:
-        self.stamp = stamp
-        path = stamp.path
-        with _opened(path) as file:
-            self._schema = file.schema_arrow
-            self.n_rows: int | None = file.metadata.num_rows
-        self.layout = resolve(path, self._schema.names, declared)
-        check_types(path, self.layout, self._schema)
+        with _opened(stamp.path) as file:
+            schema, n_rows = file.schema_arrow, file.metadata.num_rows
+        super().__init__(stamp, resolve(stamp.path, schema.names, declared), schema, n_rows)
 
-    def batches(
-        self, sizes: Sizes, *, keys_only: bool = False, faults: Faults | None = None
-    ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows, or their keys only."""
-        names = self.layout.keys if keys_only else self.layout.names
-        nothing = [pa.array([], self._schema.field(name).type) for name in names]
-        yield self._rows(pa.RecordBatch.from_arrays(nothing, names=names))
-        path = self.stamp.path
-        n_before = 0
-        with _opened(path) as file:
-            for batch in file.iter_batches(sizes.batch_rows, columns=names):
-                place = Place.following(path, n_before)
-                n_before += batch.num_rows
-                yield rows.usable(self._rows(batch), self.crs, faults, place)
-
-    def _rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        layout = self.layout
-        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-        converted = {
-            "trajectory": rows.ids(columns[layout.trajectory]),
-            "user": rows.ids(columns[layout.user]) if layout.user else None,
-        }
-        if layout.x in columns:
-            converted["x"] = rows.numbers(columns[layout.x])
-            converted["y"] = rows.numbers(columns[layout.y])
-            converted["time"] = rows.times(columns[layout.time]) if layout.time else None
-        return rows.rows(**converted)
+    def _batches(self, names: list[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
+        with _opened(self.stamp.path) as file:
+            yield from file.iter_batches(batch_rows, columns=names)
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[pq.ParquetFile]:
     """Open a file by its path; arrow itself would take some names for addresses."""
     with (
-        reading(path, _CURE),
+        reading(path, ParquetReader.cure),
         pa.OSFile(os.fsencode(path)) as source,
         # By default arrow would hold all that it has read of the file until the end.
         pq.ParquetFile(source, pre_buffer=False) as file,

@@ -1,0 +1,73 @@
+"""Read point tables whose columns have arrow's types already: in memory, or as a file format yields them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
+
+from privtrace.io import rows
+from privtrace.io.columns import Layout, check_types
+from privtrace.io.faults import Faults, Place
+from privtrace.io.files import Stamp, reading
+from privtrace.io.source import ColumnReader, Sizes
+
+
+class ArrowReader(ColumnReader, ABC):
+    """Read a table of points; a subclass says where its batches come from."""
+
+    parse_once = False
+    cure: str  # what to do where it is damaged
+
+    def __init__(self, stamp: Stamp, layout: Layout, schema: pa.Schema, n_rows: int) -> None:
+        check_types(stamp.path, layout, schema)
+        self.stamp = stamp
+        self.layout = layout
+        self.n_rows: int | None = n_rows
+        self._schema = schema
+
+    @abstractmethod
+    def _batches(self, names: list[str], batch_rows: int) -> Iterable[pa.RecordBatch]:
+        """Yield these columns as they are, at most so many rows at once."""
+
+    def batches(
+        self, sizes: Sizes, *, keys_only: bool = False, faults: Faults | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows, or their keys only."""
+        names = self.layout.keys if keys_only else self.layout.names
+        nothing = [pa.array([], self._schema.field(name).type) for name in names]
+        yield self._rows(pa.RecordBatch.from_arrays(nothing, names=names))
+        n_before = 0
+        with reading(self.stamp.path, self.cure):
+            for batch in self._batches(names, sizes.batch_rows):
+                place = Place.following(self.stamp.path, n_before)
+                n_before += batch.num_rows
+                yield rows.usable(self._rows(batch), self.crs, faults, place)
+
+    def _rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        layout = self.layout
+        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+        converted = {
+            "trajectory": rows.ids(columns[layout.trajectory]),
+            "user": rows.ids(columns[layout.user]) if layout.user else None,
+        }
+        if layout.x in columns:
+            converted["x"] = rows.numbers(columns[layout.x])
+            converted["y"] = rows.numbers(columns[layout.y])
+            converted["time"] = rows.times(columns[layout.time]) if layout.time else None
+        return rows.rows(**converted)
+
+
+class MemoryReader(ArrowReader):
+    """Read a table in memory; `place` names it in messages, as a path names a file."""
+
+    cure = "make the table again"
+
+    def __init__(self, place: str, layout: Layout, table: pa.Table) -> None:
+        super().__init__(Stamp.in_memory(place), layout, table.schema, table.num_rows)
+        self._table = table
+
+    def _batches(self, names: list[str], batch_rows: int) -> Iterable[pa.RecordBatch]:
+        batches: list[pa.RecordBatch] = self._table.select(names).to_batches(max_chunksize=batch_rows)
+        return batches
