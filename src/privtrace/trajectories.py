@@ -9,13 +9,23 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
 from privtrace.errors import DataError, SettingsError
+
+if TYPE_CHECKING:
+    import geopandas
+    import movingpandas
+    import pandas
+    import polars
+    import pyarrow
+    import trackintel
+
+    from privtrace.io.columns import Declared
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Integers: TypeAlias = npt.NDArray[np.int64]
@@ -165,6 +175,155 @@ class Trajectories:
 
         write(self, path, force=force)
 
+    @classmethod
+    def from_arrow(
+        cls,
+        table: Any,
+        *,
+        columns: Mapping[str, str] | None = None,
+        crs: Crs | None = None,
+        gap_minutes: float | None = None,
+    ) -> Trajectories:
+        """Take a table of points: a pyarrow.Table, or what has arrow's C interface; see `from_pandas`."""
+        from privtrace.io import frames
+
+        return frames.from_arrow(table, _declared(columns, crs, gap_minutes))
+
+    @classmethod
+    def from_pandas(
+        cls,
+        frame: pandas.DataFrame,
+        *,
+        columns: Mapping[str, str] | None = None,
+        crs: Crs | None = None,
+        gap_minutes: float | None = None,
+    ) -> Trajectories:
+        """Take a frame with a row a point, its columns found by their names as `privtrace.read` finds them.
+
+        The same frame in a Parquet file gives the same trajectories. Times without a time zone are taken as
+        UTC, others are converted to it. Levels of the index that have a name are columns too. Columns of text
+        or objects are read as those of a CSV file, value by value.
+        """
+        from privtrace.io import frames
+
+        return frames.from_pandas(frame, _declared(columns, crs, gap_minutes))
+
+    @classmethod
+    def from_polars(
+        cls,
+        frame: polars.DataFrame | polars.LazyFrame,
+        *,
+        columns: Mapping[str, str] | None = None,
+        crs: Crs | None = None,
+        gap_minutes: float | None = None,
+    ) -> Trajectories:
+        """Take a frame with a row a point; see `from_pandas`."""
+        from privtrace.io import frames
+
+        return frames.from_polars(frame, _declared(columns, crs, gap_minutes))
+
+    @classmethod
+    def from_geopandas(
+        cls,
+        frame: geopandas.GeoDataFrame,
+        *,
+        lines: bool = False,
+        columns: Mapping[str, str] | None = None,
+        crs: Crs | None = None,
+        gap_minutes: float | None = None,
+    ) -> Trajectories:
+        """Take a frame with a row a point or a row a line; the points of a row are those of its geometry.
+
+        WGS 84 is longitude and latitude; projected or no CRS is planar. With `lines`, rows are trajectories
+        where no column has their ids. A column of times may hold a list a row. Else as `from_pandas`.
+        """
+        from privtrace.io import frames
+
+        return frames.from_geopandas(frame, _declared(columns, crs, gap_minutes), lines=lines)
+
+    @classmethod
+    def from_movingpandas(
+        cls,
+        collection: movingpandas.TrajectoryCollection | movingpandas.Trajectory,
+        *,
+        columns: Mapping[str, str] | None = None,
+        crs: Crs | None = None,
+        gap_minutes: float | None = None,
+    ) -> Trajectories:
+        """Take a collection or one trajectory, moving objects as users; times as in `from_pandas`."""
+        from privtrace.io import frames
+
+        return frames.from_movingpandas(collection, _declared(columns, crs, gap_minutes))
+
+    @classmethod
+    def from_trackintel(
+        cls,
+        frame: geopandas.GeoDataFrame,
+        *,
+        columns: Mapping[str, str] | None = None,
+        crs: Crs | None = None,
+        gap_minutes: float | None = None,
+    ) -> Trajectories:
+        """Take positionfixes, or triplegs without times, each a trajectory; times as in `from_pandas`.
+
+        Positionfixes belong to the trajectory of their traj_id, trip_id or else tripleg_id; without any,
+        `gap_minutes` cuts the log of each user.
+        """
+        from privtrace.io import frames
+
+        return frames.from_trackintel(frame, _declared(columns, crs, gap_minutes))
+
+    def to_arrow(self, *, names: str | None = None) -> pyarrow.Table:
+        """Give a table with a row a point, as a Parquet file has it; `about` is in the schema's metadata.
+
+        `names="scikit-mobility"` gives uid, tid, datetime, lat, lng; times that are numbers are then seconds
+        since 1970.
+        """
+        from privtrace.io import frames
+
+        return frames.to_arrow(self, names)
+
+    def to_pandas(self, *, names: str | None = None) -> pandas.DataFrame:
+        """Give a frame with a row a point, `about` as its attrs; see `to_arrow`."""
+        from privtrace.io import frames
+
+        return frames.to_pandas(self, names)
+
+    def to_polars(self, *, names: str | None = None) -> polars.DataFrame:
+        """Give a frame with a row a point; see `to_arrow`."""
+        from privtrace.io import frames
+
+        return frames.to_polars(self, names)
+
+    def to_geopandas(self, *, lines: bool = False) -> geopandas.GeoDataFrame:
+        """Give a row a point, or with `lines` a row a trajectory, in EPSG:4326 or, if planar, without CRS.
+
+        A trajectory of one point is a Point among lines, and the times of a line are a list. Points that are
+        not finite have no geometry, and are left out of lines.
+        """
+        from privtrace.io import frames
+
+        return frames.to_geopandas(self, lines=lines)
+
+    def to_movingpandas(self) -> movingpandas.TrajectoryCollection:
+        """Give a collection, users as moving objects; numbers as times are seconds since 1970, UTC.
+
+        MovingPandas needs two moments a trajectory and keeps one point a moment: trajectories of one moment,
+        points of a moment that was there already, and points that are not finite or have no time are left out.
+        """
+        from privtrace.io import frames
+
+        return frames.to_movingpandas(self)
+
+    def to_trackintel(self) -> trackintel.Positionfixes:
+        """Give positionfixes with a traj_id, in UTC; without users, each trajectory is its own user.
+
+        Numbers as times are seconds since 1970. Points that are not finite or have no time are left out.
+        """
+        from privtrace.io import frames
+
+        return frames.to_trackintel(self)
+
 
 def part_bounds(offsets: Integers, n_points: int | None = None) -> Iterator[tuple[int, int]]:
     """Cut trajectories into runs of moderate size: yields the first of each, and the one after the last."""
@@ -203,3 +362,10 @@ def _joined(arrays: list[Array | None]) -> Array | None:
     """Join arrays of which all or none are known."""
     known = [array for array in arrays if array is not None]
     return np.concatenate(known) if len(known) == len(arrays) else None
+
+
+def _declared(columns: Mapping[str, str] | None, crs: Crs | None, gap_minutes: float | None) -> Declared:
+    """Check what a caller says about a frame."""
+    from privtrace.io.columns import Declared
+
+    return Declared(crs, columns or {}, gap_minutes)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from privtrace.errors import DataError, SettingsError
+from privtrace.io.text import timestamps
 from privtrace.trajectories import Crs
 
 #: The names of the two coordinates, by what they mean.
@@ -31,6 +32,10 @@ KNOWN_NAMES: dict[str, tuple[str, ...]] = {
     "lat": ("lat", "latitude"),
     "x": ("x",),
     "y": ("y",),
+}
+#: What other packages call the columns of a long table, in their order.
+NAMES: dict[str, dict[str, str]] = {
+    "scikit-mobility": {USER: "uid", TRAJECTORY: "tid", TIME: CALENDAR, "lat": "lat", "lon": "lng"},
 }
 #: Trajectories go by this name where no column has a name that says more.
 _LAST_RESORT = "id"
@@ -125,6 +130,11 @@ def resolve(path: Path, names: Sequence[str], declared: Declared) -> Layout:
     return Layout(trajectory, x, y, meaning, user, _only(path, TIME, columns))
 
 
+def has_role(role: str, names: Sequence[str], declared: Declared) -> bool:
+    """Say whether a role has a column, declared or of a known name."""
+    return bool(_candidates(names, declared)[role])
+
+
 def n_known(names: Sequence[str], declared: Declared) -> int:
     """Count the roles that have a column."""
     return sum(1 for columns in _candidates(names, declared).values() if columns)
@@ -145,6 +155,23 @@ def _candidates(names: Sequence[str], declared: Declared) -> dict[str, list[str]
         return columns
 
     return {role: found(role) for role in KNOWN_NAMES}
+
+
+def renamed(table: pa.Table, names: str | None) -> pa.Table:
+    """Give the columns of a long table the names of another package, in its order; times become calendar time.
+
+    Numbers are seconds since 1970.
+    """
+    if names is None:
+        return table
+    if names not in NAMES:
+        raise SettingsError(f"--names (names) must be one of {', '.join(NAMES)}, not {names!r}")
+    if PAIRS["planar"][0] in table.column_names:
+        raise SettingsError(f"the names of {names} are for longitude and latitude; these points are planar")
+    columns = {ours: table[ours] for ours in NAMES[names] if ours in table.column_names}
+    if TIME in columns:
+        columns[TIME] = timestamps(columns[TIME])
+    return pa.table({NAMES[names][ours]: column for ours, column in columns.items()})
 
 
 def _plainly(name: str) -> str:

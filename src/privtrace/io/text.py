@@ -61,11 +61,19 @@ def calendar_times(text: pa.Array, *, decimal_comma: bool = False) -> pa.Array:
     values = _iso(text)
     unread = values.is_null()
     if pc.any(unread).as_py():
-        numbered = pc.round(pc.multiply(numbers(text.filter(unread), decimal_comma=decimal_comma), 1e6))
-        possible = pc.less(pc.abs(numbered), _MOST_MICROSECONDS)
-        known = pc.if_else(possible, numbered, pa.scalar(None, pa.float64()))
-        values = pc.replace_with_mask(values, unread, known.cast(pa.int64()))
+        seconds = numbers(text.filter(unread), decimal_comma=decimal_comma)
+        values = pc.replace_with_mask(values, unread, timestamps(seconds).cast(pa.int64()))
     return values.cast(pa.timestamp("us"))
+
+
+def timestamps(times: pa.Array) -> pa.Array:
+    """Take numbers as seconds since 1970, to the microsecond, and leave timestamps as they are."""
+    if pa.types.is_timestamp(times.type):
+        return times
+    microseconds = pc.round(pc.multiply(times.cast(pa.float64()), 1e6))
+    possible = pc.less(pc.abs(microseconds), _MOST_MICROSECONDS)
+    known = pc.if_else(possible, microseconds, pa.scalar(None, pa.float64()))
+    return known.cast(pa.int64()).cast(pa.timestamp("us"))
 
 
 def _iso(text: pa.Array) -> pa.Array:

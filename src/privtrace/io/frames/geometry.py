@@ -1,0 +1,160 @@
+"""Frames with geometry: a row a point, or a row a trajectory with its line."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import shapely
+
+from privtrace.errors import DataError, SettingsError
+from privtrace.io.columns import PAIRS, TIME, TRAJECTORY, USER, Declared, Layout, has_role
+from privtrace.io.frames.packages import check_kind, load
+from privtrace.io.frames.series import Columns
+from privtrace.io.frames.tables import collected, pandas_of, to_arrow
+from privtrace.io.long_table import arrow_ids, arrow_times, arrow_users
+from privtrace.trajectories import Array, Crs, Floats, Integers, Trajectories
+
+#: What can be a trajectory or a point of one; anything else is as if it were missing.
+_PATHS = (
+    shapely.GeometryType.POINT,
+    shapely.GeometryType.LINESTRING,
+    shapely.GeometryType.MULTIPOINT,
+    shapely.GeometryType.MULTILINESTRING,
+)
+
+#: What files of lines call the times of their points.
+_LISTS = ("coordTimes", "datetimes", "times")
+
+
+def from_geopandas(frame: Any, declared: Declared, *, lines: bool = False) -> Trajectories:
+    """Take a GeoDataFrame: each row gives the points of its geometry, however many, to its trajectory."""
+    check_kind("from_geopandas", frame, load("geopandas", "from_geopandas", "geo").GeoDataFrame)
+    return of_rows("the GeoDataFrame", frame, declared, lines=lines)
+
+
+def of_rows(place: str, frame: Any, declared: Declared, *, lines: bool = False) -> Trajectories:
+    """Lay the points of all rows out as a table and read that.
+
+    With `lines`, a row is a trajectory where no column says to which it belongs.
+    """
+    if frame.active_geometry_name is None:
+        raise DataError(f"{place}: it has no geometry; name its column with frame.set_geometry(NAME)")
+    geometry = frame.active_geometry_name
+    crs = declared.crs or _meaning(place, frame.crs)
+    columns = Columns.of(place, frame.drop(columns=geometry))
+    declared = _with_lists(declared, columns.names)
+    if given := [role for pair in PAIRS.values() for role in pair if role in declared.columns]:
+        raise SettingsError(f"{place}: the points are in its geometry; leave {given[0]!r} out of columns")
+    points, lengths = _points(frame[geometry].to_numpy())
+    made = {f"{geometry}.x": points[:, 0], f"{geometry}.y": points[:, 1]}
+    roles = dict(zip(PAIRS[crs], made, strict=True))
+    if lines and not has_role(TRAJECTORY, columns.names, declared):
+        roles[TRAJECTORY] = f"{geometry}.row"
+        made[roles[TRAJECTORY]] = np.repeat(np.arange(len(frame)), lengths)
+
+    def column(name: str, layout: Layout) -> pa.Array:
+        return pa.array(made[name]) if name in made else columns.arrow_at(name, layout, lengths)
+
+    declared = replace(declared, crs=crs, columns={**declared.columns, **roles})
+    return collected(place, [*columns.names, *made], column, declared)
+
+
+def _with_lists(declared: Declared, names: list[str]) -> Declared:
+    """Take the times of all points of a line, where a column is called like them and none like other times."""
+    found = [name for name in names if name in _LISTS]
+    if not found or has_role(TIME, names, declared):
+        return declared
+    return replace(declared, columns={**declared.columns, TIME: found[0]})
+
+
+def _meaning(place: str, crs: Any) -> Crs:
+    """Tell degrees on WGS 84 from planar points; other degrees would be some meters off."""
+    if crs is None or not crs.is_geographic:
+        return "planar"
+    if not crs.to_2d().equals("EPSG:4326", ignore_axis_order=True):
+        raise DataError(
+            f"{place}: its CRS {crs.name!r} is not that of longitude and latitude on WGS 84; "
+            "convert it with frame.to_crs(4326), or pass crs='lonlat' if the difference does not matter"
+        )
+    return "lonlat"
+
+
+def _points(geometries: Array) -> tuple[Floats, Integers]:
+    """List the points of all rows, and count those of each; a row without any has one that is missing."""
+    geometries = _only(geometries, np.isin(shapely.get_type_id(geometries), _PATHS))
+    found, owners = shapely.get_coordinates(geometries, return_index=True)
+    n_found = np.bincount(owners, minlength=len(geometries))
+    lengths = np.maximum(n_found, 1)
+    points = np.full((lengths.sum(), 2), np.nan)
+    points[np.repeat(n_found > 0, lengths)] = found
+    return points, lengths
+
+
+def to_geopandas(trajectories: Trajectories, *, lines: bool = False) -> Any:
+    """Hand over a row a point, or a row a trajectory."""
+    geopandas = load("geopandas", "to_geopandas", "geo")
+    frame, geometries = _line_rows(trajectories) if lines else _point_rows(trajectories)
+    crs = "EPSG:4326" if trajectories.crs == "lonlat" else None
+    made = geopandas.GeoDataFrame(frame, geometry=geometries, crs=crs)
+    made.attrs.update(trajectories.about)
+    return made
+
+
+def _point_rows(trajectories: Trajectories) -> tuple[Any, Array]:
+    frame = pandas_of(to_arrow(trajectories).drop_columns(list(PAIRS[trajectories.crs])))
+    points = trajectories.points
+    return frame, _only(shapely.points(points), np.isfinite(points).all(axis=1))
+
+
+def _only(geometries: Array, good: npt.NDArray[np.bool_]) -> Array:
+    """Copy geometries, with others than the good ones missing."""
+    kept = np.full(len(geometries), None, object)
+    kept[good] = geometries[good]
+    return kept
+
+
+def _line_rows(trajectories: Trajectories) -> tuple[Any, Array]:
+    import pandas
+
+    trajectories = without_bad_points(trajectories)
+    columns = {TRAJECTORY: arrow_ids(trajectories.ids_from(0))}
+    if trajectories.users is not None:
+        columns[USER] = arrow_users(trajectories.users)
+    frame = pandas_of(pa.table(columns))
+    if trajectories.times is not None:
+        lists = pa.LargeListArray.from_arrays(trajectories.offsets, arrow_times(trajectories.times))
+        frame[TIME] = pandas.Series(lists, dtype=pandas.ArrowDtype(lists.type))
+    return frame, _lines(trajectories)
+
+
+def _lines(trajectories: Trajectories) -> Array:
+    """Draw each trajectory as a line; one of a single point, which makes no line, as a point."""
+    lengths = np.diff(trajectories.offsets)
+    single = lengths == 1
+    in_line = np.repeat(~single, lengths)
+    owners = np.repeat(np.arange(np.count_nonzero(~single)), lengths[~single])
+    geometries = np.empty(len(trajectories), object)
+    geometries[single] = shapely.points(trajectories.points[~in_line])
+    geometries[~single] = shapely.linestrings(trajectories.points[in_line], indices=owners)
+    return geometries
+
+
+def without_bad_points(trajectories: Trajectories) -> Trajectories:
+    """Leave out points that are not finite or, where others have a time, have none; and what is then empty."""
+    good = np.isfinite(trajectories.points).all(axis=1)
+    if trajectories.times is not None:
+        good &= ~np.isnan(trajectories.times)
+    ends = np.append(0, np.cumsum(good))[trajectories.offsets]
+    full = np.diff(ends) > 0
+    return replace(
+        trajectories,
+        points=trajectories.points[good],
+        offsets=np.append(0, ends[1:][full]),
+        times=None if trajectories.times is None else trajectories.times[good],
+        users=None if trajectories.users is None else trajectories.users[full],
+        ids=trajectories.ids_from(0)[full],
+    )

@@ -1,0 +1,139 @@
+"""MovingPandas' collections of trajectories, and trackintel's positionfixes and triplegs."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import shapely
+
+from privtrace.errors import DataError
+from privtrace.io.columns import TIME, TRAJECTORY, USER, Declared, has_role
+from privtrace.io.frames.geometry import of_rows, to_geopandas, without_bad_points
+from privtrace.io.frames.packages import check_kind, load
+from privtrace.io.long_table import arrow_times
+from privtrace.io.rows import floats_of
+from privtrace.io.text import timestamps
+from privtrace.trajectories import Array, Trajectories
+
+#: What trackintel calls its columns.
+_TRACKED_AT, _STARTED_AT, _TRIPLEG = "tracked_at", "started_at", "tripleg_id"
+
+
+def from_movingpandas(collection: Any, declared: Declared) -> Trajectories:
+    """Take a TrajectoryCollection or a Trajectory; its moving objects are users."""
+    moving = load("movingpandas", "from_movingpandas", "geo")
+    check_kind("from_movingpandas", collection, moving.TrajectoryCollection, moving.Trajectory)
+    parts = [collection] if isinstance(collection, moving.Trajectory) else collection.trajectories
+    place = "the MovingPandas collection"
+    crs = {part.crs for part in parts}
+    if len(crs) > 1:
+        raise DataError(f"{place}: its trajectories have several CRS; bring them to one with to_crs")
+    frame, roles = _joined(parts)
+    if crs:
+        frame = frame.set_crs(crs.pop())
+    return of_rows(place, frame, replace(declared, columns={**roles, **declared.columns}))
+
+
+def _joined(parts: list[Any]) -> tuple[Any, dict[str, str]]:
+    """Put the points of trajectories into one frame, and say which columns say whose they are."""
+    import geopandas
+    import pandas
+
+    made: dict[str, Any] = {TRAJECTORY: [part.id for part in parts]}
+    if any(part.obj_id is not None for part in parts):
+        made[USER] = [part.obj_id for part in parts]
+    sizes = [len(part.df) for part in parts]
+    made = {name: pandas.Series(values).repeat(sizes).to_numpy() for name, values in made.items()}
+    made[TIME] = np.concatenate([np.empty(0, "datetime64[s]"), *(_utc(part) for part in parts)])
+    rest = [part.df.drop(columns=[part.df.active_geometry_name, *made], errors="ignore") for part in parts]
+    frame = pandas.concat([pandas.DataFrame(), *map(pandas.DataFrame, rest)], ignore_index=True).assign(**made)
+    geometries = np.concatenate([np.empty(0, object), *map(_geometries, parts)])
+    return geopandas.GeoDataFrame(frame, geometry=geometries), {name: name for name in made}
+
+
+def _geometries(part: Any) -> Array:
+    """Take the points, also where they are still in two columns."""
+    if part.x in part.df.columns and part.y in part.df.columns:
+        points: Array = shapely.points(part.df[[part.x, part.y]].to_numpy(float))
+        return points
+    geometries: Array = part.df.geometry.to_numpy()
+    return geometries
+
+
+def _utc(part: Any) -> Array:
+    """Take the times, which are local where there was a time zone; the hour that comes twice is the second."""
+    times = part.df.index
+    if part.df_orig_tz is not None:
+        twice = np.zeros(len(times), bool)
+        times = times.tz_localize(part.df_orig_tz, ambiguous=twice, nonexistent="shift_forward")
+        times = times.tz_convert(None)
+    utc: Array = times.to_numpy()
+    return utc
+
+
+def to_movingpandas(trajectories: Trajectories) -> Any:
+    """Hand over a collection: an object for each trajectory, which takes MovingPandas about a millisecond."""
+    moving = load("movingpandas", "to_movingpandas", "geo")
+    timed = _timed(trajectories, "to_movingpandas")
+    frame = to_geopandas(timed).set_index(TIME)
+    ids = timed.ids_from(0).tolist()
+    users = [None] * len(timed) if timed.users is None else _known(frame[USER], timed)
+    made = []
+    with warnings.catch_warnings():
+        # Planar points have no CRS here, which MovingPandas says once for each trajectory.
+        warnings.filterwarnings("ignore", category=UserWarning, module="movingpandas")
+        for (start, stop), name, user in zip(pairwise(timed.offsets.tolist()), ids, users, strict=True):
+            rows = frame.iloc[start:stop]
+            if rows.index[0] != rows.index[-1]:  # else one moment, of which it makes no trajectory
+                made.append(moving.Trajectory(rows, name, traj_id_col=TRAJECTORY, obj_id=user, crs=None))
+    return moving.TrajectoryCollection(made)
+
+
+def _known(column: Any, trajectories: Trajectories) -> list[Any]:
+    """Take the user of each trajectory from the column of its points, None where unknown."""
+    users = column.iloc[trajectories.offsets[:-1]]
+    return [None if unknown else user for user, unknown in zip(users, users.isna(), strict=True)]
+
+
+def from_trackintel(frame: Any, declared: Declared) -> Trajectories:
+    """Take positionfixes, or triplegs, of which each is a trajectory; their columns tell them apart."""
+    check_kind("from_trackintel", frame, load("geopandas", "from_trackintel", "geo").GeoDataFrame)
+    names = [str(name) for name in frame.columns]
+    if _TRACKED_AT in names:
+        roles = {TIME: _TRACKED_AT}
+        if _TRIPLEG in names and not has_role(TRAJECTORY, names, declared):
+            roles[TRAJECTORY] = _TRIPLEG
+        return of_rows("the positionfixes", frame, replace(declared, columns={**roles, **declared.columns}))
+    if _STARTED_AT not in names:
+        raise DataError(
+            f"the trackintel frame: no column {_TRACKED_AT!r} as positionfixes have it, and none "
+            f"{_STARTED_AT!r} as triplegs; use from_geopandas for other frames"
+        )
+    if _TRIPLEG not in names:  # it is the index, whatever that is called
+        frame = frame.assign(**{_TRIPLEG: frame.index})
+    columns = {TRAJECTORY: _TRIPLEG, **declared.columns}
+    return of_rows("the triplegs", frame, replace(declared, columns=columns))
+
+
+def to_trackintel(trajectories: Trajectories) -> Any:
+    """Hand over positionfixes."""
+    trackintel = load("trackintel", "to_trackintel")
+    timed = _timed(trajectories, "to_trackintel")
+    frame = to_geopandas(timed).rename(columns={TIME: _TRACKED_AT})
+    frame[_TRACKED_AT] = frame[_TRACKED_AT].dt.tz_localize("UTC")
+    if timed.users is None:
+        frame[USER] = frame[TRAJECTORY]
+    # Its own check refuses a frame without rows.
+    return trackintel.Positionfixes(frame, validate=False)
+
+
+def _timed(trajectories: Trajectories, what: str) -> Trajectories:
+    """Leave the points that have a place and a time, numbers of which are seconds since 1970."""
+    if trajectories.times is None:
+        raise DataError(f"{what}: these trajectories have no times, and it needs them; use to_geopandas")
+    times = floats_of(timestamps(arrow_times(trajectories.times)))
+    return without_bad_points(replace(trajectories, times=times))
