@@ -106,8 +106,11 @@ def to_geopandas(trajectories: Trajectories, *, lines: bool = False) -> Any:
 
 def _point_rows(trajectories: Trajectories) -> tuple[Any, Array]:
     frame = pandas_of(to_arrow(trajectories).drop_columns(list(PAIRS[trajectories.crs])))
-    points = trajectories.points
-    return frame, _only(shapely.points(points), np.isfinite(points).all(axis=1))
+    return frame, _only(shapely.points(trajectories.points), _finite(trajectories.points))
+
+
+def _finite(points: Floats) -> npt.NDArray[np.bool_]:
+    return np.isfinite(points[:, 0]) & np.isfinite(points[:, 1])
 
 
 def _only(geometries: Array, good: npt.NDArray[np.bool_]) -> Array:
@@ -118,8 +121,6 @@ def _only(geometries: Array, good: npt.NDArray[np.bool_]) -> Array:
 
 
 def _line_rows(trajectories: Trajectories) -> tuple[Any, Array]:
-    import pandas
-
     trajectories = without_bad_points(trajectories)
     columns = {TRAJECTORY: arrow_ids(trajectories.ids_from(0))}
     if trajectories.users is not None:
@@ -127,7 +128,7 @@ def _line_rows(trajectories: Trajectories) -> tuple[Any, Array]:
     frame = pandas_of(pa.table(columns))
     if trajectories.times is not None:
         lists = pa.LargeListArray.from_arrays(trajectories.offsets, arrow_times(trajectories.times))
-        frame[TIME] = pandas.Series(lists, dtype=pandas.ArrowDtype(lists.type))
+        frame[TIME] = lists.to_pandas()
     return frame, _lines(trajectories)
 
 
@@ -145,7 +146,7 @@ def _lines(trajectories: Trajectories) -> Array:
 
 def without_bad_points(trajectories: Trajectories) -> Trajectories:
     """Leave out points that are not finite or, where others have a time, have none; and what is then empty."""
-    good = np.isfinite(trajectories.points).all(axis=1)
+    good = _finite(trajectories.points)
     if trajectories.times is not None:
         good &= ~np.isnan(trajectories.times)
     ends = np.append(0, np.cumsum(good))[trajectories.offsets]

@@ -8,10 +8,11 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import shapely
 
 from privtrace.errors import DataError
-from privtrace.io.columns import TIME, TRAJECTORY, USER, Declared, has_role
+from privtrace.io.columns import TIME, TRAJECTORY, USER, Declared, has_role, is_text
 from privtrace.io.frames.geometry import of_rows, to_geopandas, without_bad_points
 from privtrace.io.frames.packages import check_kind, load
 from privtrace.io.long_table import arrow_times
@@ -43,16 +44,30 @@ def _joined(parts: list[Any]) -> tuple[Any, dict[str, str]]:
     import geopandas
     import pandas
 
-    made: dict[str, Any] = {TRAJECTORY: [part.id for part in parts]}
-    if any(part.obj_id is not None for part in parts):
-        made[USER] = [part.obj_id for part in parts]
     sizes = [len(part.df) for part in parts]
-    made = {name: pandas.Series(values).repeat(sizes).to_numpy() for name, values in made.items()}
+    made = {TRAJECTORY: _repeated([part.id for part in parts], sizes)}
+    if any(part.obj_id is not None for part in parts):
+        made[USER] = _repeated([part.obj_id for part in parts], sizes)
     made[TIME] = np.concatenate([np.empty(0, "datetime64[s]"), *(_utc(part) for part in parts)])
     rest = [part.df.drop(columns=[part.df.active_geometry_name, *made], errors="ignore") for part in parts]
     frame = pandas.concat([pandas.DataFrame(), *map(pandas.DataFrame, rest)], ignore_index=True).assign(**made)
     geometries = np.concatenate([np.empty(0, object), *map(_geometries, parts)])
     return geopandas.GeoDataFrame(frame, geometry=geometries), {name: name for name in made}
+
+
+def _repeated(ids: list[Any], sizes: list[int]) -> Any:
+    """Repeat ids for their points: integers, numbers or text where all are that, else objects."""
+    import pandas
+
+    try:
+        array = pa.array(ids, from_pandas=True)
+        known = pa.types.is_integer(array.type) or pa.types.is_floating(array.type) or is_text(array.type)
+    except (pa.ArrowException, OverflowError):
+        known = False
+    column = (
+        pandas.Series(array, dtype=pandas.ArrowDtype(array.type)) if known else pandas.Series(ids, dtype=object)
+    )
+    return column.repeat(sizes).reset_index(drop=True)
 
 
 def _geometries(part: Any) -> Array:
@@ -84,8 +99,9 @@ def to_movingpandas(trajectories: Trajectories) -> Any:
     users = [None] * len(timed) if timed.users is None else _known(frame[USER], timed)
     made = []
     with warnings.catch_warnings():
-        # Planar points have no CRS here, which MovingPandas says once for each trajectory.
-        warnings.filterwarnings("ignore", category=UserWarning, module="movingpandas")
+        # Planar points have no CRS here, and MovingPandas calls pandas in ways that will go away.
+        warnings.filterwarnings("ignore", "Trajectory generated without CRS")
+        warnings.filterwarnings("ignore", "The inplace keyword")
         for (start, stop), name, user in zip(pairwise(timed.offsets.tolist()), ids, users, strict=True):
             rows = frame.iloc[start:stop]
             if rows.index[0] != rows.index[-1]:  # else one moment, of which it makes no trajectory

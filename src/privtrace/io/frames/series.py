@@ -18,7 +18,8 @@ import pyarrow.compute as pc
 from privtrace.errors import DataError
 from privtrace.io import text
 from privtrace.io.columns import Layout, is_text
-from privtrace.trajectories import Integers
+from privtrace.io.long_table import arrow_times
+from privtrace.trajectories import Array, Integers
 
 Parse = Callable[[pa.Array], pa.Array]
 
@@ -37,7 +38,7 @@ class Columns:
         levels = [level for level, name in enumerate(frame.index.names) if name is not None]
         names = [*(frame.index.names[level] for level in levels), *frame.columns]
         values = [frame.index.get_level_values(level).to_series() for level in levels]
-        values += [frame.iloc[:, place] for place in range(frame.shape[1])]
+        values += [frame.iloc[:, at] for at in range(frame.shape[1])]
         return cls(place, [str(name) for name in names], values)
 
     def arrow(self, name: str, layout: Layout) -> pa.Array:
@@ -114,6 +115,8 @@ def _laid_out(values: Any, parse: Parse, lengths: Integers) -> pa.Array:
 
 def _flat(values: Any, parse: Parse) -> tuple[pa.Array, Integers]:
     """Put the values of all rows end to end, and count those of each."""
+    if values.dtype == object and (lists := _lists(values)):
+        return arrow_times(np.concatenate(lists)), np.array([len(one) for one in lists])
     if values.dtype == object:
         exploded = values.reset_index(drop=True).explode()
         return typed(exploded, parse), np.bincount(exploded.index, minlength=len(values))
@@ -122,3 +125,10 @@ def _flat(values: Any, parse: Parse) -> tuple[pa.Array, Integers]:
         counts = pc.list_value_length(array).fill_null(0).to_numpy(zero_copy_only=False)
         return array.flatten(), counts.astype(np.int64)
     return array, np.ones(len(array), np.int64)
+
+
+def _lists(values: Any) -> list[Array]:
+    """Take lists as pandas reads them from files, if all are arrays of numbers or all of times."""
+    lists = values.tolist()
+    kinds = {one.dtype.kind if isinstance(one, np.ndarray) and one.ndim == 1 else "O" for one in lists}
+    return lists if len(kinds) == 1 and kinds <= set("iufM") else []
