@@ -186,7 +186,9 @@ def test_objects_and_text_are_read_as_from_csv(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [None, "x", b"\xff", "\udc80", [1], {}, 10**400, dt.date(9999, 1, 1), pd.NaT, object()], ids=repr
+    "value",
+    [None, "x", b"\xff", "\udc80", [1], {}, 10**400, dt.date(9999, 1, 1), pd.NaT, object()],
+    ids=lambda value: type(value).__name__,
 )
 @pytest.mark.parametrize("column", ["tid", "uid", "lat", "t", "datetime", "other"])
 def test_no_value_is_refused_or_changes_another(column: str, value: object) -> None:
