@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     import pyarrow
     import trackintel
 
-    from privtrace.io.columns import Declared
-
 Floats: TypeAlias = npt.NDArray[np.float64]
 Integers: TypeAlias = npt.NDArray[np.int64]
 Array: TypeAlias = npt.NDArray[Any]
@@ -34,6 +32,14 @@ Crs: TypeAlias = Literal["lonlat", "planar"]
 
 #: Points of one part, at least: enough to keep a core busy, little enough to hold many at once.
 PART_POINTS = 1 << 18
+
+
+class Reading(TypedDict, total=False):
+    """Say how to read a frame, as `privtrace.read` says it of a file."""
+
+    columns: Mapping[str, str] | None
+    crs: Crs | None
+    gap_minutes: float | None
 
 
 class Source(Protocol):
@@ -176,61 +182,37 @@ class Trajectories:
         write(self, path, force=force)
 
     @classmethod
-    def from_arrow(
-        cls,
-        table: Any,
-        *,
-        columns: Mapping[str, str] | None = None,
-        crs: Crs | None = None,
-        gap_minutes: float | None = None,
-    ) -> Trajectories:
+    def from_arrow(cls, table: Any, **reading: Unpack[Reading]) -> Trajectories:
         """Take a table of points: a pyarrow.Table, or what has arrow's C interface; see `from_pandas`."""
         from privtrace.io import frames
 
-        return frames.from_arrow(table, _declared(columns, crs, gap_minutes))
+        return frames.from_arrow(table, frames.Declared.of(**reading))
 
     @classmethod
-    def from_pandas(
-        cls,
-        frame: pandas.DataFrame,
-        *,
-        columns: Mapping[str, str] | None = None,
-        crs: Crs | None = None,
-        gap_minutes: float | None = None,
-    ) -> Trajectories:
+    def from_pandas(cls, frame: pandas.DataFrame, **reading: Unpack[Reading]) -> Trajectories:
         """Take a frame with a row a point, its columns found by their names as `privtrace.read` finds them.
 
-        The same frame in a Parquet file gives the same trajectories. Times without a time zone are taken as
-        UTC, others are converted to it. Levels of the index that have a name are columns too. Columns of text
-        or objects are read as those of a CSV file, value by value.
+        Options are those of `privtrace.read`: columns, crs and gap_minutes. The same frame in a Parquet file
+        gives the same trajectories. Times without a time zone are taken as UTC, others are converted to it.
+        Levels of the index that have a name are columns too. Columns of text or objects are read as those of a
+        CSV file, value by value.
         """
         from privtrace.io import frames
 
-        return frames.from_pandas(frame, _declared(columns, crs, gap_minutes))
+        return frames.from_pandas(frame, frames.Declared.of(**reading))
 
     @classmethod
     def from_polars(
-        cls,
-        frame: polars.DataFrame | polars.LazyFrame,
-        *,
-        columns: Mapping[str, str] | None = None,
-        crs: Crs | None = None,
-        gap_minutes: float | None = None,
+        cls, frame: polars.DataFrame | polars.LazyFrame, **reading: Unpack[Reading]
     ) -> Trajectories:
         """Take a frame with a row a point; see `from_pandas`."""
         from privtrace.io import frames
 
-        return frames.from_polars(frame, _declared(columns, crs, gap_minutes))
+        return frames.from_polars(frame, frames.Declared.of(**reading))
 
     @classmethod
     def from_geopandas(
-        cls,
-        frame: geopandas.GeoDataFrame,
-        *,
-        lines: bool = False,
-        columns: Mapping[str, str] | None = None,
-        crs: Crs | None = None,
-        gap_minutes: float | None = None,
+        cls, frame: geopandas.GeoDataFrame, *, lines: bool = False, **reading: Unpack[Reading]
     ) -> Trajectories:
         """Take a frame with a row a point or a row a line; the points of a row are those of its geometry.
 
@@ -239,31 +221,21 @@ class Trajectories:
         """
         from privtrace.io import frames
 
-        return frames.from_geopandas(frame, _declared(columns, crs, gap_minutes), lines=lines)
+        return frames.from_geopandas(frame, frames.Declared.of(**reading), lines=lines)
 
     @classmethod
     def from_movingpandas(
         cls,
         collection: movingpandas.TrajectoryCollection | movingpandas.Trajectory,
-        *,
-        columns: Mapping[str, str] | None = None,
-        crs: Crs | None = None,
-        gap_minutes: float | None = None,
+        **reading: Unpack[Reading],
     ) -> Trajectories:
         """Take a collection or one trajectory, moving objects as users; times as in `from_pandas`."""
         from privtrace.io import frames
 
-        return frames.from_movingpandas(collection, _declared(columns, crs, gap_minutes))
+        return frames.from_movingpandas(collection, frames.Declared.of(**reading))
 
     @classmethod
-    def from_trackintel(
-        cls,
-        frame: geopandas.GeoDataFrame,
-        *,
-        columns: Mapping[str, str] | None = None,
-        crs: Crs | None = None,
-        gap_minutes: float | None = None,
-    ) -> Trajectories:
+    def from_trackintel(cls, frame: geopandas.GeoDataFrame, **reading: Unpack[Reading]) -> Trajectories:
         """Take positionfixes, or triplegs without times, each a trajectory; times as in `from_pandas`.
 
         Positionfixes belong to the trajectory of their traj_id, trip_id or else tripleg_id; without any,
@@ -271,7 +243,7 @@ class Trajectories:
         """
         from privtrace.io import frames
 
-        return frames.from_trackintel(frame, _declared(columns, crs, gap_minutes))
+        return frames.from_trackintel(frame, frames.Declared.of(**reading))
 
     def to_arrow(self, *, names: str | None = None) -> pyarrow.Table:
         """Give a table with a row a point, as a Parquet file has it; `about` is in the schema's metadata.
@@ -362,10 +334,3 @@ def _joined(arrays: list[Array | None]) -> Array | None:
     """Join arrays of which all or none are known."""
     known = [array for array in arrays if array is not None]
     return np.concatenate(known) if len(known) == len(arrays) else None
-
-
-def _declared(columns: Mapping[str, str] | None, crs: Crs | None, gap_minutes: float | None) -> Declared:
-    """Check what a caller says about a frame."""
-    from privtrace.io.columns import Declared
-
-    return Declared(crs, columns or {}, gap_minutes)

@@ -65,7 +65,7 @@ def open_source(
     gap_minutes: float | None = None,
 ) -> FileSource:
     """Open a file as `read` does, with other sizes of what is in memory at once."""
-    declared = Declared(crs, columns or {}, gap_minutes)
+    declared = Declared.of(crs, columns, gap_minutes)
     return FileSource(formats.open_reader(path, declared), sizes, gap_minutes=gap_minutes)
 
 

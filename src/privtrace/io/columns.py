@@ -52,6 +52,16 @@ class Declared:
     columns: Mapping[str, str] = field(default_factory=dict)  # role -> name; an empty name switches a role off
     gap_minutes: float | None = None  # if given, the log of a user may stand in for trajectories
 
+    @classmethod
+    def of(
+        cls,
+        crs: Crs | None = None,
+        columns: Mapping[str, str] | None = None,
+        gap_minutes: float | None = None,
+    ) -> Declared:
+        """Take what a caller leaves out as undeclared."""
+        return cls(crs, columns or {}, gap_minutes)
+
     def __post_init__(self) -> None:
         if self.crs is not None and self.crs not in PAIRS:
             raise SettingsError(f"--crs (crs) must be 'lonlat' or 'planar', not {self.crs!r}")

@@ -5,11 +5,13 @@ names, rows of a trajectory joined wherever they stand. The packages are optiona
 needed.
 """
 
+from privtrace.io.columns import Declared
 from privtrace.io.frames.geometry import from_geopandas, to_geopandas
 from privtrace.io.frames.mobility import from_movingpandas, from_trackintel, to_movingpandas, to_trackintel
 from privtrace.io.frames.tables import from_arrow, from_pandas, from_polars, to_arrow, to_pandas, to_polars
 
 __all__ = [
+    "Declared",
     "from_arrow",
     "from_geopandas",
     "from_movingpandas",
