@@ -30,13 +30,14 @@ ORDER = [
     "release",
     "synthesizers",
     "models",
+    "export",
     "evaluation",
     "report",
     "cli",
     "__main__",
 ]
 # One-line conveniences that call the module below them when they are called.
-DOWNWARD = {("trajectories", "io"), ("synthesizers", "models")}
+DOWNWARD = {("trajectories", "io"), ("synthesizers", "models"), ("synthesizers", "export")}
 # Who may know the ledger: its own folder, the crossings, the recipes; others may read and print its numbers.
 CROSSINGS = {"space/measure.py", "markov/measure.py", "trips/measure.py", "trees/measure.py"}
 RECIPES = {f"synthesizers/{name}.py" for name in ("settings", "fitted", "privtrace", "adatrace", "dpt")}
@@ -127,7 +128,8 @@ def test_exact_counts_are_seen_by_crossings_alone(module: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "module", [m for m in MODULES if layer(m) in ("markov", "trips", "trees", "walk", "release", "models")]
+    "module",
+    [m for m in MODULES if layer(m) in ("markov", "trips", "trees", "walk", "release", "models", "export")],
 )
 def test_post_processing_sees_no_private_data(module: str) -> None:
     """After the crossing, only walked paths and synthetic trajectories remain."""

@@ -42,10 +42,10 @@ def fit(trips: InputPath, output: OutputPath, options: FitOptions) -> None:
 
     screen = Screen(options.quiet, options.as_json)
     check_target(output, options.force)
-    _check_apart({"--output": output}, _files_of(trips, options))
+    check_apart({"--output": output}, _files_of(trips, options))
     model = _fitted(trips, output, options, screen)
     model.save(output, force=options.force)
-    _report(model, screen, {"model": str(output)})
+    report(model, screen, {"model": str(output)})
     _show_model(model, screen)
     screen.say(f"Model written to {output}. Next: privtrace generate {output} --output synthetic.parquet")
 
@@ -67,10 +67,10 @@ def generate(
 
     screen = Screen(options.quiet, options.as_json)
     check_output(output, options.force)
-    _check_apart({"--output": output}, {"the model": model})
+    check_apart({"--output": output}, {"the model": model})
     loaded = load(model)
     _write_synthetic(loaded, output, count, seed, options, screen)
-    _report(loaded, screen, {"synthetic": str(output)})
+    report(loaded, screen, {"synthetic": str(output)})
 
 
 @takes(FitOptions)
@@ -97,12 +97,12 @@ def synth(
     check_output(output, options.force)
     if model is not None:
         check_target(model, options.force)
-    _check_apart({"--output": output, "--model": model}, _files_of(trips, options))
+    check_apart({"--output": output, "--model": model}, _files_of(trips, options))
     fitted = _fitted(trips, output, options, screen)
     if model is not None:  # first, since epsilon is spent by now
         fitted.save(model, force=options.force)
     _write_synthetic(fitted, output, count, seed, options, screen)
-    _report(fitted, screen, {"model": str(model) if model else None, "synthetic": str(output)})
+    report(fitted, screen, {"model": str(model) if model else None, "synthetic": str(output)})
     _show_model(fitted, screen)
 
 
@@ -140,7 +140,7 @@ def _files_of(trips: Path, options: FitOptions) -> dict[str, str | Path | None]:
     return {"the input": trips, "--region": options.region, "--budget-file": options.budget_file}
 
 
-def _check_apart(outputs: dict[str, Path | None], others: dict[str, str | Path | None]) -> None:
+def check_apart(outputs: dict[str, Path | None], others: dict[str, str | Path | None]) -> None:
     """Refuse, before anything is spent, an output that is another file of the run, which --force would lose."""
     from privtrace.errors import OutputError
 
@@ -206,7 +206,7 @@ def _write_synthetic(
     screen.say(f"{count:,} synthetic trajectories written to {output}. Times are not synthesized.")
 
 
-def _report(model: Model, screen: Screen, files: dict[str, str | None]) -> None:
+def report(model: Model, screen: Screen, files: dict[str, str | None]) -> None:
     """Say what came out."""
     screen.data({"files": files, **_described(model)})
     screen.say(model.release.verdict, style="bold" if model.release.private else "bold red")

@@ -120,6 +120,12 @@ class FittedModel(ABC):
 
         save(self, path, force=force)
 
+    def export(self, what: str, path: str | Path, *, format: str | None = None, force: bool = False) -> None:
+        """Write "od", "density", "transitions" or "grid" as a table or map; see `privtrace.export`."""
+        from privtrace.export import export
+
+        export(self, what, path, format=format, force=force)
+
 
 def _ends(part: Trajectories) -> Integers:
     """Find the first and the last point of each trajectory, one after the other."""
