@@ -17,7 +17,8 @@ import pyarrow.parquet as pq
 
 from privtrace.errors import OutputError, SettingsError
 from privtrace.export import geojson, geotiff
-from privtrace.export.tables import PRODUCTS, product
+from privtrace.export.columns import PRODUCTS
+from privtrace.export.tables import product
 from privtrace.io.atomic import check_target, replacing
 from privtrace.io.extras import require
 from privtrace.release import Release

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from privtrace.errors import OutputError
-from privtrace.export.tables import per_area, words
+from privtrace.export.columns import AREA_UNIT, words
+from privtrace.export.tables import per_area
 from privtrace.io.extras import require
 from privtrace.release import Release
 from privtrace.space.grid import Grid
@@ -43,7 +44,8 @@ def write(release: Release, view: View, what: str, sink: Any) -> None:
     # In memory: the library would take some paths for addresses, and leave files beside.
     with rasterio.MemoryFile() as file:
         with file.open(**profile) as raster:
-            raster.update_tags(**words(release, what))
+            bands = {"privtrace.bands": f"visits for each {AREA_UNIT[release.crs]}, a band a layer"}
+            raster.update_tags(**words(release, what), **bands)
             for band, layer in enumerate(view.layers, start=1):
                 cells = cells_of_pixels(layer.grid, size)
                 values = np.where(cells < 0, math.nan, per_area(layer)[cells])
