@@ -114,7 +114,7 @@ def test_dpt(area: pt.Region, wanderers: pt.Trajectories) -> None:
 
 
 def _together(shown: list[Counter[Any]], model: pt.DPTModel) -> Counter[Any]:
-    """Number the cells of both systems together, as the model does: the finest first."""
+    """Join what is shown of two systems, with cells numbered as the model does: the finest first."""
     first = model.systems.first_cell.tolist()[len(shown) - 1 :: -1]
     joined: Counter[Any] = Counter()
     for begins, counts in zip(first, shown, strict=True):

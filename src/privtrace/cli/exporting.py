@@ -35,9 +35,9 @@ def export(
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Export trips, density, moves or cells of a model as a table or map. It costs no privacy.
+    """Export tables and maps of a model. It costs no privacy.
 
-    The suffix of the output is the format: .csv, .parquet or .geojson; .tif (GeoTIFF) holds density alone.
+    They are of trips, density, moves or the cells; docs/export.md says what each column means. The suffix of the output is the format: .csv, .parquet or .geojson; .tif (GeoTIFF) holds density alone.
 
     \b
     Examples:
@@ -45,9 +45,8 @@ def export(
       privtrace export demo/city.model --what od --output od.csv
       privtrace export demo/city.model --what density --output density.geojson
       privtrace export demo/city.model --what transitions --output moves.parquet
-      privtrace export demo/city.model --what grid --output cells.csv.gz
     """
-    from privtrace.export import check_export
+    from privtrace.export import PRODUCTS, check_export
     from privtrace.export import export as write
     from privtrace.models import load
 
@@ -57,5 +56,6 @@ def export(
     loaded = load(model)
     with screen.stage(f"Exporting {product}"):
         write(loaded, product, output, force=force)
-    screen.say(f"{product[:1].upper()}{product[1:]} written to {output}.")
+    words = PRODUCTS[product]
+    screen.say(f"{words[:1].upper()}{words[1:]}, written to {output}.")
     report(loaded, screen, {product: str(output)})

@@ -5,6 +5,7 @@ No trajectory is read here. `export` is also a method of every model.
 
 from __future__ import annotations
 
+import gzip
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -59,7 +60,8 @@ def export(
     with (
         replacing(path, force) as temporary,
         pa.OSFile(os.fsencode(temporary), "wb") as file,
-        pa.CompressedOutputStream(file, "gzip") if packed else file as sink,
+        # Without name and date, so that the same model makes the same file.
+        gzip.GzipFile("", "wb", 6, file, mtime=0) if packed else file as sink,
     ):
         chosen.write(model.release, view, what, sink)
 

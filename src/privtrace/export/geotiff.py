@@ -30,6 +30,7 @@ def write(release: Release, view: View, what: str, sink: Any) -> None:
     assert what == "density"  # there is no other raster
     rasterio = require("rasterio", "GeoTIFF")
     size = pixels_per_side([layer.grid for layer in view.layers])
+    west, south, east, north = release.region.sides.tolist()
     profile = {
         "driver": "GTiff",
         "width": size,
@@ -38,7 +39,7 @@ def write(release: Release, view: View, what: str, sink: Any) -> None:
         "dtype": "float32",
         "nodata": math.nan,
         "crs": "EPSG:4326" if release.crs == "lonlat" else None,
-        "transform": rasterio.transform.from_bounds(*release.region.sides.tolist(), size, size),
+        "transform": rasterio.Affine((east - west) / size, 0, west, 0, (south - north) / size, north),
         "compress": "deflate",
     }
     # In memory: the library would take some paths for addresses, and leave files beside.
