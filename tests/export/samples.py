@@ -1,4 +1,7 @@
-"""Small models to export, of every method and over every kind of region, made once."""
+"""Small models to export, of every method and over every kind of region, made once.
+
+Epsilon is large, so that few walks leave more than noise.
+"""
 
 from __future__ import annotations
 
@@ -39,19 +42,19 @@ def strait() -> pt.Region:
 BOX = pt.Region.box(0, 0, 10, 10)
 
 _SETTINGS: dict[str, Callable[[], Any]] = {
-    "privtrace": lambda: pt.PrivTrace(epsilon=1, region=BOX, K=3, density_per_cell=20),
-    "adatrace": lambda: pt.AdaTrace(epsilon=1, region=BOX, N=4, density_per_cell=10),
-    "dpt": lambda: pt.DPT(epsilon=1, region=BOX, finest=8, keep=1e-9),
+    "privtrace": lambda: pt.PrivTrace(epsilon=20, region=BOX, K=3, density_per_cell=5),
+    "adatrace": lambda: pt.AdaTrace(epsilon=20, region=BOX, N=4, density_per_cell=3),
+    "dpt": lambda: pt.DPT(epsilon=20, region=BOX, finest=8, keep=1e-9),
     "privtrace, holes": lambda: pt.PrivTrace(
-        epsilon=1, region=polygons.region("mixed 1"), K=4, density_per_cell=20
+        epsilon=20, region=polygons.region("mixed 1"), K=4, density_per_cell=5
     ),
-    "adatrace, frame": lambda: pt.AdaTrace(epsilon=1, region=polygons.region("frame"), N=4),
-    "dpt, holes": lambda: pt.DPT(epsilon=1, region=polygons.region("mixed 2"), finest=8, keep=1e-9),
+    "adatrace, frame": lambda: pt.AdaTrace(epsilon=20, region=polygons.region("frame"), N=4),
+    "dpt, holes": lambda: pt.DPT(epsilon=20, region=polygons.region("mixed 2"), finest=8, keep=1e-9),
     "privtrace, across": lambda: pt.PrivTrace(
-        epsilon=1, region=pt.Region.box(*ACROSS), K=3, density_per_cell=20
+        epsilon=20, region=pt.Region.box(*ACROSS), K=3, density_per_cell=5
     ),
-    "adatrace, across": lambda: pt.AdaTrace(epsilon=1, region=pt.Region.box(*ACROSS), N=5),
-    "privtrace, strait": lambda: pt.PrivTrace(epsilon=1, region=strait(), K=5, density_per_cell=20),
+    "adatrace, across": lambda: pt.AdaTrace(epsilon=20, region=pt.Region.box(*ACROSS), N=5),
+    "privtrace, strait": lambda: pt.PrivTrace(epsilon=20, region=strait(), K=5, density_per_cell=5),
 }
 MODELS = [*_SETTINGS]
 POLYGONS = {

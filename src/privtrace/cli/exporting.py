@@ -37,7 +37,8 @@ def export(
 ) -> None:
     """Export tables and maps of a model. It costs no privacy.
 
-    They are of trips, density, moves or the cells; docs/export.md says what each column means. The suffix of the output is the format: .csv, .parquet or .geojson; .tif (GeoTIFF) holds density alone.
+    They show trips, density, moves or the cells; docs/export.md says what each column means. The suffix of the
+    output is the format: .csv, .parquet or .geojson; .tif (GeoTIFF) holds density alone.
 
     \b
     Examples:
