@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from privtrace.cli.modeling import OutputPath, check_apart, report
+from privtrace.cli.modeling import OutputPath, tell_release
 from privtrace.cli.options import AsJson, Force, ModelPath, Quiet
-from privtrace.cli.screen import Screen
+from privtrace.cli.screen import Screen, check_apart
 
 
 class ProductName(StrEnum):
@@ -59,4 +59,4 @@ def export(
         write(loaded, product, output, force=force)
     words = PRODUCTS[product]
     screen.say(f"{words[:1].upper()}{words[1:]}, written to {output}.")
-    report(loaded, screen, {product: str(output)})
+    tell_release(loaded, screen, {product: str(output)})

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from privtrace.cli.options import AsJson, FitOptions, InputPath, ModelPath, OutputOptions, takes
-from privtrace.cli.screen import Screen, tell_dropped, tell_lost
+from privtrace.cli.screen import Screen, check_apart, tell_dropped, tell_lost
 
 if TYPE_CHECKING:
     from privtrace.synthesizers.base import Model
@@ -45,7 +44,7 @@ def fit(trips: InputPath, output: OutputPath, options: FitOptions) -> None:
     check_apart({"--output": output}, _files_of(trips, options))
     model = _fitted(trips, output, options, screen)
     model.save(output, force=options.force)
-    report(model, screen, {"model": str(output)})
+    tell_release(model, screen, {"model": str(output)})
     _show_model(model, screen)
     screen.say(f"Model written to {output}. Next: privtrace generate {output} --output synthetic.parquet")
 
@@ -70,7 +69,7 @@ def generate(
     check_apart({"--output": output}, {"the model": model})
     loaded = load(model)
     _write_synthetic(loaded, output, count, seed, options, screen)
-    report(loaded, screen, {"synthetic": str(output)})
+    tell_release(loaded, screen, {"synthetic": str(output)})
 
 
 @takes(FitOptions)
@@ -102,7 +101,7 @@ def synth(
     if model is not None:  # first, since epsilon is spent by now
         fitted.save(model, force=options.force)
     _write_synthetic(fitted, output, count, seed, options, screen)
-    report(fitted, screen, {"model": str(model) if model else None, "synthetic": str(output)})
+    tell_release(fitted, screen, {"model": str(model) if model else None, "synthetic": str(output)})
     _show_model(fitted, screen)
 
 
@@ -138,19 +137,6 @@ def inspect(model: ModelPath, as_json: AsJson = False) -> None:
 def _files_of(trips: Path, options: FitOptions) -> dict[str, str | Path | None]:
     """List the files that a fit reads or keeps, by the words for them."""
     return {"the input": trips, "--region": options.region, "--budget-file": options.budget_file}
-
-
-def check_apart(outputs: dict[str, Path | None], others: dict[str, str | Path | None]) -> None:
-    """Refuse, before anything is spent, an output that is another file of the run, which --force would lose."""
-    from privtrace.errors import OutputError
-
-    taken = {os.path.realpath(path): name for name, path in others.items() if path is not None}
-    for name, path in outputs.items():
-        if path is None:
-            continue
-        other = taken.setdefault(os.path.realpath(path), name)
-        if other != name:
-            raise OutputError(f"{path}: {name} and {other} are the same file; give {name} a path of its own")
 
 
 def _fitted(trips: Path, output: Path, options: FitOptions, screen: Screen) -> Model:
@@ -206,7 +192,7 @@ def _write_synthetic(
     screen.say(f"{count:,} synthetic trajectories written to {output}. Times are not synthesized.")
 
 
-def report(model: Model, screen: Screen, files: dict[str, str | None]) -> None:
+def tell_release(model: Model, screen: Screen, files: dict[str, str | None]) -> None:
     """Say what came out."""
     screen.data({"files": files, **_described(model)})
     screen.say(model.release.verdict, style="bold" if model.release.private else "bold red")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -98,6 +99,19 @@ def tell_lost(lost: set[str], output: Path, screen: Screen) -> None:
     """Warn of what the format of an output has no room for."""
     if lost:
         screen.warn(f"{output}: its format has no room for {', '.join(sorted(lost))}")
+
+
+def check_apart(outputs: dict[str, Path | None], others: dict[str, str | Path | None]) -> None:
+    """Refuse, before anything is spent, an output that is another file of the run, which --force would lose."""
+    from privtrace.errors import OutputError
+
+    taken = {os.path.realpath(path): name for name, path in others.items() if path is not None}
+    for name, path in outputs.items():
+        if path is None:
+            continue
+        other = taken.setdefault(os.path.realpath(path), name)
+        if other != name:
+            raise OutputError(f"{path}: {name} and {other} are the same file; give {name} a path of its own")
 
 
 def counted(number: int, noun: str) -> str:
