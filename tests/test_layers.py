@@ -30,6 +30,7 @@ ORDER = [
     "release",
     "synthesizers",
     "models",
+    "export",
     "evaluation",
     "report",
     "cli",
@@ -39,6 +40,7 @@ ORDER = [
 DOWNWARD = {
     ("trajectories", "io"),
     ("synthesizers", "models"),
+    ("synthesizers", "export"),
     ("synthesizers", "report"),
     ("evaluation", "report"),
 }
@@ -132,7 +134,8 @@ def test_exact_counts_are_seen_by_crossings_alone(module: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "module", [m for m in MODULES if layer(m) in ("markov", "trips", "trees", "walk", "release", "models")]
+    "module",
+    [m for m in MODULES if layer(m) in ("markov", "trips", "trees", "walk", "release", "models", "export")],
 )
 def test_post_processing_sees_no_private_data(module: str) -> None:
     """After the crossing, only walked paths and synthetic trajectories remain."""

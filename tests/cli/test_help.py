@@ -16,6 +16,7 @@ COMMANDS = [
     "generate",
     "synth",
     "inspect",
+    "export",
     "ledger",
     "evaluate",
     "explain",

@@ -8,6 +8,7 @@ import typer
 
 from privtrace.cli.demo import demo
 from privtrace.cli.evaluating import evaluate, explain
+from privtrace.cli.exporting import export
 from privtrace.cli.files import check, convert
 from privtrace.cli.modeling import fit, generate, inspect, report, synth
 from privtrace.cli.screen import guarded
@@ -22,7 +23,21 @@ app = typer.Typer(
     help="Publish movement data safely: synthetic trajectories under pure epsilon-differential privacy.",
 )
 
-for _command in (plan, fit, generate, synth, inspect, report, ledger, evaluate, explain, convert, check, demo):
+for _command in (
+    plan,
+    fit,
+    generate,
+    synth,
+    inspect,
+    report,
+    export,
+    ledger,
+    evaluate,
+    explain,
+    convert,
+    check,
+    demo,
+):
     app.command()(guarded(_command))
 
 

@@ -54,7 +54,7 @@ def fit(trips: InputPath, output: OutputPath, options: FitOptions) -> None:
     check_apart({"--output": output}, _files_of(trips, options))
     model = _fitted(trips, output, options, screen)
     model.save(output, force=options.force)
-    _report(model, screen, {"model": str(output)})
+    tell_release(model, screen, {"model": str(output)})
     _show_model(model, screen)
     screen.say(f"Model written to {output}. Next: privtrace generate {output} --output synthetic.parquet")
 
@@ -79,7 +79,7 @@ def generate(
     check_apart({"--output": output}, {"the model": model})
     loaded = load(model)
     _write_synthetic(loaded, output, count, seed, options, screen)
-    _report(loaded, screen, {"synthetic": str(output)})
+    tell_release(loaded, screen, {"synthetic": str(output)})
 
 
 @takes(FitOptions)
@@ -128,7 +128,7 @@ def synth(
     if compared is not None:
         _write_evaluation(fitted, trips, output, compared, title, options, screen)
     written = {"synthetic": output, "model": model, "report": report, "evaluation": compared}
-    _report(fitted, screen, {name: None if path is None else str(path) for name, path in written.items()})
+    tell_release(fitted, screen, {name: None if path is None else str(path) for name, path in written.items()})
     _show_model(fitted, screen)
     if report is not None:
         screen.say(f"Page written to {report}; publish it with the model, if you like.")
@@ -162,7 +162,7 @@ def report(
     loaded = load(model)
     with screen.stage("Drawing the page"):
         loaded.report(output, title=title, force=force)
-    _report(loaded, screen, {"report": str(output)})
+    tell_release(loaded, screen, {"report": str(output)})
     screen.say(f"Page written to {output}. Open it in a browser.")
 
 
@@ -274,7 +274,7 @@ def _write_evaluation(
     result.report(page, title=title, force=options.force)
 
 
-def _report(model: Model, screen: Screen, files: dict[str, str | None]) -> None:
+def tell_release(model: Model, screen: Screen, files: dict[str, str | None]) -> None:
     """Say what came out."""
     screen.data({"files": files, **_described(model)})
     screen.say(model.release.verdict, style="bold" if model.release.private else "bold red")

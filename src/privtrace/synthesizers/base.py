@@ -96,6 +96,10 @@ class Model(Protocol):
         """Show the model as a page that is as publishable as its file."""
         ...
 
+    def export(self, what: str, path: str | Path, *, format: str | None = None, force: bool = False) -> None:
+        """Write "od", "density", "transitions" or "grid" as a table or map."""
+        ...
+
 
 class Synthesizer(Protocol):
     """Hold a method's settings, before any data."""

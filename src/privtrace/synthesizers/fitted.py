@@ -135,6 +135,12 @@ class FittedModel(ABC):
         report = release_page(self, title=title)
         return report if path is None else report.write(path, force=force)
 
+    def export(self, what: str, path: str | Path, *, format: str | None = None, force: bool = False) -> None:
+        """Write "od", "density", "transitions" or "grid" as a table or map; see `privtrace.export`."""
+        from privtrace.export import export
+
+        export(self, what, path, format=format, force=force)
+
 
 def _ends(part: Trajectories) -> Integers:
     """Find the first and the last point of each trajectory, one after the other."""

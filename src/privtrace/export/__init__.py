@@ -1,0 +1,146 @@
+"""Export what a model says as tables and maps: it may all be published, so nothing of it costs budget.
+
+No trajectory is read here. `export` is also a method of every model.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from privtrace.errors import OutputError, SettingsError
+from privtrace.export import geojson, geotiff
+from privtrace.export.columns import PRODUCTS
+from privtrace.export.tables import product
+from privtrace.io.atomic import check_target, replacing
+from privtrace.io.extras import require
+from privtrace.release import Release
+from privtrace.synthesizers.base import Model
+from privtrace.synthesizers.view import View
+
+__all__ = ["FORMATS", "PRODUCTS", "check_export", "export"]
+
+Write: TypeAlias = Callable[[Release, View, str, Any], None]
+
+
+def export(
+    model: Model,
+    what: str | None,
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    force: bool = False,
+) -> None:
+    """Write one of the tables or maps that a model gives. It costs no privacy.
+
+    Parameters
+    ----------
+    what
+        "od", trips from cell to cell; "density", noisy visits, starts and ends of the cells; "transitions",
+        moves from a cell to the next; or "grid", the cells. None is what a format holds that has but one.
+    path
+        Its suffix is the format unless that is named: .csv, .parquet, .geojson, or .tif for density; text
+        is packed if the path ends in .gz. The file appears complete or not at all.
+    format
+        "csv", "parquet", "geojson" or "geotiff".
+    force
+        Overwrite an existing file.
+    """
+    what, chosen = check_export(what, path, format=format, force=force)
+    view = model.view()
+    packed = chosen.is_text and Path(path).suffix.lower() == ".gz"
+    with (
+        replacing(path, force) as temporary,
+        pa.OSFile(os.fsencode(temporary), "wb") as file,
+        # Without name and date, so that the same model makes the same file.
+        gzip.GzipFile("", "wb", 6, file, mtime=0) if packed else file as sink,
+    ):
+        chosen.write(model.release, view, what, sink)
+
+
+def check_export(
+    what: str | None, path: str | os.PathLike[str], *, format: str | None = None, force: bool = False
+) -> tuple[str, ExportFormat]:
+    """Refuse, before any work, what `export` would refuse; return what to write and how."""
+    chosen = _format_of(Path(path), format)
+    if what is None and len(chosen.products) == 1:
+        (what,) = chosen.products
+    if what not in PRODUCTS:
+        raise SettingsError(
+            f"what must be one of {', '.join(PRODUCTS)}{'' if what is None else f', not {what!r}'}"
+        )
+    if what not in chosen.products:
+        others = [suffix for other in FORMATS.values() if what in other.products for suffix in other.suffixes]
+        raise OutputError(
+            f"{path}: {chosen.name} holds {', '.join(chosen.products)}, not {what}; "
+            f"for {what} give a path that ends in one of {', '.join(others)}"
+        )
+    if chosen.package:
+        require(chosen.package, f"{path}: {chosen.name}")
+    check_target(path, force)
+    return what, chosen
+
+
+@dataclass(frozen=True)
+class ExportFormat:
+    """Say how one format is named and written, and what it can hold."""
+
+    name: str
+    suffixes: tuple[str, ...]
+    is_text: bool  # may be packed with gzip
+    write: Write
+    products: tuple[str, ...] = tuple(PRODUCTS)
+    package: str | None = None  # that it needs, of the geo extra
+
+
+def _write_csv(release: Release, view: View, what: str, sink: Any) -> None:
+    """Write a table; text has no place for words about it."""
+    laid_out = product(release, view, what)
+    # Arrow would put names into quotes; ours need none, nor do names of layers.
+    sink.write((",".join(laid_out.schema.names) + "\n").encode())
+    options = pa.csv.WriteOptions(include_header=False, quoting_style="none")
+    with pa.csv.CSVWriter(sink, laid_out.schema, write_options=options) as writer:
+        for rows in laid_out.rows:
+            writer.write_table(rows.table)
+
+
+def _write_parquet(release: Release, view: View, what: str, sink: Any) -> None:
+    """Write a table, with the words about it in the footer."""
+    laid_out = product(release, view, what)
+    with pq.ParquetWriter(sink, laid_out.schema, compression="zstd") as writer:
+        for rows in laid_out.rows:
+            writer.write_table(rows.table)
+
+
+#: By name.
+FORMATS = {
+    "csv": ExportFormat("CSV", (".csv",), True, _write_csv),
+    "parquet": ExportFormat("Parquet", (".parquet", ".pq"), False, _write_parquet),
+    "geojson": ExportFormat("GeoJSON", (".geojson", ".json"), True, geojson.write),
+    "geotiff": ExportFormat("GeoTIFF", (".tif", ".tiff"), False, geotiff.write, ("density",), "rasterio"),
+}
+
+
+def _format_of(path: Path, name: str | None) -> ExportFormat:
+    """Choose the format: by its name if given, else by the suffix."""
+    if name is not None and name not in FORMATS:
+        raise OutputError(f"{path}: unknown format {name!r}; it must be one of {', '.join(FORMATS)}")
+    if name is not None:
+        return FORMATS[name]
+    for format in FORMATS.values():
+        packed = tuple(f"{suffix}.gz" for suffix in format.suffixes if format.is_text)
+        if path.name.lower().endswith(format.suffixes + packed):
+            return format
+    suffixes = ", ".join(suffix for format in FORMATS.values() for suffix in format.suffixes)
+    raise OutputError(
+        f"{path}: unknown format {path.suffix!r}; the suffix must be one of {suffixes}, "
+        "and .gz after those of text"
+    )

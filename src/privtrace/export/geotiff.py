@@ -1,0 +1,110 @@
+"""Write the density of a model's layers as a raster, a band a layer, north up.
+
+Across the antimeridian longitudes go on beyond 180, as a raster cannot be cut there.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privtrace.errors import OutputError
+from privtrace.export.columns import AREA_UNIT, words
+from privtrace.export.tables import per_area
+from privtrace.io.extras import require
+from privtrace.release import Release
+from privtrace.space.grid import Grid
+from privtrace.space.region import Region
+from privtrace.synthesizers.view import View
+from privtrace.trajectories import Integers
+
+#: Pixels of a side at most.
+MOST_PIXELS = 2048
+
+
+def write(release: Release, view: View, what: str, sink: Any) -> None:
+    """Write visits per area, with no data outside the region, and the words about the release as tags."""
+    assert what == "density"  # there is no other raster
+    rasterio = require("rasterio", "GeoTIFF")
+    size = pixels_per_side([layer.grid for layer in view.layers])
+    west, south, east, north = release.region.sides.tolist()
+    profile = {
+        "driver": "GTiff",
+        "width": size,
+        "height": size,
+        "count": len(view.layers),
+        "dtype": "float32",
+        "nodata": math.nan,
+        "crs": "EPSG:4326" if release.crs == "lonlat" else None,
+        "transform": rasterio.Affine((east - west) / size, 0, west, 0, (south - north) / size, north),
+        "compress": "deflate",
+    }
+    # In memory: the library would take some paths for addresses, and leave files beside.
+    with rasterio.MemoryFile() as file:
+        with file.open(**profile) as raster:
+            bands = {"privtrace.bands": f"visits for each {AREA_UNIT[release.crs]}, a band a layer"}
+            raster.update_tags(**words(release, what), **bands)
+            for band, layer in enumerate(view.layers, start=1):
+                cells = cells_of_pixels(layer.grid, size)
+                values = np.where(cells < 0, math.nan, per_area(layer)[cells])
+                raster.write(values[::-1].astype(np.float32), band)  # rows come from the north
+                raster.set_band_description(band, layer.name)
+        sink.write(file.read())
+
+
+def pixels_per_side(grids: list[Grid]) -> int:
+    """Choose pixels that no cell's side cuts, if they are not too many; else as many as may be.
+
+    A pixel belongs to the cell that its center is in. Over a polygon pixels are small, to show its edges.
+    """
+    least = max(len(grid.divisions) * int(grid.divisions.max()) for grid in grids)
+    if least > MOST_PIXELS:
+        raise OutputError(
+            f"GeoTIFF: the finest cells would need {least:,} pixels a side, and {MOST_PIXELS:,} is the limit; "
+            "write the density as .geojson or .parquet"
+        )
+    exact = math.lcm(
+        *(len(grid.divisions) * division for grid in grids for division in np.unique(grid.divisions).tolist())
+    )
+    if exact > MOST_PIXELS:
+        return MOST_PIXELS
+    return exact if grids[0].region.shape is None else MOST_PIXELS // exact * exact
+
+
+def cells_of_pixels(grid: Grid, size: int) -> Integers:
+    """Find the cell of each pixel, or -1 outside the region: (size, size), rows from the south."""
+    places = 2 * np.arange(size) + 1  # of the centers, where the side is 2 * size
+    per_side = len(grid.divisions)
+    coarse = places * per_side // (2 * size)
+    rows, columns = coarse[:, np.newaxis], coarse
+    division = grid.divisions[rows, columns].astype(np.int64)  # (size, size)
+    fine_rows = places[:, np.newaxis] * per_side * division // (2 * size) - rows * division
+    fine_columns = places * per_side * division // (2 * size) - columns * division
+    slots = grid.first_slot[rows * per_side + columns] + fine_rows * division + fine_columns
+    cells: Integers = grid.cells[slots].astype(np.int64)
+    if grid.region.shape is not None:
+        cells[~_inside(grid.region, size)] = -1
+        _show_small(cells, grid)
+    return cells
+
+
+def _inside(region: Region, size: int) -> npt.NDArray[np.bool_]:
+    """Tell which pixels have their centers in the region."""
+    west, south, east, north = region.sides.tolist()
+    shares = (np.arange(size) + 0.5) / size
+    x, y = np.meshgrid(west + (east - west) * shares, south + (north - south) * shares)
+    # As planar ones: 0, 0 is a place here, and beyond 180 it goes on.
+    flat = Region(west, south, east, north, "planar", region.shape)
+    return flat.contains(np.stack([x.ravel(), y.ravel()], axis=1)).reshape(size, size)
+
+
+def _show_small(cells: Integers, grid: Grid) -> None:
+    """Give a pixel, that around its center, to each cell that has none."""
+    size, sides = len(cells), grid.region.sides
+    hidden = np.setdiff1d(np.arange(grid.n_cells), cells)
+    shares = (grid.pieces.centers[hidden] - sides[:2]) / (sides[2:] - sides[:2])
+    columns, rows = np.minimum((shares * size).astype(np.int64), size - 1).T
+    cells[rows, columns] = hidden

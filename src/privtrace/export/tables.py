@@ -1,0 +1,143 @@
+"""Lay out what a model says of cells, trips and moves as tables, a part at a time. Post-processing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from privtrace.export.columns import AREA, AXES, FLOWS, PER_AREA, schema
+from privtrace.release import Release
+from privtrace.space.grid import Grid
+from privtrace.synthesizers.view import Layer, View
+from privtrace.trajectories import Crs, Floats, Integers
+
+#: Rows of flows that are held at once, as text too.
+CHUNK_ROWS = 1 << 16
+
+Columns: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Hold rows of a table, all of one layer, and the cells that they are about."""
+
+    grid: Grid
+    cells: Integers  # (n,)
+    onto: Integers | None  # (n,): where the flows lead, for flows
+    table: pa.Table
+
+
+@dataclass(frozen=True, eq=False)
+class Product:
+    """Hold a table that a model gives, as rows that come one after the other."""
+
+    schema: pa.Schema  # its metadata say what the release promises and what the columns mean
+    rows: Iterator[Rows]
+
+
+def product(release: Release, view: View, what: str) -> Product:
+    """Lay out one of the PRODUCTS."""
+    columns = schema(release, what, view.trips_from)
+    rows = _flows(view, what, columns) if what in FLOWS else _cells(view, what, columns)
+    return Product(columns, rows)
+
+
+def areas(grid: Grid) -> Floats:
+    """Measure what of each cell is in the region, (n_cells,): in km², or squared units if planar."""
+    west, south, east, north = grid.boxes.T
+    sizes: Floats = (east - west) * (north - south)
+    offsets = grid.pieces.offsets
+    is_cut = offsets[1:] > offsets[:-1]
+    sizes[is_cut] = grid.pieces.cumulative[offsets[1:][is_cut] - 1]
+    per_km2 = 1e6 if grid.region.crs == "lonlat" else 1.0
+    sizes *= np.prod(grid.region.scale_m) / per_km2
+    return sizes
+
+
+def per_area(layer: Layer) -> Floats:
+    """Divide the visits of each cell by its area: (n_cells,)."""
+    density: Floats = layer.visits.values / areas(layer.grid)
+    return density
+
+
+def _cells(view: View, what: str, into: pa.Schema) -> Iterator[Rows]:
+    """Lay out the cells layer by layer, with their boxes and what is to be said of them."""
+    for layer in view.layers:
+        grid = layer.grid
+        numbers = np.arange(grid.n_cells)
+        west, south, east, north = grid.boxes.T
+        turn = grid.region.area.turn
+        columns = {
+            "layer": layer.name,
+            "cell": numbers,
+            # A box across the antimeridian has its west greater than its east, as regions have it.
+            "west": np.where(west >= 180, west - turn, west),
+            "south": south,
+            "east": np.where(east > 180, east - turn, east),
+            "north": north,
+            AREA[_crs(grid)]: areas(grid),
+            **(_numbers(layer) if what == "density" else _divisions(grid)),
+        }
+        yield Rows(grid, numbers, None, _table(columns, len(numbers), into))
+
+
+def _numbers(layer: Layer) -> Columns:
+    """Give the noisy numbers of a layer's cells."""
+    columns: Columns = {PER_AREA[_crs(layer.grid)]: per_area(layer)}
+    for number in layer.numbers:
+        columns |= {number.name: number.values, f"{number.name}_error": number.error}
+    return columns
+
+
+def _divisions(grid: Grid) -> Columns:
+    """Give the coarse cell that each cell is in, and into how many per side that is divided."""
+    coarse = np.searchsorted(grid.first_slot, grid.slots, side="right") - 1
+    row, column = np.divmod(coarse, len(grid.divisions))
+    return {"coarse_row": row, "coarse_column": column, "division": grid.divisions.ravel()[coarse]}
+
+
+def _flows(view: View, what: str, into: pa.Schema) -> Iterator[Rows]:
+    """Lay out flows chunk by chunk, with the centers of the cells that they go between."""
+    origin, destination, weight = FLOWS[what]
+    for flows in (view.trips,) if what == "od" else view.moves:
+        layer = view.layers[flows.layer]
+        for first in range(0, len(flows.weights), CHUNK_ROWS):
+            chunk = slice(first, first + CHUNK_ROWS)
+            origins, destinations = flows.origins[chunk], flows.destinations[chunk]
+            columns = {
+                "layer": layer.name,
+                **_ends(layer.grid, origin, origins),
+                **_ends(layer.grid, destination, destinations),
+                weight: flows.weights[chunk],
+                "error": flows.error,
+            }
+            yield Rows(layer.grid, origins, destinations, _table(columns, len(origins), into))
+
+
+def _ends(grid: Grid, name: str, cells: Integers) -> Columns:
+    """Give the cells where flows begin or end, and their centers."""
+    x, y = grid.pieces.centers[cells].T
+    x_name, y_name = AXES[_crs(grid)]
+    longitudes = np.where(x > 180, x - grid.region.area.turn, x)
+    return {name: cells, f"{name}_{x_name}": longitudes, f"{name}_{y_name}": y}
+
+
+def _table(columns: Columns, length: int, into: pa.Schema) -> pa.Table:
+    """Lay columns out as the schema says; what is no array stands in every row, and what is missing is null."""
+    arrays = []
+    for field in into:
+        column = columns.get(field.name)
+        is_array = isinstance(column, np.ndarray)
+        arrays.append(
+            pa.array(column, field.type) if is_array else pa.repeat(pa.scalar(column, field.type), length)
+        )
+    return pa.table(arrays, schema=into)
+
+
+def _crs(grid: Grid) -> Crs:
+    assert grid.region.crs is not None  # settled when the region met the data
+    return grid.region.crs

@@ -1,0 +1,73 @@
+"""The command `export`: files, words and refusals."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow.csv
+import pytest
+from tests.cli.running import run
+from tests.export.samples import model
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    model("adatrace", private=True).save(tmp_path / "private.model")
+    model("adatrace").save(tmp_path / "seeded.model")
+    return tmp_path
+
+
+def test_writes_a_table_and_says_so(folder: Path) -> None:
+    done = run("export", "private.model", "--what", "od", "--output", "od.csv", cwd=folder)
+    assert (
+        "Trips from cell to cell, written to od.csv." in done.stdout
+        and "epsilon = 20 per trajectory" in done.stdout
+    )
+    assert done.stderr == ""
+    assert pyarrow.csv.read_csv(folder / "od.csv").column_names[:4] == [
+        "layer",
+        "origin",
+        "destination",
+        "trips",
+    ]
+
+
+def test_tells_a_program(folder: Path) -> None:
+    done = run("export", "private.model", "--what=grid", "-o", "g.geojson", "--json", cwd=folder)
+    result = json.loads(done.stdout)
+    assert result["files"] == {"grid": "g.geojson"} and result["private"] is True
+
+
+def test_warns_of_what_is_not_private(folder: Path) -> None:
+    done = run("export", "seeded.model", "--what=density", "--output=d.parquet", "--quiet", cwd=folder)
+    assert done.stderr.startswith("warning: NOT PRIVATE") and done.stdout == ""
+
+
+def test_a_raster_is_density(folder: Path) -> None:
+    pytest.importorskip("rasterio")
+    assert (
+        "Noisy visits, starts and ends of the cells, written to d.tif."
+        in run("export", "private.model", "--output=d.tif", cwd=folder).stdout
+    )
+    assert (folder / "d.tif").read_bytes()[:2] == b"II"
+
+
+REFUSALS = {
+    "no product": (["--output=a.csv"], "--what must be one of od, density, transitions, grid"),
+    "trips as a raster": (["--what=od", "--output=a.tif"], "GeoTIFF holds density, not od"),
+    "the model by another name": (
+        ["--what=od", "--output=link.csv", "--force"],
+        "--output and the model are the same file",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSALS)
+def test_refusals(case: str, folder: Path) -> None:
+    options, message = REFUSALS[case]
+    (folder / "link.csv").symlink_to("private.model")
+    before = (folder / "private.model").read_bytes()
+    done = run("export", "private.model", *options, cwd=folder, code=2)
+    assert message in done.stderr and done.stdout == ""
+    assert (folder / "private.model").read_bytes() == before

@@ -1,0 +1,73 @@
+"""Small models to export, of every method and over every kind of region, made once.
+
+Epsilon is large, so that few walks leave more than noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import shapely
+from tests import polygons
+
+import privtrace as pt
+
+ACROSS = (177.0, -20.0, -178.0, -12.0)
+
+
+@cache
+def walks(crs: str = "planar") -> pt.Trajectories:
+    """Give 300 random walks around [0, 10] x [0, 10], or moved to the box ACROSS the antimeridian."""
+    rng = np.random.default_rng(8)
+    points = rng.uniform(0, 10, (300, 1, 2)) + np.cumsum(rng.normal(0, 0.8, (300, 12, 2)), axis=1)
+    points = points.reshape(-1, 2)
+    if crs == "lonlat":
+        points = points * [0.5, 0.8] + [ACROSS[0], ACROSS[1]]
+        points[:, 0] = np.where(points[:, 0] > 180, points[:, 0] - 360, points[:, 0])
+    return pt.Trajectories(points, np.arange(301) * 12, crs=crs)  # type: ignore[arg-type]
+
+
+def strait() -> pt.Region:
+    """Give an area across the antimeridian, cut there as the standard asks, with a lake on the line."""
+    left = [[[177, -20], [180, -20], [180, -17], [179, -16], [180, -15], [180, -12], [177, -14], [177, -20]]]
+    right = [
+        [[-180, -20], [-178, -19], [-178, -13], [-180, -12], [-180, -15], [-179, -16], [-180, -17], [-180, -20]]
+    ]
+    return pt.Region.polygon([left, right], crs="lonlat")
+
+
+BOX = pt.Region.box(0, 0, 10, 10)
+
+_SETTINGS: dict[str, Callable[[], Any]] = {
+    "privtrace": lambda: pt.PrivTrace(epsilon=20, region=BOX, K=3, density_per_cell=5),
+    "adatrace": lambda: pt.AdaTrace(epsilon=20, region=BOX, N=4, density_per_cell=3),
+    "dpt": lambda: pt.DPT(epsilon=20, region=BOX, finest=8, keep=1e-9),
+    "privtrace, holes": lambda: pt.PrivTrace(
+        epsilon=20, region=polygons.region("mixed 1"), K=4, density_per_cell=5
+    ),
+    "adatrace, frame": lambda: pt.AdaTrace(epsilon=20, region=polygons.region("frame"), N=4),
+    "dpt, holes": lambda: pt.DPT(epsilon=20, region=polygons.region("mixed 2"), finest=8, keep=1e-9),
+    "privtrace, across": lambda: pt.PrivTrace(
+        epsilon=20, region=pt.Region.box(*ACROSS), K=3, density_per_cell=5
+    ),
+    "adatrace, across": lambda: pt.AdaTrace(epsilon=20, region=pt.Region.box(*ACROSS), N=5),
+    "privtrace, strait": lambda: pt.PrivTrace(epsilon=20, region=strait(), K=5, density_per_cell=5),
+}
+MODELS = [*_SETTINGS]
+POLYGONS = {
+    "privtrace, holes": polygons.oracle("mixed 1"),
+    "adatrace, frame": polygons.oracle("frame"),
+    "dpt, holes": polygons.oracle("mixed 2"),
+    "privtrace, strait": shapely.MultiPolygon([(part[0], part[1:]) for part in strait().shape.coordinates]),  # type: ignore[union-attr]
+}
+
+
+@cache
+def model(name: str, *, private: bool = False) -> Any:
+    """Fit a model; one that is not private has seeded noise."""
+    settings = _SETTINGS[name]()
+    source = walks(settings.region.crs or ("lonlat" if settings.region.west == ACROSS[0] else "planar"))
+    return settings.fit(source, noise=None if private else pt.SeededNoise(3))
