@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from privtrace.export.tables import areas
 from privtrace.report.colors import SHADES, STEPS
 from privtrace.space.grid import Grid
 from privtrace.space.region import Region
@@ -212,10 +213,9 @@ def grid_data(layer: Layer) -> dict[str, Any]:
         }
         for number in layer.numbers
     ]
-    areas = areas_m2(grid) / (1e6 if lonlat else 1)
     area = {
         "name": "area",
-        "values": [float(f"{size:.3g}") for size in areas.tolist()],
+        "values": [float(f"{size:.3g}") for size in areas(grid).tolist()],
         "error": None,
         "unit": " km²" if lonlat else " square units",
     }
@@ -226,14 +226,6 @@ def grid_data(layer: Layer) -> dict[str, Any]:
         "cells": None if grid.region.shape is None else grid.cells.tolist(),
         "numbers": [*numbers, area],
     }
-
-
-def areas_m2(grid: Grid) -> Floats:
-    """Measure the boxes of cells, in square meters (or planar units)."""
-    boxes = grid.boxes
-    sides = (boxes[:, 2:] - boxes[:, :2]) * np.array(grid.region.scale_m)
-    areas: Floats = sides.prod(axis=1)
-    return areas
 
 
 def legend(title: str, letter: str, ticks: Sequence[tuple[float, str]], alternative: str) -> str:

@@ -11,6 +11,7 @@ from html import escape
 import numpy as np
 
 from privtrace.evaluation.shapes import diameters_m, lengths_m
+from privtrace.export.tables import areas
 from privtrace.models import to_bytes
 from privtrace.privacy.ledger import decimal
 from privtrace.privacy.unit import WEIGHT
@@ -41,6 +42,9 @@ _DRAWN_TRIPS = 150
 _ARCS = 40
 _BUSIEST = 15
 _BARS = 36
+
+#: Of a cell: where less of it is in the region, it is colored as if so much were.
+_LEAST_SHARE = 0.25
 
 #: Cells of a layer that a page draws, at most.
 _MOST_CELLS = 20_000
@@ -238,9 +242,9 @@ def _map(view: View, trips: Trajectories, model: Model) -> str:
 
 
 _READING = (
-    "± is the standard deviation of the noise: two numbers in three are off by less. Visits are spread: each "
-    "trajectory weighs one in all, divided over the cells that it visits, so all visits together are about as "
-    "many as trajectories. Negative numbers are noise around nothing."
+    "± is the standard deviation of the noise: three numbers in four are off by less. Visits are spread: each "
+    "trajectory weighs one at most, divided over the cells that it visits, so visits compare cells and do not "
+    "count people. Negative numbers are noise around nothing."
 )
 _MOVING = (
     "Drag to pan. Zoom with the buttons, a double click, two fingers, or the wheel once the map is clicked. On "
@@ -250,19 +254,25 @@ _MOVING = (
 
 def _shades(layer: Layer) -> tuple[np.ndarray, float, float]:
     """Choose shades by visits per area; also the most, and where the logarithm begins."""
-    density = layer.visits.values / maps.areas_m2(layer.grid)
+    boxes = layer.grid.boxes
+    whole = np.prod((boxes[:, 2:] - boxes[:, :2]) * np.array(layer.grid.region.scale_m), axis=1)
+    # Slivers of cells at the region's edge would be the darkest by noise alone.
+    density = layer.visits.values / np.maximum(areas(layer.grid), _LEAST_SHARE * whole / _area_unit(layer))
     most = float(density.max(initial=0)) or 1.0
     floor = most / 100
     return colors.rising(density, most, floor), most, floor
 
 
+def _area_unit(layer: Layer) -> float:
+    """Give the square meters (or planar units) in a unit of area."""
+    return 1e6 if layer.grid.region.crs == "lonlat" else 1.0
+
+
 def _legend(layer: Layer, most: float, floor: float) -> str:
-    lonlat = layer.grid.region.crs == "lonlat"
-    per_area = 1e6 if lonlat else 1.0
     shown = np.array([0.0, most / 30, most / 8, most])
     places = np.log1p(shown / floor) / np.log1p(most / floor)
-    ticks = [(float(at), rounded(value * per_area)) for at, value in zip(places, shown, strict=True)]
-    unit = "km²" if lonlat else "square unit"
+    ticks = [(float(at), rounded(value)) for at, value in zip(places, shown, strict=True)]
+    unit = "km²" if layer.grid.region.crs == "lonlat" else "square unit"
     title = f"Noisy visits per {unit}, {layer.name}"
     return maps.legend(
         title, "q", ticks, f"Color scale of {title.lower()}, from 0 to {ticks[-1][1]}, logarithmic."

@@ -35,8 +35,8 @@ class Noisy:
 class Layer:
     """Hold the cells of one grid of a model, and what was measured of them.
 
-    Visits are spread: each trajectory weighs one in all, divided evenly over the cells that it visits. Starts
-    and ends are spread likewise where they were measured along with moves; the method's page says where.
+    Visits are spread: each trajectory weighs one at most, divided evenly over the cells that it visits. Starts
+    and ends weigh as little where they were measured along with moves; docs/export.md says where.
     """
 
     name: str  # "coarse cells"
