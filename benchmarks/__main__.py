@@ -1,4 +1,4 @@
-"""Print the speed of methods, reading, evaluating, inventing data and noise, on warm code.
+"""Print the speed of methods, reading, evaluating, pages, inventing data and noise, on warm code.
 
     make bench
 
@@ -63,5 +63,6 @@ if __name__ == "__main__":
     run_apart("benchmarks.methods")
     bench_reading(trips_and_region()[1])
     run_apart("benchmarks.evaluation")
+    run_apart("benchmarks.pages")
     bench_inventing()
     bench_noise()
