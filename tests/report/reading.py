@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
 from typing import Any
 
@@ -128,3 +128,9 @@ def walks(
         moves = np.cumsum(rng.normal(0, (east - west) / 12, (rng.integers(1, steps + 1), 2)), axis=0)
         lists.append([tuple(point) for point in rng.uniform((west, south), (east, north)) + moves])
     return trajectories(*lists, crs=crs)  # type: ignore[arg-type]
+
+
+def fitted(settings: Any, data: pt.Trajectories) -> Any:
+    """Fit with noise that repeats, and claim that it does not, so that the page is that of a private model."""
+    model = settings.fit(data, noise=pt.SeededNoise(7))
+    return replace(model, release=replace(model.release, private=True))

@@ -8,22 +8,22 @@ import html
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.report.reading import BOX, Element, read, walks
+from tests.report.reading import BOX, Element, fitted, read, walks
 
 import privtrace as pt
 from privtrace.errors import OutputError
 from privtrace.report.document import Report, page, percent, section, table
-from privtrace.synthesizers.base import Model
 
 SLY = '</script><b>"it\'s" & {x} <!--'
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
-def model() -> Model:
-    return pt.PrivTrace(epsilon=20, region=pt.Region.box(*BOX)).fit(walks(200))
+def model() -> Any:
+    return fitted(pt.PrivTrace(epsilon=20, region=pt.Region.box(*BOX)), walks(200))
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def evaluation() -> pt.Evaluation:
 
 
 @pytest.fixture(scope="module", params=["release", "evaluation"])
-def report(request: pytest.FixtureRequest, model: Model, evaluation: pt.Evaluation) -> Report:
+def report(request: pytest.FixtureRequest, model: Any, evaluation: pt.Evaluation) -> Report:
     return (model if request.param == "release" else evaluation).report(title=SLY)
 
 
@@ -123,7 +123,7 @@ def test_no_number_went_missing(tree: Element) -> None:
     assert not re.search(r"\b(nan|inf|NaN|Infinity)\b", tree.all("main")[0].text)
 
 
-def test_the_same_input_gives_the_same_bytes(report: Report, model: Model, evaluation: pt.Evaluation) -> None:
+def test_the_same_input_gives_the_same_bytes(report: Report, model: Any, evaluation: pt.Evaluation) -> None:
     again = (evaluation if "NOT PRIVATE" in report.title else model).report(title=SLY)
     assert again.html == report.html
 
@@ -159,7 +159,7 @@ def test_a_failure_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.Mon
     assert list(tmp_path.iterdir()) == []
 
 
-def test_tables_set_numbers_apart_and_escape(tmp_path: Path) -> None:
+def test_tables_set_numbers_apart_and_escape() -> None:
     found = read(table(("A <", "B"), [("<i>", "1")], ("all", "2"), n_words=1))
     cells = found.all("th") + found.all("td")
     assert [cell.text for cell in cells if cell.looks == ["n"]] == ["B", "1", "2"]

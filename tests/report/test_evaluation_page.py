@@ -57,6 +57,7 @@ def verdict(evaluation: pt.Evaluation) -> Element:
         (1, 0.99, 0.9, 0, 0.5),  # more is better
         (0.5, 0.49, 0.6, -0.5, 0.5),  # the middle is best
         (0, 0.001, 0, 1, 0),  # no error at all counts as a thousandth of the ceiling
+        (0, 0.1, 0, 1, -2),
         (0, 0, 0, 1, 0),
         (0, 0, 1, 1, 1),
         (0, 0.5, 0.5, 0.5, NAN),  # no better than a random walk is the real data itself
