@@ -55,7 +55,7 @@ def test_synth_in_one_go(folder: Path) -> None:
         "--count=50", "--seed=3", "--json", cwd=folder,
     )  # fmt: skip
     result = json.loads(done.stdout)
-    assert result["files"] == {"model": "m.model", "synthetic": "s.csv"}
+    assert result["files"] == {"model": "m.model", "synthetic": "s.csv", "report": None, "evaluation": None}
     table = pa.csv.read_csv(folder / "s.csv")
     assert table.column_names == ["traj_id", "x", "y"] and len(table["traj_id"].unique()) == 50
     run("generate", "m.model", "--count=50", "--seed=3", "--output=again.csv", "--quiet", cwd=folder)
@@ -210,9 +210,14 @@ def test_help_and_version(tmp_path: Path) -> None:
 
 def test_the_demo(tmp_path: Path) -> None:
     done = run("demo", "--output", "made", cwd=tmp_path)
-    page = tmp_path / "made" / "real-beside-synthetic-NOT-PRIVATE.html"
-    assert "NOT PRIVATE" in page.read_text() and page.name in done.stdout
-    assert pt.load(tmp_path / "made" / "city.model").release.private
+    made = tmp_path / "made"
+    pages = {name: made / name for name in ("release.html", "evaluation-NOT-PRIVATE.html")}
+    for name, page in pages.items():
+        assert name in done.stdout and page.stat().st_size < 6_000_000
+        assert ("<title>NOT PRIVATE" in page.read_text()) == ("NOT-PRIVATE" in name)
+    model = pt.load(made / "city.model")
+    assert model.release.private
+    assert pages["release.html"].read_text() == model.report(title="Trips in an invented city").html
     run("demo", "--output", "made", cwd=tmp_path, code=2)
     (tmp_path / "file").write_text("no folder")
     assert "file" in run("demo", "--output", "file/made", cwd=tmp_path, code=2).stderr

@@ -15,6 +15,7 @@ COMMANDS = [
     "fit",
     "generate",
     "synth",
+    "report",
     "inspect",
     "export",
     "ledger",

@@ -144,7 +144,7 @@ def report(
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write a page about a model, for whoever gets it: promise, map, uses.
+    """Write a page about a model, to publish with it.
 
     It is made from the model file alone, so it may be published wherever the model may.
 

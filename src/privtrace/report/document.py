@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
@@ -167,12 +168,16 @@ def folded(summary: str, content: str) -> str:
 
 
 def percent(share: float) -> str:
-    """Write a share for a reader: 0.001 -> 0.1 %."""
+    """Write a share for a reader: 0.001 -> 0.1 %; of nothing there is none."""
+    if math.isnan(share):
+        return "none"
     return f"{100 * share:.2g} %" if abs(share) < 0.995 else f"{100 * share:.0f} %"
 
 
 def distance(distance_m: float, region: Region) -> str:
-    """Write a distance for a reader; nobody said that a planar unit is a meter."""
+    """Write a distance for a reader; nobody said that a planar unit is a meter. Nothing has none."""
+    if math.isnan(distance_m):
+        return "none"
     if region.crs != "lonlat":
         return f"{distance_m:,.4g} units"
     return f"{distance_m / 1000:,.3g} km" if distance_m >= 1000 else f"{distance_m:,.3g} m"

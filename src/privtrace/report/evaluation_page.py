@@ -106,8 +106,7 @@ def _verdict(evaluation: Evaluation) -> str:
     told = {
         aspect: score
         for aspect, names in _ASPECTS.items()
-        if (score := next((evaluation[name] for name in names if name in evaluation.scores), None)) is not None
-        and not math.isnan(score.standing)
+        if (score := _telling(evaluation, names)) is not None
     }
     by_words: dict[str, list[str]] = {}
     for aspect, score in told.items():
@@ -128,6 +127,12 @@ def _verdict(evaluation: Evaluation) -> str:
             "small",
         ),
     )
+
+
+def _telling(evaluation: Evaluation, names: tuple[str, ...]) -> Score | None:
+    """Find the first of some metrics that was measured and tells the real data from a random walk."""
+    scores = (evaluation[name] for name in names if name in evaluation.scores)
+    return next((score for score in scores if not math.isnan(score.standing)), None)
 
 
 def _ordered(by_words: Mapping[str, list[str]]) -> Iterator[tuple[str, list[str]]]:
@@ -335,9 +340,11 @@ def _subgroups(evaluation: Evaluation) -> str:
         for what, name in _HALVES.items()
     ]
     short = evaluation["short_length_share"].value
+    if math.isnan(short):
+        return section("Short and long trips", paragraph("There are no synthetic trips to tell of."))
     amount = "as many" if abs(short - 0.5) < 0.02 else ("more" if short > 0.5 else "fewer")
-    worse = [name for name in _HALVES.values() if _worse(evaluation, name)]
-    fare = "Long trips fare worse" if len(worse) == len(_HALVES) else "Neither half fares worse throughout"
+    losers = {_worse_half(evaluation, name) for name in _HALVES.values()}
+    fare = f"{losers.pop()} trips fare worse" if len(losers) == 1 else "Neither half fares worse throughout"
     return section(
         "Short and long trips",
         paragraph(
@@ -352,8 +359,9 @@ def _subgroups(evaluation: Evaluation) -> str:
     )
 
 
-def _worse(evaluation: Evaluation, name: str) -> bool:
-    return evaluation[f"{name}_long"].value > evaluation[f"{name}_short"].value
+def _worse_half(evaluation: Evaluation, name: str) -> str:
+    longer, shorter = (evaluation[f"{name}_{half}"].value for half in ("long", "short"))
+    return "Long" if longer > shorter else "Short"
 
 
 def _with_limit(score: Score) -> str:

@@ -113,9 +113,11 @@ def panel(
 def _figure(sheet: Sheet, number: int, drawn: Map) -> str:
     outline = f'<path id="outline-{number}" class="outline" d="{sheet.outline}"/>'
     clip = f'<clipPath id="region-{number}"><path d="{sheet.outline}" clip-rule="evenodd"/></clipPath>'
-    arrow = (
+    arrow = (  # one for all maps
         '<marker id="arrow" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="9" markerHeight="9" '
         'markerUnits="userSpaceOnUse" orient="auto"><path d="M0 .5L7 4L0 7.5Z" fill="context-stroke"/></marker>'
+        if number == 0
+        else ""
     )
     size = f"0 0 {_WIDTH:g} {sheet.height:.1f}"
     buttons = "".join(

@@ -300,12 +300,18 @@ def _tools(layers: list[Layer]) -> str:
 def _described(layer: Layer, n_flows: int, n_trips: int) -> str:
     visits = layer.visits.values
     busiest = int(np.argmax(visits))
-    x, y = layer.grid.pieces.centers[busiest]
     return (
         f"Map of {layer.grid.n_cells:,} {layer.name}, colored by noisy visits, with the {n_flows} strongest "
         f"flows as arcs and {n_trips} synthetic trips as lines. The busiest has {visits[busiest]:,.0f} visits "
-        f"and lies at {x:.5g}, {y:.5g}. A table below lists the busiest."
+        f"and lies at {_center(layer, busiest, 5)}. A table below lists the busiest."
     )
+
+
+def _center(layer: Layer, cell: int, n_digits: int) -> str:
+    """Write where a cell is; across the antimeridian, longitudes go on from -180 as in the data."""
+    x, y = layer.grid.pieces.centers[cell]
+    x -= layer.grid.region.area.turn if x > 180 else 0
+    return f"{x:.{n_digits}g}, {y:.{n_digits}g}"
 
 
 def _busiest(layer: Layer) -> str:
@@ -315,7 +321,7 @@ def _busiest(layer: Layer) -> str:
     rows = [
         [
             str(cell),
-            "{:.6g}, {:.6g}".format(*layer.grid.pieces.centers[cell]),
+            _center(layer, cell, 6),
             *(f"{number.values[cell]:,.0f}" for number in layer.numbers),
         ]
         for cell in order.tolist()
@@ -362,7 +368,7 @@ def _histogram(name: str, meaning: str, values: Floats, axis: charts.Axis, *, wh
     """Draw a distribution up to where nearly all of it is, the rest in the last bar; whole numbers whole."""
     high = float(np.quantile(values, 0.995)) or float(values.max()) or 1.0
     width = math.ceil((high + 1) / _BARS) if whole else high / _BARS
-    edges = np.arange(0, high + (width if whole else width / 2), width)
+    edges = np.arange(0, high + (1 + width if whole else width / 2), width)
     counts, _ = np.histogram(np.minimum(values, edges[-1] - width / 2), edges)
     median = float(np.median(values)) / axis.per_unit
     words = f"{name}: half of the trips are below {median:,.3g} {axis.label}."

@@ -1,0 +1,295 @@
+"""The release page: made from the model alone, and telling all that a privacy officer and a user ask."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+import shutil
+import socket
+from dataclasses import replace
+from fractions import Fraction
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.cli.running import run
+from tests.conftest import trajectories
+from tests.report.reading import BOX, Element, fitted, read, rows, walks
+
+import privtrace as pt
+from privtrace.models import to_bytes
+from privtrace.privacy.ledger import decimal
+from privtrace.report.release_page import SEED
+
+REGION = pt.Region.box(*BOX)
+METHODS = {"PrivTrace": pt.PrivTrace, "AdaTrace": pt.AdaTrace, "DPT": pt.DPT}
+
+#: What a privacy statement has to answer.
+QUESTIONS = [
+    "Guarantee",
+    "Method",
+    "Protected unit",
+    "Who sees raw data",
+    "Composition",
+    "Public inputs",
+    "Choices made from data outside differential privacy",
+    "Randomness",
+    "Numeric safety",
+    "Side channels",
+    "Post-processing",
+    "Evaluation",
+    "Known bias",
+    "Repetition",
+]
+
+
+@pytest.fixture(scope="module")
+def model() -> Any:
+    return fitted(pt.PrivTrace(epsilon="2.5", region=REGION), walks(300))
+
+
+@pytest.fixture(scope="module")
+def page(model: Any) -> Element:
+    return read(model.report(title="Trips").html)
+
+
+def at(model: Any, epsilon: str) -> Any:
+    """Claim another epsilon."""
+    return replace(model, release=replace(model.release, epsilon=Fraction(epsilon)))
+
+
+def lead(page: Element) -> str:
+    return page.all("p", "lead")[0].text
+
+
+def plain_words(page: Element) -> str:
+    return page.section("What is promised").all("p")[0].text
+
+
+def test_the_page_is_made_on_a_machine_without_the_data(tmp_path: Path) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    there.mkdir()
+    walks(200).write(here / "trips.csv")
+    with pt.read(here / "trips.csv") as source:
+        model = pt.PrivTrace(epsilon=1, region=REGION).fit(source)
+    model.save(there / "a.model")
+    page = model.report().html
+    shutil.rmtree(here)
+    run("report", "a.model", "--output=page.html", "--quiet", cwd=there)
+    assert (there / "page.html").read_bytes() == page.encode()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_order_and_rows_that_do_not_count_leave_no_trace(method: str, tmp_path: Path) -> None:
+    """The same model from data that differs in all that no model may show is the same page."""
+    data = walks(60)
+    shuffled = np.random.default_rng(1).permutation(60)
+    points, pages = np.split(data.points, data.offsets[1:-1]), []
+    for name, order, bad in (("one.csv", range(60), 0), ("another place.csv", shuffled, 37)):
+        lines = [f"{trip},{x!r},{y!r}\n" for trip in order for x, y in points[trip].tolist()]
+        (tmp_path / name).write_text("tid,x,y\n" + "".join(lines) + ",1,1\n99,oops,1\n" * bad)
+        with pt.read(tmp_path / name) as source:
+            assert sum(source.dropped.values()) == bad
+            model = METHODS[method](epsilon=3, region=REGION).fit(source, noise=pt.SeededNoise(3))
+        pages.append(model.report().html)
+    assert pages[0] == pages[1]
+
+
+def test_nothing_of_where_and_when_it_was_made_is_told(tmp_path: Path) -> None:
+    walks(50).write(tmp_path / "secret-trips.parquet")
+    with pt.read(tmp_path / "secret-trips.parquet") as source:
+        html = pt.PrivTrace(epsilon=1, region=REGION).fit(source).report(tmp_path / "out.html").html
+    assert str(tmp_path) not in html and "secret-trips" not in html and "out.html" not in html
+    today = datetime.date.today()
+    assert today.isoformat() not in html and today.strftime("%d.%m.%Y") not in html
+    assert not re.search(rf"\b{re.escape(socket.gethostname())}\b", html)
+
+
+def test_sections_come_in_order(page: Element) -> None:
+    assert [heading.text for heading in page.all("h2")] == [
+        "What is promised",
+        "The model on a map",
+        "The synthetic trips",
+        "What it can be used for, and what not",
+        "How it was made",
+    ]
+    assert page.all("h1")[0].text == "Trips" and page.all("title")[0].text == "Trips"
+
+
+def test_it_begins_with_what_it_is_in_two_sentences(page: Element) -> None:
+    sentences = re.split(r"(?<=[a-z])\. (?=[A-Z])", lead(page))
+    assert len(sentences) == 2
+    assert "statistical model of the movement in an area of 10 units by 10 units" in sentences[0]
+    assert "epsilon 2.5 per trajectory" in sentences[0] and "from the model file alone" in sentences[1]
+
+
+def test_the_statement_is_complete(page: Element, model: Any) -> None:
+    (answers,) = page.section("What is promised").all("dl", "answers")
+    told = dict(zip(*([part.text for part in answers.all(tag)] for tag in ("dt", "dd")), strict=True))
+    assert list(told) == QUESTIONS
+    statement = dict(model.release.statement())
+    assert set(statement) - set(told) == {"Mechanisms"}  # they have a table
+    assert all(told[question] == statement[question] for question in told)
+    assert told["Guarantee"] == "pure differential privacy, epsilon = 2.5 per trajectory"
+    assert told["Choices made from data outside differential privacy"].startswith("None")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_mechanism_has_its_row(method: str) -> None:
+    settings = METHODS[method](epsilon="1.5", region=REGION, unit="user", max_per_user=3)
+    model = fitted(settings, replace(walks(90), users=np.arange(90) // 5))
+    (table,) = read(model.report().html).section("What is promised").all("table")
+    _, *listed, foot = rows(table)
+    charges = model.release.charges
+    assert [row[:2] for row in listed] == [[charge.stage, charge.statistic] for charge in charges]
+    for (_, _, sensitivity, epsilon, scale, error), charge in zip(listed, charges, strict=True):
+        assert sensitivity == "3" and epsilon == decimal(charge.epsilon)
+        assert float(scale.replace(",", "")) == pytest.approx(3 / float(charge.epsilon), rel=1e-3)
+        assert float(error.removeprefix("± ").replace(",", "")) == pytest.approx(
+            math.sqrt(2) * 3 / float(charge.epsilon), rel=0.06
+        )
+    assert sum(Fraction(row[3]) for row in listed) == Fraction("1.5")
+    assert foot[0] == "Spent" and foot[3] == "1.5 of 1.5"
+
+
+def test_a_private_model_raises_no_alarm(page: Element) -> None:
+    assert "NOT PRIVATE" not in page.all("main")[0].text
+    assert not page.all("*", "red") and not page.all("*", "alarm") and not page.all("*", "red-text")
+
+
+def test_a_seeded_model_is_red_from_the_title_on(model: Any) -> None:
+    seeded = replace(model, release=replace(model.release, private=False))
+    report = seeded.report(title="Trips")
+    page = read(report.html)
+    assert report.title == page.all("title")[0].text == "NOT PRIVATE: Trips"
+    assert page.all("h1")[0].text == "NOT PRIVATE: Trips" and page.all("h1")[0].all("em")
+    assert page.all("header")[0].looks == ["red"]
+    (alarm,) = page.all("p", "alarm")
+    assert alarm.text.startswith("NOT PRIVATE") and "Do not publish it" in alarm.text
+    red = [answer.text for answer in page.all("dd", "red-text")]
+    assert len(red) == 3 and all(text.startswith("NOT PRIVATE") for text in red)
+    facts = page.all("dl", "facts")[0].text
+    assert "Privacy budget NOT PRIVATE" in facts and "Protected nobody" in facts
+    assert "No promise is made" in plain_words(page) and "pure differential privacy" not in lead(page)
+
+
+@pytest.mark.parametrize("epsilon", ["0.01", "0.1", "1", "2", "5"])
+def test_epsilon_in_plain_words(model: Any, epsilon: str) -> None:
+    words = plain_words(read(at(model, epsilon).report().html))
+    factor = re.search(r"by a factor of ([\d.,]+) at most", words)
+    sure = re.search(r"can be ([\d.]+) % sure of it at most", words)
+    assert factor and sure
+    assert float(factor[1]) == pytest.approx(math.exp(float(epsilon)), rel=5e-3)
+    exact = 100 / (1 + math.exp(-float(epsilon)))
+    assert exact <= float(sure[1]) < min(100, exact + 0.11) and 100 - float(sure[1]) > 0.9 * (100 - exact) - 0.1
+
+
+@pytest.mark.parametrize("epsilon", ["20", "50", "1000"])
+def test_a_large_epsilon_promises_little_and_says_so(model: Any, epsilon: str) -> None:
+    words = plain_words(read(at(model, epsilon).report().html))
+    assert f"e to the power of {int(epsilon):,} at most" in words and "practically certain" in words
+    assert "%" not in words and "inf" not in words.split()
+
+
+@pytest.mark.parametrize(
+    ("setup", "budget", "protected", "words"),
+    [
+        ({}, "ε = 2", "each trajectory", "whichever trajectory is left out of the data,"),
+        (
+            {"unit": "user", "max_per_user": 2},
+            "ε = 2",
+            "each user",
+            "whichever person is left out of the data, with all their trajectories,",
+        ),
+    ],
+    ids=["trajectories", "users"],
+)
+def test_who_is_protected(setup: dict[str, Any], budget: str, protected: str, words: str) -> None:
+    data = replace(walks(60), users=np.arange(60) // 3)
+    page = read(fitted(pt.PrivTrace(epsilon=2, region=REGION, **setup), data).report().html)
+    facts = page.all("dl", "facts")[0].text
+    assert f"Privacy budget {budget} Protected {protected}" in facts and words in plain_words(page)
+
+
+def test_trips_between_gaps_are_called_so() -> None:
+    data = replace(walks(60), gap_minutes=30.0)
+    page = read(fitted(pt.PrivTrace(epsilon=2, region=REGION), data).report().html)
+    assert "per trip between gaps over 30 minutes" in lead(page)
+    assert "a given trip between gaps over 30 minutes is in the data" in plain_words(page)
+
+
+def test_a_declared_count_is_said_to_be_one() -> None:
+    page = read(fitted(pt.PrivTrace(epsilon=2, region=REGION, public_count=1234), walks(60)).report().html)
+    assert "Trajectories 1,234, declared" in page.all("dl", "facts")[0].text
+    promise = page.section("What is promised").text
+    assert "declared as public, and is not protected" in promise and "2 epsilon = 4" in promise
+
+
+def test_a_measured_count_comes_with_its_noise(page: Element, model: Any) -> None:
+    (charge,) = (charge for charge in model.release.charges if charge.stage == "count")
+    shown = re.search(r"Trajectories ([\d,]+) ± ([\d,.]+) ", page.all("dl", "facts")[0].text)
+    assert shown and int(shown[1].replace(",", "")) == model.n_trajectories
+    expected = math.sqrt(2) / float(charge.epsilon)
+    assert float(shown[2].replace(",", "")) == pytest.approx(expected, rel=0.06)
+
+
+def test_the_trips_are_those_that_anyone_can_make(page: Element, model: Any) -> None:
+    part = page.section("The synthetic trips")
+    made = model.sample(seed=SEED)
+    assert f"the first {len(made):,} trips that the model makes with seed 1" in part.text
+    (table,) = part.all("table")
+    names, *listed = rows(table)
+    assert names[3] == "50% are below" and [row[0] for row in listed] == ["Length", "Diameter", "Points"]
+    assert listed[2][3] == f"{np.median(np.diff(made.offsets)):,.3g}"
+    steps = np.hypot(*np.diff(made.points, axis=0).T)
+    lengths = [steps[a : b - 1].sum() for a, b in zip(made.offsets[:-1], made.offsets[1:], strict=True)]
+    assert listed[0][3] == f"{np.median(lengths):,.4g} units"
+
+
+def bar_heights(chart: Element) -> list[float]:
+    """Read the bars of a chart: how high each is, of all of it."""
+    (path,) = chart.all("path", "alone")
+    tops = [float(top) for top, _ in re.findall(r"V([\d.]+)H([\d.]+)", path.attributes["d"] or "")]
+    return [(166 - top) / 156 for top in tops]
+
+
+@pytest.mark.parametrize(("n_points", "bars"), [(1, [0, 1]), (2, [0, 1, 0.2])])
+def test_whole_numbers_have_bars_of_their_own(n_points: int, bars: list[float]) -> None:
+    """Trips of one cell have one point; of a hundred and twenty trips, twenty have two."""
+    one, two = [(1.0, 1.0)], [(1.0, 1.0), (9.0, 1.0)]
+    given = trajectories(*[one] * 100, *[two if n_points == 2 else one] * 20)
+    settings = pt.PrivTrace(epsilon=1, region=REGION, K=2, order=1, second_layer=False)
+    page = read(settings.fit(given, noise=pt.NoNoise()).report().html)
+    heights = bar_heights(page.section("The synthetic trips").all("svg", "chart")[2])
+    assert heights == pytest.approx(bars, abs=0.15)
+
+
+def test_the_making_names_the_model_file_and_all_settings(page: Element, model: Any) -> None:
+    part = page.section("How it was made")
+    assert sha256(to_bytes(model)).hexdigest() in part.text
+    sizes, settings = (dict(rows(table)[1:]) for table in part.all("table"))
+    assert set(settings) == set(model.release.settings) and settings["theta2"] == "5.0"
+    assert settings["K"] == "by rule" and sizes["Trajectories"] == f"{model.n_trajectories:,}"
+    assert f"version {pt.__version__} of privtrace" in part.text
+
+
+def test_uses_name_the_cell_and_its_noise(page: Element, model: Any) -> None:
+    part = page.section("What it can be used for, and what not")
+    assert [heading.text for heading in part.all("h3")] == ["Good for", "Not for"]
+    finest = model.view().layers[-1]
+    sides = finest.grid.boxes[:, 2] - finest.grid.boxes[:, 0]
+    assert f"{sides.min():,.4g} units to {sides.max():,.4g} units wide" in part.text
+    noise = re.search(r"a cell's visits are off by about ± ([\d.,]+)", part.text)
+    assert noise and float(noise[1].replace(",", "")) == pytest.approx(finest.visits.error, rel=0.06)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_model_of_nothing_makes_a_page(method: str) -> None:
+    nothing = METHODS[method](epsilon=1, region=REGION).fit(trajectories(), noise=pt.NoNoise())
+    page = read(nothing.report().html)
+    assert "takes the data to be empty" in page.section("The synthetic trips").text
+    assert page.all("title")[0].text == f"NOT PRIVATE: Synthetic trips by {method}"
