@@ -162,7 +162,8 @@ def _plain_words(release: Release) -> Iterator[str]:
     epsilon, unit = float(release.epsilon), release.unit
     whom = "person" if unit.kind == "user" else unit.neighbors
     everything = ", with all their trajectories" if unit.kind == "user" else ""
-    factor = f"{math.exp(epsilon):,.3g}" if epsilon <= LARGE_EPSILON else f"e to the power of {epsilon:,g}"
+    large = epsilon > LARGE_EPSILON
+    factor = f"e to the power of {epsilon:,g}" if large else _rounded_up(math.exp(epsilon), math.expm1(epsilon))
     yield (
         f"In plain words: whichever {whom} is left out of the data{everything}, the chance of any model, and "
         f"so of any page or trip made from it, changes by a factor of {factor} at most. Someone who finds it "
@@ -182,8 +183,13 @@ def _surest(epsilon: float) -> str:
     if epsilon > LARGE_EPSILON:
         return f"can become practically certain of it: an epsilon above {LARGE_EPSILON} promises little,"
     doubt = 100 / (1 + math.exp(epsilon))
-    scale = 10 ** (1 - min(math.floor(math.log10(doubt)), 0))
-    return f"can be {math.ceil((100 - doubt) * scale) / scale:g} % sure of it at most"
+    return f"can be {_rounded_up(100 - doubt, doubt)} % sure of it at most"
+
+
+def _rounded_up(value: float, scale: float) -> str:
+    """Write a bound so that it still holds, with as many digits as what matters of it has, `scale`."""
+    digits = 2 - math.floor(math.log10(scale))
+    return f"{math.ceil(value * 10.0**digits) / 10.0**digits:,.12g}"
 
 
 _NO_PROMISE = "No promise is made: this model was fitted for a test or a benchmark, and its noise is known."
