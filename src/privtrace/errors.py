@@ -4,6 +4,7 @@
     ├── SettingsError           a setting out of range, a region that cannot be; also a ValueError
     ├── DataError               a source that cannot be read: path, format, header, columns, types
     ├── OutputError             a place that cannot be written, or would be overwritten
+    ├── MissingExtra            a package that is not installed, which a format or an export needs
     ├── BudgetExceeded          a stage, or a fit on a data set, asks for more epsilon than is left
     ├── BudgetFileError         a budget file that is damaged, foreign, or cannot be written
     └── ModelFormatError        a model file that is damaged, truncated, foreign or too new
@@ -31,6 +32,10 @@ class DataError(PrivTraceError):
 
 class OutputError(PrivTraceError):
     """An output cannot be written."""
+
+
+class MissingExtra(PrivTraceError):
+    """A package of an extra, such as privtrace[geo], is not installed."""
 
 
 class BudgetExceeded(PrivTraceError):
