@@ -12,6 +12,7 @@ from privtrace.cli.options import AsJson, FitOptions, InputPath, ModelPath, Outp
 from privtrace.cli.screen import Screen, tell_dropped, tell_lost
 
 if TYPE_CHECKING:
+    from privtrace.io import Format
     from privtrace.synthesizers.base import Model
 
 OutputPath = Annotated[Path, typer.Option("--output", "-o", help="Where to write; used as it is given.")]
@@ -23,7 +24,7 @@ Seed = Annotated[
 ]
 
 
-@takes(FitOptions)
+@takes(FitOptions, but=("names",))
 def fit(trips: InputPath, output: OutputPath, options: FitOptions) -> None:
     """Fit a model to trajectories, spending epsilon once. The model is safe to publish.
 
@@ -66,7 +67,7 @@ def generate(
     from privtrace.models import load
 
     screen = Screen(options.quiet, options.as_json)
-    check_output(output, options.force)
+    check_output(output, options.force, names=options.names)
     _check_apart({"--output": output}, {"the model": model})
     loaded = load(model)
     _write_synthetic(loaded, output, count, seed, options, screen)
@@ -94,11 +95,11 @@ def synth(
     from privtrace.io.atomic import check_target
 
     screen = Screen(options.quiet, options.as_json)
-    check_output(output, options.force)
+    format = check_output(output, options.force, names=options.names)
     if model is not None:
         check_target(model, options.force)
     _check_apart({"--output": output, "--model": model}, _files_of(trips, options))
-    fitted = _fitted(trips, output, options, screen)
+    fitted = _fitted(trips, output, options, screen, format)
     if model is not None:  # first, since epsilon is spent by now
         fitted.save(model, force=options.force)
     _write_synthetic(fitted, output, count, seed, options, screen)
@@ -153,8 +154,10 @@ def _check_apart(outputs: dict[str, Path | None], others: dict[str, str | Path |
             raise OutputError(f"{path}: {name} and {other} are the same file; give {name} a path of its own")
 
 
-def _fitted(trips: Path, output: Path, options: FitOptions, screen: Screen) -> Model:
-    """Fit as the options say, with progress."""
+def _fitted(
+    trips: Path, output: Path, options: FitOptions, screen: Screen, format: Format | None = None
+) -> Model:
+    """Fit as the options say, with progress; before anything is spent, refuse a format for what will be made."""
     from privtrace.backends.local import Threads
     from privtrace.privacy.noise import SeededNoise
 
@@ -162,6 +165,8 @@ def _fitted(trips: Path, output: Path, options: FitOptions, screen: Screen) -> M
     noise = None if options.noise_seed is None else SeededNoise(options.noise_seed)
     budget_file = options.account(str(output))
     with options.source(trips) as source:
+        if format is not None:
+            format.check_room(output, source.crs, has_times=False)
         if source.has_times:
             screen.say("The input's times set the order of points; they are not synthesized.")
         tell_dropped(source, screen)
@@ -186,7 +191,7 @@ def _write_synthetic(
     from privtrace.trajectories import Trajectories
 
     count = model.n_trajectories if count is None else count
-    format = check_output(output, options.force)
+    format = check_output(output, options.force, names=options.names)
     lost: set[str] = set()
     n_capped = 0
     with screen.stage("Generating synthetic trajectories", count) as advance:
@@ -199,7 +204,7 @@ def _write_synthetic(
                 yield block
                 advance(len(block))
 
-        write(blocks(), output, force=options.force)
+        write(blocks(), output, names=options.names, force=options.force)
     tell_lost(lost, output, screen)
     if n_capped:
         screen.warn(capped_walks(n_capped))

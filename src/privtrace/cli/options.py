@@ -65,9 +65,21 @@ class FormatName(StrEnum):
     parquet = "parquet"
     csv = "csv"
     tsv = "tsv"
+    geoparquet = "geoparquet"
+    geoparquet_lines = "geoparquet-lines"
+    gpkg = "gpkg"
+    geojson = "geojson"
+    mfjson = "mfjson"
+    gpx = "gpx"
     dat = "dat"
     porto = "porto"
     geolife = "geolife"
+
+
+class NamesName(StrEnum):
+    """Name the programs whose names columns may have."""
+
+    scikit_mobility = "scikit-mobility"
 
 
 class ProfileName(StrEnum):
@@ -98,6 +110,10 @@ EvaluationSeed = Annotated[
     int, typer.Option("--seed", min=0, help="Draw circles, halves and walks from this: same seed, same table.")
 ]
 ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file.")]
+Names = Annotated[
+    NamesName | None,
+    typer.Option("--names", help="Name the columns as this program does: uid, tid, datetime, lat, lng."),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors and warnings.")]
 
 
@@ -123,6 +139,7 @@ class OutputOptions(WorkingOptions):
     """Say also whether to overwrite."""
 
     force: Force = False
+    names: Names = None
 
 
 @dataclass(frozen=True)
@@ -376,6 +393,7 @@ class ConvertOptions(SpeakingOptions, InputOptions):
     """Say what to read and how to write it."""
 
     force: Force = False
+    names: Names = None
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import fields
 from typing import Protocol
 
 import pyarrow as pa
 
 from privtrace.errors import DataError
-from privtrace.io.columns import Declared, Layout, in_words
+from privtrace.io.columns import Declared, Roles, in_words
 from privtrace.io.faults import Faults
 from privtrace.io.files import Stamp
 from privtrace.io.source import ColumnReader, Reader, Sizes
@@ -18,7 +17,10 @@ from privtrace.io.source import ColumnReader, Reader, Sizes
 class _TableReader(Reader, Protocol):
     """Read a file that has columns."""
 
-    layout: Layout
+    @property
+    def layout(self) -> Roles:
+        """Say which column plays which role."""
+        ...
 
 
 class FolderReader(ColumnReader):
@@ -54,10 +56,10 @@ class FolderReader(ColumnReader):
 
 def _check_alike(one: _TableReader, other: _TableReader) -> None:
     """Refuse two files whose rows would not fit into one table."""
-    for field in fields(Layout):
-        names = [getattr(reader.layout, field.name) for reader in (one, other)]
+    for role, name in vars(one.layout).items():
+        names = [name, vars(other.layout)[role]]
         if names[0] != names[1]:
-            raise _unlike(other, one, f"{field.name} is {_named(names[1])}, not {_named(names[0])},")
+            raise _unlike(other, one, f"{role} is {_named(names[1])}, not {_named(names[0])},")
     schemas = [next(reader.batches(Sizes())).schema for reader in (one, other)]
     for expected, found in zip(*schemas, strict=True):
         if expected != found:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from privtrace.io import rows
-from privtrace.io.columns import Declared, check_types, resolve
+from privtrace.io.columns import Declared, Layout, check_types, resolve
 from privtrace.io.faults import Faults, Place
 from privtrace.io.files import Stamp, reading
-from privtrace.io.long_table import long_tables
+from privtrace.io.naming import named_tables
 from privtrace.io.source import ColumnReader, Sizes
 from privtrace.trajectories import Trajectories
 
@@ -25,11 +25,12 @@ class ParquetReader(ColumnReader):
     """Read a point table from Parquet."""
 
     parse_once = False
+    layout: Layout
 
     def __init__(self, stamp: Stamp, declared: Declared) -> None:
         self.stamp = stamp
         path = stamp.path
-        with _opened(path) as file:
+        with opened(path) as file:
             self._schema = file.schema_arrow
             self.n_rows: int | None = file.metadata.num_rows
         self.layout = resolve(path, self._schema.names, declared)
@@ -44,7 +45,7 @@ class ParquetReader(ColumnReader):
         yield self._rows(pa.RecordBatch.from_arrays(nothing, names=names))
         path = self.stamp.path
         n_before = 0
-        with _opened(path) as file:
+        with opened(path) as file:
             for batch in file.iter_batches(sizes.batch_rows, columns=names):
                 place = Place.following(path, n_before)
                 n_before += batch.num_rows
@@ -65,7 +66,7 @@ class ParquetReader(ColumnReader):
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[pq.ParquetFile]:
+def opened(path: Path) -> Iterator[pq.ParquetFile]:
     """Open a file by its path; arrow itself would take some names for addresses."""
     with (
         reading(path, _CURE),
@@ -76,9 +77,19 @@ def _opened(path: Path) -> Iterator[pq.ParquetFile]:
         yield file
 
 
-def write(parts: Iterable[Trajectories], path: Path) -> None:
+def write(parts: Iterable[Trajectories], path: Path, *, names: str | None = None) -> None:
     """Write a long table, with the first part's words about the whole in the footer."""
-    schema, tables = long_tables(parts)
+    write_tables(*named_tables(parts, names), path)
+
+
+def write_tables(
+    schema: pa.Schema,
+    tables: Iterable[pa.Table],
+    path: Path,
+    *,
+    footer: Callable[[], dict[bytes, bytes]] = dict,
+) -> None:
+    """Write tables of one schema, a row group each; `footer` says at the end what else is kept there."""
     with (
         pa.OSFile(os.fsencode(path), "wb") as sink,
         pq.ParquetWriter(sink, schema, compression="zstd") as writer,
@@ -87,3 +98,4 @@ def write(parts: Iterable[Trajectories], path: Path) -> None:
             writer.write_table(
                 table.replace_schema_metadata(schema.metadata), row_group_size=max(table.num_rows, 1)
             )
+        writer.add_key_value_metadata(footer())
