@@ -157,7 +157,7 @@ def _check_apart(outputs: dict[str, Path | None], others: dict[str, str | Path |
 def _fitted(
     trips: Path, output: Path, options: FitOptions, screen: Screen, format: Format | None = None
 ) -> Model:
-    """Fit as the options say, with progress; before anything is spent, refuse a format for what will be made."""
+    """Fit as the options say, with progress; refuse first a format that has no room for what will be made."""
     from privtrace.backends.local import Threads
     from privtrace.privacy.noise import SeededNoise
 

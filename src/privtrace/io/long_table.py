@@ -15,16 +15,16 @@ from privtrace.io.rows import missing_user
 from privtrace.trajectories import Array, Trajectories
 
 #: Rows of a table that a writer gets at once; a row group of Parquet.
-TABLE_ROWS = 1 << 20
+_TABLE_ROWS = 1 << 20
 
 
 def long_tables(parts: Iterable[Trajectories]) -> tuple[pa.Schema, Iterator[pa.Table]]:
     """Lay parts out with a row a point; without ids, trajectories count from 0."""
-    return laid_out(parts, long_table, TABLE_ROWS)
+    return laid_out(parts, long_table)
 
 
 def laid_out(
-    parts: Iterable[Trajectories], table: Callable[[Trajectories, int], pa.Table], n_rows: int
+    parts: Iterable[Trajectories], table: Callable[[Trajectories, int], pa.Table], n_rows: int | None = None
 ) -> tuple[pa.Schema, Iterator[pa.Table]]:
     """Lay parts out as tables of the same length, however they are cut.
 
@@ -34,7 +34,7 @@ def laid_out(
     parts = iter(parts)
     first = next(parts, Trajectories.concatenate([]))
     schema = table(first, 0).schema
-    tables = _recut(_tables(chain([first], parts), table, schema), n_rows)
+    tables = _recut(_tables(chain([first], parts), table, schema), n_rows or _TABLE_ROWS)
     return schema.with_metadata(dict(first.about)), tables
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from privtrace.io import printing
 from privtrace.io.columns import CALENDAR, PAIRS, TIME, TRAJECTORY, USER
-from privtrace.io.long_table import TABLE_ROWS, laid_out, long_table, long_tables
+from privtrace.io.long_table import laid_out, long_table, long_tables
 from privtrace.trajectories import Trajectories
 
 #: Our names of columns and those of other programs, by program; times are calendar times in all of them.
@@ -38,4 +38,4 @@ def named_tables(parts: Iterable[Trajectories], names: str | None) -> tuple[pa.S
         present = [name for name in theirs if name in ours.column_names]
         return ours.select(present).rename_columns([theirs[name] for name in present])
 
-    return laid_out(parts, table, TABLE_ROWS)
+    return laid_out(parts, table)
