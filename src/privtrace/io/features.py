@@ -17,6 +17,7 @@ from privtrace.io import rows, text
 from privtrace.io.columns import is_calendar, is_text
 from privtrace.io.faults import Faults, Place
 from privtrace.io.files import Stamp
+from privtrace.io.folder import FolderReader
 from privtrace.io.rows import floats_of
 from privtrace.io.shapes import Shapes
 from privtrace.io.source import ColumnReader, Sizes
@@ -74,6 +75,8 @@ class FeatureReader(ColumnReader):
     stamp: Stamp
     layout: FeatureLayout
     n_rows: int | None = None
+    n_before: int = 0  # features in other files, where this is one of several
+    n_features: int = 0  # known after a pass
 
     def features(self, sizes: Sizes) -> Iterator[Features]:
         """Yield the features, some at a time; the first are none and show the types."""
@@ -85,7 +88,7 @@ class FeatureReader(ColumnReader):
         """Yield the points of some features at a time, and count them and the features that are wrong."""
         n_rows = n_features = 0
         for found in self.features(sizes):
-            batch, owners = _rows(found, n_features)
+            batch, owners = _rows(found, self.n_before + n_features)
             of_features = Place.following(self.stamp.path, n_features)
             for reason, flags in found.shapes.wrong.items():
                 n_rows += int(flags.sum())
@@ -97,7 +100,21 @@ class FeatureReader(ColumnReader):
             n_features += len(found.shapes)
             batch = rows.usable(batch, self.crs, faults, place)
             yield rows.keys_of(batch) if keys_only else batch
-        self.n_rows = n_rows
+        self.n_rows, self.n_features = n_rows, n_features
+
+
+class FeatureFolderReader(FolderReader[FeatureReader]):
+    """Read files of features one after the other; where they have no ids, places go on from file to file."""
+
+    def batches(
+        self, sizes: Sizes, *, keys_only: bool = False, faults: Faults | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of all files, or their keys only."""
+        n_before = 0
+        for reader in self.readers:
+            reader.n_before = n_before
+            yield from reader.batches(sizes, keys_only=keys_only, faults=faults)
+            n_before += reader.n_features
 
 
 def _rows(features: Features, n_before: int) -> tuple[pa.RecordBatch, Integers]:
@@ -115,6 +132,12 @@ def _rows(features: Features, n_before: int) -> tuple[pa.RecordBatch, Integers]:
         time=None if features.times is None else features.times.of(shapes.counts),
     )
     return batch, owners
+
+
+def has_times(kind: pa.DataType, geometries: set[str]) -> bool:
+    """Tell whether a column can hold the times of points: where all are lines, one time a row cannot."""
+    listed = pa.types.is_list(kind) or pa.types.is_large_list(kind) or is_text(kind)
+    return listed or not geometries or "Point" in geometries
 
 
 def times_of(name: str, column: pa.Array) -> Times:

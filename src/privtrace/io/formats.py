@@ -19,6 +19,7 @@ from typing import TypeAlias
 from privtrace.errors import DataError, OutputError
 from privtrace.io import dat, geojson, geolife, geopackage, geoparquet, gpx, parquet, porto, printing, tables
 from privtrace.io.columns import Declared
+from privtrace.io.features import FeatureFolderReader
 from privtrace.io.files import CURE, Stamp, files_in, reading
 from privtrace.io.folder import FolderReader
 from privtrace.io.json_features import JsonReader
@@ -82,6 +83,7 @@ def _first_sign(text: bytes) -> bytes:
 
 
 _SQLITE = b"SQLite format 3\0"
+_GPX_ROOT = re.compile(rb"<(\w+:)?gpx[\s>]")
 
 _PARQUET = Format(
     "parquet",
@@ -138,7 +140,7 @@ _GEOPARQUET = Format(
     (".geoparquet",),
     is_text=False,
     read=geoparquet.GeoParquetReader,
-    read_folder=partial(FolderReader, geoparquet.GeoParquetReader),
+    read_folder=partial(FeatureFolderReader, geoparquet.GeoParquetReader),
     write=geoparquet.write_points,
     lost=printing.bad_points_lost,
 )
@@ -149,6 +151,7 @@ _GPKG = Format(
     is_text=False,
     recognizes=lambda line: line.startswith(_SQLITE) and line[68:72] in (b"GPKG", b"GP10", b"GP11"),
     read=geopackage.GeoPackageReader,
+    read_folder=partial(FeatureFolderReader, geopackage.GeoPackageReader),
     write=geopackage.write,
     prepare=geopackage.gdal,
     lost=printing.bad_points_lost,
@@ -159,6 +162,7 @@ _GEOJSON = Format(
     is_text=True,
     recognizes=lambda line: _first_sign(line) == b"{",
     read=JsonReader,
+    read_folder=partial(FeatureFolderReader, JsonReader),
     write=geojson.write,
     lonlat_only=True,
     lost=geojson.lost,
@@ -169,6 +173,7 @@ _MFJSON = Format(
     (".mfjson",),
     is_text=True,
     read=JsonReader,
+    read_folder=partial(FeatureFolderReader, JsonReader),
     write=geojson.write_moving,
     lonlat_only=True,
     needs_times=True,
@@ -178,8 +183,9 @@ _GPX = Format(
     "gpx",
     (".gpx",),
     is_text=True,
-    recognizes=lambda head: _first_sign(head) == b"<" and b"<gpx" in head,
+    recognizes=lambda head: _first_sign(head) == b"<" and _GPX_ROOT.search(head) is not None,
     read=gpx.GpxReader,
+    read_folder=partial(FeatureFolderReader, gpx.GpxReader),
     write=gpx.write,
     lonlat_only=True,
     lost=gpx.lost,

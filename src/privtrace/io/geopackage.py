@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -20,7 +21,7 @@ from privtrace.io import printing, rows
 from privtrace.io.columns import Declared, attributes, check_attributes
 from privtrace.io.crs import meaning
 from privtrace.io.extras import require
-from privtrace.io.features import FEATURES_AT_ONCE, FeatureLayout, FeatureReader, Features, times_of
+from privtrace.io.features import FEATURES_AT_ONCE, FeatureLayout, FeatureReader, Features, has_times, times_of
 from privtrace.io.files import CURE, Stamp
 from privtrace.io.lines import GEOMETRY, line_tables
 from privtrace.io.shapes import from_wkb, refuse_other_kinds
@@ -38,7 +39,7 @@ class GeoPackageReader(FeatureReader):
         self.stamp = stamp
         path = stamp.path
         self._pyogrio = gdal(path)
-        with _reading(path, self._pyogrio):
+        with _reading(path):
             self._layer = _layer(path, self._pyogrio.list_layers(path.resolve()))
             about = self._pyogrio.read_info(path.resolve(), layer=self._layer)
         kind = _plain_kind(about["geometry_type"])
@@ -46,8 +47,10 @@ class GeoPackageReader(FeatureReader):
         trajectory, user, time = attributes(path, list(about["fields"]), declared, points_only=kind == "Point")
         crs = meaning(path, _described(path, about["crs"]), declared.crs)
         self.layout = FeatureLayout(trajectory, user, time, crs)
-        with self._opened(1) as (self._schema, _):
-            check_attributes(path, self._schema, trajectory, user, time)
+        with self._opened(1) as (schema, _):
+            check_attributes(path, schema, trajectory, user, time)
+        if time is not None and not has_times(schema.field(time).type, {kind} - {"Unknown"}):
+            self.layout = replace(self.layout, time=None)
 
     def features(self, sizes: Sizes) -> Iterator[Features]:
         """Yield the features of some rows at a time."""
@@ -57,7 +60,7 @@ class GeoPackageReader(FeatureReader):
                 yield self._features(batch)
 
     def _next(self, batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch | None:
-        with _reading(self.stamp.path, self._pyogrio):
+        with _reading(self.stamp.path):
             return next(batches, None)
 
     @contextmanager
@@ -65,7 +68,7 @@ class GeoPackageReader(FeatureReader):
         """Open the layer as a stream of batches."""
         path = self.stamp.path.resolve()  # a name that is not absolute might be taken for an address
         with ExitStack() as stack:
-            with _reading(self.stamp.path, self._pyogrio):
+            with _reading(self.stamp.path):
                 stream = self._pyogrio.raw.open_arrow(
                     path, layer=self._layer, columns=self.layout.names, batch_size=n_rows, use_pyarrow=True
                 )
@@ -91,12 +94,12 @@ def gdal(path: Path) -> ModuleType:
 
 
 @contextmanager
-def _reading(path: Path, pyogrio: ModuleType) -> Iterator[None]:
+def _reading(path: Path) -> Iterator[None]:
     """Turn GDAL's errors into ours and keep its warnings back: its own words may quote a row."""
     try:
         with catch_warnings(action="ignore"):
             yield
-    except (pyogrio.errors.DataSourceError, pyogrio.errors.DataLayerError, pa.ArrowException, OSError):
+    except (RuntimeError, ValueError, OSError):  # those of pyogrio and arrow are of these kinds
         raise DataError(f"{path}: cannot be read as GeoPackage (damaged or truncated); {CURE}") from None
 
 
@@ -157,7 +160,7 @@ def write(parts: Iterable[Trajectories], path: Path) -> None:
                 layer_options={"DESCRIPTION": printing.words(first.about)},
             )
         named.replace(path)
-    except (pyogrio.errors.DataSourceError, pyogrio.errors.DataLayerError, pyogrio.errors.FeatureError):
+    except (RuntimeError, ValueError, OSError):
         if failures:
             raise failures[0] from None
         raise OutputError(

@@ -18,7 +18,7 @@ from privtrace.errors import DataError
 from privtrace.io import printing, rows
 from privtrace.io.columns import PAIRS, Declared, attributes, check_attributes
 from privtrace.io.crs import CRS84, meaning
-from privtrace.io.features import FEATURES_AT_ONCE, FeatureLayout, FeatureReader, Features, times_of
+from privtrace.io.features import FEATURES_AT_ONCE, FeatureLayout, FeatureReader, Features, has_times, times_of
 from privtrace.io.files import Stamp
 from privtrace.io.lines import GEOMETRY, line_tables
 from privtrace.io.long_table import long_tables
@@ -51,6 +51,8 @@ class GeoParquetReader(FeatureReader):
         names = [name for name in self._schema.names if name != self._geometry]
         trajectory, user, time = attributes(path, names, declared, points_only=kinds == {"Point"})
         check_attributes(path, self._schema, trajectory, user, time)
+        if time is not None and not has_times(self._schema.field(time).type, kinds):
+            time = None
         crs = meaning(path, self._described.get("crs", CRS84), declared.crs)
         self.layout = FeatureLayout(trajectory, user, time, crs)
 
