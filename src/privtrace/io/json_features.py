@@ -6,9 +6,11 @@ text. What is wrong with one feature is no other's fault, but text that is no JS
 
 from __future__ import annotations
 
+import gc
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -67,7 +69,9 @@ class JsonReader(FeatureReader):
     def features(self, sizes: Sizes) -> Iterator[Features]:
         """Yield the features of some text at a time."""
         for found in chain([[]], self._objects(sizes.block_bytes)):
-            yield self._features(found)
+            with _uncollected():
+                features = self._features(found)
+            yield features
 
     def _features(self, texts: list[bytes]) -> Features:
         parsed = _parsed(texts)
@@ -104,6 +108,18 @@ class JsonReader(FeatureReader):
         positions = [_joined(some, "coordinates") for some in pieces]
         shapes = _shapes(positions, ["LineString" if _moving(one) else None for one in features])
         return shapes, _times([_joined(some, "datetimes") for some in pieces], _DATETIMES)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Keep the collector from looking through millions of lists again and again, none of which is garbage."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _parsed(texts: list[bytes]) -> list[Any]:

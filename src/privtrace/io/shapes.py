@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from numba import njit
 
 from privtrace.errors import DataError
 from privtrace.io.rows import floats_of
@@ -99,10 +100,18 @@ def to_wkb(points: Floats, offsets: Integers) -> pa.Array:
     content[starts + 1] = np.where(is_point, 1, 2)
     lines = np.flatnonzero(~is_point)
     content[starts[lines, None] + np.arange(5, 9)] = _bytes_of(counts[lines].astype("<u4"), 4)
-    places = np.repeat(starts + heads - 16 * offsets[:-1], counts) + 16 * np.arange(len(points))
-    content[places[:, None] + np.arange(16)] = _bytes_of(points.astype("<f8"), 16)
+    _copy(_bytes_of(points.astype("<f8"), 16), offsets, content, starts + heads)
     bounds = np.concatenate([[0], ends]).astype(np.int32)
     return pa.Array.from_buffers(pa.binary(), len(counts), [None, pa.py_buffer(bounds), pa.py_buffer(content)])
+
+
+@njit(cache=True, nogil=True)
+def _copy(points, offsets, content, places):  # type: ignore[no-untyped-def]
+    """Copy the bytes of each run of points to its place."""
+    for run in range(len(places)):
+        for p in range(offsets[run], offsets[run + 1]):
+            start = places[run] + 16 * (p - offsets[run])
+            content[start : start + 16] = points[p]
 
 
 def _bytes_of(values: npt.NDArray[np.generic], n_bytes: int) -> npt.NDArray[np.uint8]:
