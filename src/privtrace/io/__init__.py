@@ -14,6 +14,7 @@ from privtrace.io import formats
 from privtrace.io.atomic import check_folder, check_target, replacing, replacing_folder
 from privtrace.io.columns import Declared, parse_columns
 from privtrace.io.formats import FORMATS, Format
+from privtrace.io.opening import open_reader
 from privtrace.io.source import FileSource, Sizes
 from privtrace.trajectories import Crs, Source, Trajectories
 
@@ -67,7 +68,7 @@ def open_source(
 ) -> FileSource:
     """Open a file as `read` does, with other sizes of what is in memory at once."""
     declared = Declared(crs, columns or {}, gap_minutes)
-    return FileSource(formats.open_reader(path, declared), sizes, gap_minutes=gap_minutes)
+    return FileSource(open_reader(path, declared), sizes, gap_minutes=gap_minutes)
 
 
 def write(

@@ -1,13 +1,8 @@
-"""List the formats, and tell them apart: by content first, then by suffix.
-
-Content means the first bytes and the first line. Rows are private and do not count, so that none of them can
-change how the others are read.
-"""
+"""List the formats: how each is recognized, read and written."""
 
 from __future__ import annotations
 
 import gzip
-import os
 import re
 import shutil
 from collections.abc import Callable, Iterable
@@ -20,12 +15,11 @@ from privtrace.errors import DataError, OutputError
 from privtrace.io import dat, geojson, geolife, geopackage, geoparquet, gpx, parquet, porto, printing, tables
 from privtrace.io.columns import Declared
 from privtrace.io.features import FeatureFolderReader
-from privtrace.io.files import CURE, Stamp, files_in, reading
+from privtrace.io.files import Stamp
 from privtrace.io.folder import FolderReader
 from privtrace.io.json_features import JsonReader
 from privtrace.io.naming import NAMES
 from privtrace.io.source import Reader
-from privtrace.io.streams import first_line, opened
 from privtrace.trajectories import Crs, Trajectories
 
 Read: TypeAlias = Callable[[Stamp, Declared], Reader]
@@ -78,7 +72,8 @@ def _is_porto(line: bytes) -> bool:
     return any(name.upper() == "POLYLINE" for dialect in tables.DIALECTS for name in dialect.split(line))
 
 
-def _first_sign(text: bytes) -> bytes:
+def first_sign(text: bytes) -> bytes:
+    """Take the first byte of a text that is no blank, and not of the mark that may start a file."""
     return text.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
 
 
@@ -160,7 +155,7 @@ _GEOJSON = Format(
     "geojson",
     (".geojson",),
     is_text=True,
-    recognizes=lambda line: _first_sign(line) == b"{",
+    recognizes=lambda line: first_sign(line) == b"{",
     read=JsonReader,
     read_folder=partial(FeatureFolderReader, JsonReader),
     write=geojson.write,
@@ -183,7 +178,7 @@ _GPX = Format(
     "gpx",
     (".gpx",),
     is_text=True,
-    recognizes=lambda head: _first_sign(head) == b"<" and _GPX_ROOT.search(head) is not None,
+    recognizes=lambda head: first_sign(head) == b"<" and _GPX_ROOT.search(head) is not None,
     read=gpx.GpxReader,
     read_folder=partial(FeatureFolderReader, gpx.GpxReader),
     write=gpx.write,
@@ -222,106 +217,6 @@ FORMATS = {
     )
 }
 
-#: What is something else: where a mark stands, the mark, what has it and how to mend it.
-_FOREIGN: tuple[tuple[int, bytes, str, str], ...] = (
-    (0, b"PRIVTRAC", "a privtrace model", "make trajectories of it with privtrace generate"),
-    (0, b"PK\x03\x04", "a ZIP archive or a spreadsheet", "unpack it, or save the sheet as CSV"),
-    (0, b"%PDF", "a PDF document", "give the table itself, as CSV or Parquet"),
-    (0, b"\x89PNG", "a PNG picture", "give a table, as CSV or Parquet"),
-    (0, b"SQLite format 3", "an SQLite database but no GeoPackage", "export the table as CSV or Parquet"),
-    (0, b"\x89HDF", "an HDF5 file", "export the table as CSV or Parquet"),
-    (0, b"ARROW1", "an Arrow (Feather) file", "write the table as Parquet"),
-    (0, b"FEA1", "a Feather file", "write the table as Parquet"),
-    (0, b"\xff\xfe", "text in UTF-16", "save it as UTF-8"),
-    (0, b"\xfe\xff", "text in UTF-16", "save it as UTF-8"),
-    (0, b"\x28\xb5\x2f\xfd", "packed with zstd", "unpack it, or pack it with gzip"),
-    (0, b"BZh", "packed with bzip2", "unpack it, or pack it with gzip"),
-    (0, b"\xfd7zXZ", "packed with xz", "unpack it, or pack it with gzip"),
-    (0, b"\x1f\x8b", "packed twice", "unpack it once"),
-    (257, b"ustar", "a tar archive", "unpack it and give the folder"),
-)
-
-
-#: Where XML says what it is, after declarations and comments.
-_HEAD_BYTES = 1 << 12
-
-
-def recognize(path: Path) -> Format:
-    """Tell the format of a file, and refuse what clearly is none of ours."""
-    if path.suffix.lower() in _GEOLIFE.suffixes:
-        return _GEOLIFE
-    with reading(path, CURE), path.open("rb") as file:
-        head = file.read(_HEAD_BYTES)
-    if head.startswith(b"PAR1"):
-        return _GEOPARQUET if geoparquet.is_geoparquet(path) else _PARQUET
-    if _GPKG.recognizes(head):
-        return _GPKG
-    line = first_line(path)
-    if not line and path.suffix.lower() in _DAT.suffixes:
-        return _DAT  # it has no header, so nothing is no trajectories
-    if not line:
-        raise DataError(f"{path}: is empty, without even a header; check that it was written to its end")
-    if not _DAT.recognizes(line):  # there the first line is an id, which may hold any bytes
-        with opened(path, CURE) as file:
-            head = file.read(_HEAD_BYTES)
-        if _GPX.recognizes(head):  # the first line of XML does not say what it is
-            return _GPX
-        _refuse_foreign(path, line)
-    return next(format for format in FORMATS.values() if format.recognizes(line))
-
-
-def _refuse_foreign(path: Path, line: bytes) -> None:
-    """Say what a file is that is none of ours, and what to do."""
-    for start, mark, what, cure in _FOREIGN:
-        if line[start:].startswith(mark):
-            raise DataError(f"{path}: is {what}; {cure}")
-    if line.startswith(b"PAR1"):
-        raise DataError(f"{path}: is Parquet packed with gzip; unpack it")
-    if _first_sign(line) == b"[":
-        raise DataError(f"{path}: is JSON; write it as GeoJSON, or as a table of points, one row a point")
-    if _first_sign(line) == b"<":
-        raise DataError(f"{path}: is XML other than GPX, such as KML; write it as GPX or GeoJSON")
-    if path.suffix.lower() in _PARQUET.suffixes:
-        raise DataError(
-            f"{path}: has the name of Parquet but not its first bytes: damaged, or something else; "
-            "if it is a table in text, name it .csv"
-        )
-    if b"\0" in line:
-        raise DataError(f"{path}: is not text but some binary format; give a table, as CSV or Parquet")
-
-
-def open_reader(path: Path, declared: Declared) -> Reader:
-    """Open a file, or a folder of files, in the format that it has."""
-    if not os.path.isdir(path):  # False, not an error, where it may not be looked at
-        stamp = Stamp.of(path)
-        return recognize(path).read(stamp, declared)
-    files = geolife.files_of(path)
-    if files:  # whatever else lies beside them, such as labels
-        return _GEOLIFE.read(Stamp.of_folder(path, files), declared)
-    files = _data_in(path)
-    if not files:
-        raise DataError(f"{path}: no data in this folder; looked for {_listed_suffixes()}, else .txt")
-    stamp = Stamp.of_folder(path, files)
-    kinds = {recognize(file): file for file in files}
-    (kind, file), *others = kinds.items()
-    if others:
-        listed = ", ".join(f"{kind.name} ({file})" for kind, file in kinds.items())
-        raise DataError(f"{path}: holds files of several formats: {listed}; give a folder with one of them")
-    if kind.read_folder is None:
-        raise DataError(f"{path}: a folder of {kind.name} files is not read; give one file, such as {file}")
-    return kind.read_folder(stamp, declared)
-
-
-def _data_in(folder: Path) -> list[Path]:
-    """List the files below a folder that are named like data; maps, and .txt, only if nothing else is."""
-    suffixes = {suffix: format for format in FORMATS.values() for suffix in format.all_suffixes}
-    maps = [suffix for suffix, format in suffixes.items() if format in (_GEOJSON, _GPKG)]
-    return (
-        files_in(folder, suffixes.keys() - maps)  # a region often lies beside its data, and notes do
-        or files_in(folder, maps)
-        or files_in(folder, (".txt", ".txt.gz"))
-    )
-
 
 def format_of_output(path: Path, name: str | None, names: str | None = None) -> Format:
     """Choose the format to write, by its name if given, else by the suffix, and how its columns are named."""
@@ -345,7 +240,7 @@ def _chosen(path: Path, name: str | None) -> Format:
     for format in FORMATS.values():
         if path.name.lower().endswith(format.all_suffixes):
             return format
-    raise OutputError(f"{path}: unknown format {path.suffix!r}; the suffix must be one of {_listed_suffixes()}")
+    raise OutputError(f"{path}: unknown format {path.suffix!r}; the suffix must be one of {listed_suffixes()}")
 
 
 def write(parts: Iterable[Trajectories], path: Path, format: Format, *, packed: bool) -> None:
@@ -366,6 +261,7 @@ def write(parts: Iterable[Trajectories], path: Path, format: Format, *, packed: 
         plain.unlink(missing_ok=True)
 
 
-def _listed_suffixes() -> str:
+def listed_suffixes() -> str:
+    """List the suffixes that name a format, in words."""
     suffixes = [suffix for format in FORMATS.values() for suffix in format.suffixes]
     return f"{', '.join(suffixes)}, and .gz after those of text"
