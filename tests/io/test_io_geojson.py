@@ -249,3 +249,9 @@ def test_points_that_are_not_numbers_are_left_out(tmp_path: Path) -> None:
 def test_no_trajectories_are_no_features(tmp_path: Path) -> None:
     pt.write(trips("bare")[:0], tmp_path / "a.geojson")
     assert len(gpd.read_file(tmp_path / "a.geojson")) == len(pt.read(tmp_path / "a.geojson").collect()) == 0
+
+
+def test_a_region_beside_tables_is_not_taken_for_data(tmp_path: Path) -> None:
+    pt.write(trips("bare"), tmp_path / "a.parquet")
+    saved(tmp_path, feature({"type": "Polygon", "coordinates": []})).rename(tmp_path / "region.geojson")
+    assert len(pt.read(tmp_path).collect()) == 3

@@ -118,6 +118,15 @@ def test_entities_are_refused_before_they_grow(doctype: str, tmp_path: Path) -> 
         pt.read(path)
 
 
+@pytest.mark.parametrize("encoding", ["U-8", "shift_jis", "utf-7"])
+def test_an_encoding_that_is_not_known_is_refused(encoding: str, tmp_path: Path) -> None:
+    path = saved(
+        tmp_path, f"<trk><trkseg>{POINT}</trkseg></trk>", f"<?xml version='1.0' encoding='{encoding}'?><gpx>"
+    )
+    with pytest.raises(pt.DataError, match="save it as UTF-8"):
+        pt.read(path)
+
+
 def test_damage_is_told_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "a.gpx"
     path.write_text(f"{HEAD}<trk><trkseg>{POINT}</trkseg></trk>\n<trk><trkseg></trk>")

@@ -134,6 +134,8 @@ class _Collector:
             self._parser.Parse(block, not block)
         except expat.ExpatError as error:
             raise DataError(f"{self._path}:{error.lineno}: is not XML from here on; {CURE}") from None
+        except (LookupError, ValueError):  # a text may say itself how it is encoded
+            raise DataError(f"{self._path}: is in an encoding that is not known; save it as UTF-8") from None
         complete, self._tracks = self._tracks.split(self._n_before)
         self._n_before = 0
         return complete
