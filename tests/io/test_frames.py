@@ -20,7 +20,7 @@ import pytest
 import shapely
 
 import privtrace as pt
-from privtrace.errors import DataError, MissingExtra, SettingsError
+from privtrace.errors import DataError, MissingExtra, OutputError, SettingsError
 
 with warnings.catch_warnings():  # MovingPandas misses a package for smoothing
     warnings.simplefilter("ignore", UserWarning)
@@ -275,7 +275,7 @@ def test_names_of_scikit_mobility() -> None:
     assert list(named) == ["uid", "tid", "datetime", "lat", "lng"]
     assert named["datetime"].iloc[1] == pd.Timestamp("1970-01-01 00:00:01")
     same(made(), back(made(), "arrow", names="scikit-mobility"))
-    with pytest.raises(SettingsError, match="points are planar"):
+    with pytest.raises(OutputError, match="points are planar"):
         made(crs="planar").to_arrow(names="scikit-mobility")
     with pytest.raises(SettingsError, match="must be one of scikit-mobility"):
         made().to_arrow(names="other")
@@ -298,6 +298,7 @@ def test_geometry_is_what_it_says() -> None:
         ("EPSG:4326", "lonlat"),
         ("OGC:CRS84", "lonlat"),
         ("EPSG:4979", "lonlat"),
+        ("EPSG:4258", "lonlat"),
         ("EPSG:3857", "planar"),
         (None, "planar"),
     ],
@@ -308,8 +309,8 @@ def test_crs_says_what_points_mean(crs: str | None, meaning: str) -> None:
 
 
 def test_other_degrees_are_refused_or_declared() -> None:
-    points = made().to_geopandas().set_crs(4258, allow_override=True)
-    with pytest.raises(DataError, match=r"the GeoDataFrame: its CRS 'ETRS89'.*frame.to_crs\(4326\)"):
+    points = made().to_geopandas().set_crs(4230, allow_override=True)  # ED50, a hundred meters off
+    with pytest.raises(DataError, match=r"the GeoDataFrame: its coordinate system is neither .* EPSG:4326"):
         pt.Trajectories.from_geopandas(points)
     assert pt.Trajectories.from_geopandas(points, crs="lonlat").crs == "lonlat"
 

@@ -125,8 +125,8 @@ def test_a_named_format_wins_over_the_suffix(tmp_path):
     assert (tmp_path / "a").read_text().startswith("traj_id\t")
     for name in ("a.csv", "a"):  # content decides what they are
         np.testing.assert_array_equal(io.read(tmp_path / name).collect().points, POINTS)
-    with pytest.raises(OutputError, match="unknown format 'gpx'; it must be one of parquet, dat"):
-        io.write(make(), tmp_path / "b", format="gpx")
+    with pytest.raises(OutputError, match="unknown format 'shp'; it must be one of parquet, geoparquet"):
+        io.write(make(), tmp_path / "b", format="shp")
 
 
 def test_packed_text_is_the_same_file_every_time(tmp_path):

@@ -37,12 +37,17 @@ def convert(
 
     \b
     Formats:
-      parquet  .parquet .pq     a table of points, one row a point
-      csv      .csv             the same as text; any common delimiter is read, also from .txt
-      tsv      .tsv .tab        the same with tabs
-      dat      .dat             the text of AdaTrace and PrivTrace: #0: and >0:x,y;x,y;
-      porto    --to porto       the taxi trips of the ECML-PKDD 2015 competition, with POLYLINE
-      geolife  --to geolife     a folder of Geolife's PLT files; --gap cuts logs into trips
+      parquet     .parquet .pq     a table of points, one row a point
+      csv         .csv             the same as text; any common delimiter is read, also from .txt
+      tsv         .tsv .tab        the same with tabs
+      geoparquet  .geoparquet      the same with geometries; --to geoparquet-lines: one row a trajectory
+      gpkg        .gpkg            GeoPackage, one row a trajectory; needs privtrace[geo]
+      geojson     .geojson         a feature a trajectory; also points are read
+      mfjson      .mfjson          OGC Moving Features: needs times
+      gpx         .gpx             a track a trajectory
+      dat         .dat             the text of AdaTrace and PrivTrace: #0: and >0:x,y;x,y;
+      porto       --to porto       the taxi trips of the ECML-PKDD 2015 competition, with POLYLINE
+      geolife     --to geolife     a folder of Geolife's PLT files; --gap cuts logs into trips
     Text may be packed, as in .csv.gz, and tables may be folders of files.
 
     \b
@@ -50,6 +55,9 @@ def convert(
       privtrace demo --output demo --force
       privtrace convert demo/trips.parquet trips.csv.gz
       privtrace convert trips.csv.gz sorted.parquet --sort
+      privtrace convert demo/trips.parquet trips.gpkg
+      privtrace convert trips.gpkg trips.geojson
+      privtrace convert trips.geojson skmob.csv --names scikit-mobility
       privtrace convert demo/trips.parquet plt --to geolife
       privtrace convert plt trips.dat --gap 30
     """
@@ -57,7 +65,7 @@ def convert(
     from privtrace.io.sorting import by_user_and_id
 
     screen = Screen(options.quiet, options.as_json)
-    format = check_output(output, options.force, to.value if to else None)
+    format = check_output(output, options.force, to, options.names)
     written: Counter[str] = Counter()
     lost: set[str] = set()
     with options.source(trips) as source:
@@ -71,7 +79,7 @@ def convert(
                     yield part
                     advance(part.n_points)
 
-            write(parts(), output, format=format.name, force=options.force)
+            write(parts(), output, format=format.name, names=options.names, force=options.force)
     tell_lost(lost, output, screen)
     screen.data(
         {"not_private": True, "output": str(output), "format": format.name, **written, "lost": sorted(lost)}

@@ -21,6 +21,7 @@ from privtrace.cli.options import (
 from privtrace.cli.screen import Screen, check_apart, tell_dropped, tell_lost
 
 if TYPE_CHECKING:
+    from privtrace.io import Format
     from privtrace.synthesizers.base import Model
 
 OutputPath = Annotated[Path, typer.Option("--output", "-o", help="Where to write; used as it is given.")]
@@ -32,7 +33,7 @@ Seed = Annotated[
 ]
 
 
-@takes(FitOptions)
+@takes(FitOptions, but=("names",))
 def fit(trips: InputPath, output: OutputPath, options: FitOptions) -> None:
     """Fit a model to trajectories, spending epsilon once. The model is safe to publish.
 
@@ -75,7 +76,7 @@ def generate(
     from privtrace.models import load
 
     screen = Screen(options.quiet, options.as_json)
-    check_output(output, options.force)
+    check_output(output, options.force, names=options.names)
     check_apart({"--output": output}, {"the model": model})
     loaded = load(model)
     _write_synthetic(loaded, output, count, seed, options, screen)
@@ -112,14 +113,14 @@ def synth(
     from privtrace.report.evaluation_page import marked
 
     screen = Screen(options.quiet, options.as_json)
-    check_output(output, options.force)
+    format = check_output(output, options.force, names=options.names)
     compared = None if evaluation is None else marked(evaluation)
     further = {"--model": model, "--report": report, "--evaluation": compared}
     for path in further.values():
         if path is not None:
             check_target(path, options.force)
     check_apart({"--output": output, **further}, _files_of(trips, options))
-    fitted = _fitted(trips, output, options, screen)
+    fitted = _fitted(trips, output, options, screen, format)
     if model is not None:  # first, since epsilon is spent by now
         fitted.save(model, force=options.force)
     _write_synthetic(fitted, output, count, seed, options, screen)
@@ -200,8 +201,10 @@ def _files_of(trips: Path, options: FitOptions) -> dict[str, str | Path | None]:
     return {"the input": trips, "--region": options.region, "--budget-file": options.budget_file}
 
 
-def _fitted(trips: Path, output: Path, options: FitOptions, screen: Screen) -> Model:
-    """Fit as the options say, with progress."""
+def _fitted(
+    trips: Path, output: Path, options: FitOptions, screen: Screen, format: Format | None = None
+) -> Model:
+    """Fit as the options say, with progress; refuse first a format that has no room for what will be made."""
     from privtrace.backends.local import Threads
     from privtrace.privacy.noise import SeededNoise
 
@@ -209,6 +212,8 @@ def _fitted(trips: Path, output: Path, options: FitOptions, screen: Screen) -> M
     noise = None if options.noise_seed is None else SeededNoise(options.noise_seed)
     budget_file = options.account(str(output))
     with options.source(trips) as source:
+        if format is not None:
+            format.check_room(output, source.crs, has_times=False)
         if source.has_times:
             screen.say("The input's times set the order of points; they are not synthesized.")
         tell_dropped(source, screen)
@@ -233,7 +238,7 @@ def _write_synthetic(
     from privtrace.trajectories import Trajectories
 
     count = model.n_trajectories if count is None else count
-    format = check_output(output, options.force)
+    format = check_output(output, options.force, names=options.names)
     lost: set[str] = set()
     n_capped = 0
     with screen.stage("Generating synthetic trajectories", count) as advance:
@@ -246,7 +251,7 @@ def _write_synthetic(
                 yield block
                 advance(len(block))
 
-        write(blocks(), output, force=options.force)
+        write(blocks(), output, names=options.names, force=options.force)
     tell_lost(lost, output, screen)
     if n_capped:
         screen.warn(capped_walks(n_capped))

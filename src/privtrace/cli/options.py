@@ -65,9 +65,21 @@ class FormatName(StrEnum):
     parquet = "parquet"
     csv = "csv"
     tsv = "tsv"
+    geoparquet = "geoparquet"
+    geoparquet_lines = "geoparquet-lines"
+    gpkg = "gpkg"
+    geojson = "geojson"
+    mfjson = "mfjson"
+    gpx = "gpx"
     dat = "dat"
     porto = "porto"
     geolife = "geolife"
+
+
+class NamesName(StrEnum):
+    """Name the programs whose names columns may have."""
+
+    scikit_mobility = "scikit-mobility"
 
 
 class ProfileName(StrEnum):
@@ -101,6 +113,10 @@ PageTitle = Annotated[
     str | None, typer.Option("--title", metavar="TEXT", help="What the page is called; it must be public.")
 ]
 ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file.")]
+Names = Annotated[
+    NamesName | None,
+    typer.Option("--names", help="Name the columns as this program does: uid, tid, datetime, lat, lng."),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors and warnings.")]
 
 
@@ -126,6 +142,7 @@ class OutputOptions(WorkingOptions):
     """Say also whether to overwrite."""
 
     force: Force = False
+    names: Names = None
 
 
 @dataclass(frozen=True)
@@ -379,6 +396,7 @@ class ConvertOptions(SpeakingOptions, InputOptions):
     """Say what to read and how to write it."""
 
     force: Force = False
+    names: Names = None
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,11 @@ from privtrace.io import formats
 from privtrace.io.atomic import check_folder, check_target, replacing, replacing_folder
 from privtrace.io.columns import Declared, parse_columns
 from privtrace.io.formats import FORMATS, Format
+from privtrace.io.opening import open_reader
 from privtrace.io.source import FileSource, Sizes
 from privtrace.trajectories import Crs, Source, Trajectories
 
-__all__ = ["FORMATS", "FileSource", "check_output", "parse_columns", "read", "write"]
+__all__ = ["FORMATS", "FileSource", "Format", "check_output", "parse_columns", "read", "write"]
 
 
 def read(
@@ -42,8 +43,9 @@ def read(
     ----------
     path
         A text table (CSV, TSV and their kin, packed with gzip or not), a Parquet file, or a folder of either;
-        the CSV of the Porto competition, with POLYLINE; a folder of Geolife's PLT files; or the text of
-        AdaTrace and PrivTrace, which is planar unless `crs` says otherwise.
+        GeoParquet, GeoPackage, GeoJSON, MF-JSON or GPX, with points or lines as geometries; the CSV of the
+        Porto competition, with POLYLINE; a folder of Geolife's PLT files; or the text of AdaTrace and
+        PrivTrace, which is planar unless `crs` says otherwise.
     crs
         "lonlat" or "planar", where the names of the columns do not say it or say it wrongly.
     columns
@@ -66,7 +68,7 @@ def open_source(
 ) -> FileSource:
     """Open a file as `read` does, with other sizes of what is in memory at once."""
     declared = Declared.of(crs, columns, gap_minutes)
-    return FileSource(formats.open_reader(path, declared), sizes, gap_minutes=gap_minutes)
+    return FileSource(open_reader(path, declared), sizes, gap_minutes=gap_minutes)
 
 
 def write(
@@ -74,17 +76,23 @@ def write(
     path: str | os.PathLike[str],
     *,
     format: str | None = None,
+    names: str | None = None,
     force: bool = False,
 ) -> None:
     """Write a source, or parts as they come; where they have no ids, trajectories count from 0.
 
-    The format is that of the suffix unless named: "parquet", "csv", "tsv", "dat", "porto" or "geolife", which
-    is a folder; text is packed if the path ends in .gz. The file appears complete or not at all; `force`
+    The format is that of the suffix unless named: "parquet", "csv", "tsv", "geoparquet" (a row a point),
+    "geoparquet-lines" (a row a trajectory), "gpkg", "geojson", "mfjson", "gpx", "dat", "porto" or "geolife",
+    which is a folder; text is packed if the path ends in .gz. The file appears complete or not at all; `force`
     overwrites an existing one. A trajectory without points has no row, so it is not there when a table is read
-    again. What the first part says about itself is kept in the footer of Parquet; text has no place for it.
+    again. What the first part says about itself is kept in the footer of Parquet, and where GeoPackage,
+    GeoJSON, MF-JSON and GPX describe themselves; tables of text have no place for it.
+
+    `names="scikit-mobility"` gives the columns of a table the names of that library: uid, tid, datetime, lat,
+    lng. Times are calendar times there; numbers are taken for seconds since 1970.
     """
     path = Path(path)
-    chosen = check_output(path, force, format)
+    chosen = check_output(path, force, format, names)
     packed = chosen.is_text and path.suffix.lower() == ".gz"
     suffix = chosen.folder_of
     with replacing_folder(path, suffix, force) if suffix else replacing(path, force) as temporary:
@@ -92,9 +100,11 @@ def write(
         formats.write(parts, temporary, chosen, packed=packed)
 
 
-def check_output(path: str | os.PathLike[str], force: bool = False, format: str | None = None) -> Format:
+def check_output(
+    path: str | os.PathLike[str], force: bool = False, format: str | None = None, names: str | None = None
+) -> Format:
     """Refuse, before any work, a path that `write` would refuse; return the format to write."""
-    chosen = formats.format_of_output(Path(path), format)
+    chosen = formats.format_of_output(Path(path), format, names)
     if chosen.folder_of:
         check_folder(path, chosen.folder_of, force)
     else:

@@ -18,6 +18,7 @@ class ArrowReader(ColumnReader, ABC):
     """Read a table of points; a subclass says where its batches come from."""
 
     parse_once = False
+    layout: Layout
     cure: str  # what to do where it is damaged
 
     def __init__(self, stamp: Stamp, layout: Layout, schema: pa.Schema, n_rows: int) -> None:

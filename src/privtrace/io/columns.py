@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
 from pathlib import Path
+from typing import Protocol
 
 import pyarrow as pa
 
 from privtrace.errors import DataError, SettingsError
-from privtrace.io.text import timestamps
 from privtrace.trajectories import Crs
 
 #: The names of the two coordinates, by what they mean.
@@ -22,6 +22,9 @@ USER = "user_id"
 TIME = "t"
 #: A column of text with this name holds calendar time; one of another name holds numbers.
 CALENDAR = "datetime"
+#: Names of the times of all points of a line: numbers, and calendar time; the first is that which is written.
+LIST = "times"
+CALENDAR_LISTS = ("coordTimes", "datetimes")
 
 #: What a column may be called, by role; case, blanks, "_" and "-" make no difference.
 KNOWN_NAMES: dict[str, tuple[str, ...]] = {
@@ -32,10 +35,6 @@ KNOWN_NAMES: dict[str, tuple[str, ...]] = {
     "lat": ("lat", "latitude"),
     "x": ("x",),
     "y": ("y",),
-}
-#: What other packages call the columns of a long table, in their order.
-NAMES: dict[str, dict[str, str]] = {
-    "scikit-mobility": {USER: "uid", TRAJECTORY: "tid", TIME: CALENDAR, "lat": "lat", "lon": "lng"},
 }
 #: Trajectories go by this name where no column has a name that says more.
 _LAST_RESORT = "id"
@@ -95,6 +94,19 @@ def parse_columns(text: str) -> dict[str, str]:
     return columns
 
 
+class Roles(Protocol):
+    """Say what is known of each row: what its point means, and where its user and time stand, if anywhere."""
+
+    @property
+    def crs(self) -> Crs: ...  # noqa: D102
+
+    @property
+    def user(self) -> str | None: ...  # noqa: D102
+
+    @property
+    def time(self) -> str | None: ...  # noqa: D102
+
+
 @dataclass(frozen=True)
 class Layout:
     """Say which column of a file plays which role."""
@@ -119,7 +131,12 @@ class Layout:
     @property
     def has_calendar(self) -> bool:
         """Say whether the name of the times' column declares calendar time."""
-        return self.time is not None and _plainly(self.time) == CALENDAR
+        return self.time is not None and is_calendar(self.time)
+
+
+def is_calendar(name: str) -> bool:
+    """Tell whether the name of a column declares calendar time."""
+    return _plainly(name) in {_plainly(known) for known in (CALENDAR, *CALENDAR_LISTS)}
 
 
 def resolve(path: Path, names: Sequence[str], declared: Declared) -> Layout:
@@ -145,12 +162,36 @@ def has_role(role: str, names: Sequence[str], declared: Declared) -> bool:
     return bool(_candidates(names, declared)[role])
 
 
+def attributes(
+    path: Path, names: Sequence[str], declared: Declared, *, points_only: bool = False
+) -> tuple[str | None, str | None, str | None]:
+    """Find the columns of trajectories, users and times beside a geometry; beside lines all may be absent.
+
+    The times of all points of a line may stand in one column, as a list.
+    """
+    for role, name in declared.columns.items():
+        if name and any(role in pair for pair in PAIRS.values()):
+            raise DataError(
+                f"{path}: its coordinates are those of its geometries; leave {role} out of --columns"
+            )
+        if name and name not in names:
+            raise _missing(path, f"no {name!r} for {role}", names, declared, "check --columns (columns=...)")
+    columns = _candidates(names, declared, KNOWN_NAMES | {TIME: (*KNOWN_NAMES[TIME], LIST, *CALENDAR_LISTS)})
+    user = _only(path, USER, columns)
+    trajectory = _only(path, TRAJECTORY, columns) or (user if declared.gap_minutes is not None else None)
+    if trajectory is None and points_only:
+        raise _missing(path, f"no column {TRAJECTORY!r}", names, declared, _cure_for_trajectories(user))
+    return trajectory, user, _only(path, TIME, columns)
+
+
 def n_known(names: Sequence[str], declared: Declared) -> int:
     """Count the roles that have a column."""
     return sum(1 for columns in _candidates(names, declared).values() if columns)
 
 
-def _candidates(names: Sequence[str], declared: Declared) -> dict[str, list[str]]:
+def _candidates(
+    names: Sequence[str], declared: Declared, known_names: Mapping[str, tuple[str, ...]] = KNOWN_NAMES
+) -> dict[str, list[str]]:
     """List the columns that could play each role; one that is declared plays no other."""
     taken = set(declared.columns.values())
     free = [name for name in names if name not in taken]
@@ -158,30 +199,13 @@ def _candidates(names: Sequence[str], declared: Declared) -> dict[str, list[str]
     def found(role: str) -> list[str]:
         if role in declared.columns:
             return [name for name in names if name and name == declared.columns[role]]
-        known = {_plainly(name) for name in KNOWN_NAMES[role]}
+        known = {_plainly(name) for name in known_names[role]}
         columns = [name for name in free if _plainly(name) in known]
         if role == TRAJECTORY and not columns:
             return [name for name in free if _plainly(name) == _LAST_RESORT]
         return columns
 
     return {role: found(role) for role in KNOWN_NAMES}
-
-
-def renamed(table: pa.Table, names: str | None) -> pa.Table:
-    """Give the columns of a long table the names of another package, in its order; times become calendar time.
-
-    Numbers are seconds since 1970.
-    """
-    if names is None:
-        return table
-    if names not in NAMES:
-        raise SettingsError(f"--names (names) must be one of {', '.join(NAMES)}, not {names!r}")
-    if PAIRS["planar"][0] in table.column_names:
-        raise SettingsError(f"the names of {names} are for longitude and latitude; these points are planar")
-    columns = {ours: table[ours] for ours in NAMES[names] if ours in table.column_names}
-    if TIME in columns:
-        columns[TIME] = timestamps(columns[TIME])
-    return pa.table({NAMES[names][ours]: column for ours, column in columns.items()})
 
 
 def _plainly(name: str) -> str:
@@ -273,6 +297,20 @@ def check_types(path: Path, layout: Layout, schema: pa.Schema) -> None:
             raise DataError(f"{path}: column {name!r} holds {in_words(kind)}; convert it to {words}")
 
 
+def check_attributes(
+    path: Path, schema: pa.Schema, trajectory: str | None, user: str | None, time: str | None
+) -> None:
+    """Refuse columns beside a geometry whose declared type cannot play their role."""
+    for name, fits, words in (
+        (trajectory, _is_id, "integers or text"),
+        (user, _is_id, "integers or text"),
+        (time, _is_time_of_feature, "timestamps, numbers, text, or lists of them"),
+    ):
+        if name is not None and not fits(_plain(schema.field(name).type)):
+            kind = schema.field(name).type
+            raise DataError(f"{path}: column {name!r} holds {in_words(kind)}; convert it to {words}")
+
+
 def _plain(kind: pa.DataType) -> pa.DataType:
     """Look through a dictionary to the type of its values."""
     return kind.value_type if pa.types.is_dictionary(kind) else kind
@@ -291,6 +329,12 @@ def _is_number(kind: pa.DataType) -> bool:
 
 def _is_time(kind: pa.DataType) -> bool:
     return _is_number(kind) or bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
+
+
+def _is_time_of_feature(kind: pa.DataType) -> bool:
+    listed = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+    kind = kind.value_type if listed else kind
+    return _is_time(kind) or is_text(kind)
 
 
 def _is_id(kind: pa.DataType) -> bool:

@@ -119,5 +119,10 @@ def reading(path: Path, cure: str) -> Iterator[None]:
         raise DataError(
             f"{path}: cannot be read ({error.strerror or 'damaged or truncated'}); {cure}"
         ) from None
-    except (pa.ArrowException, EOFError, zlib.error):
+    except (
+        pa.ArrowException,
+        EOFError,
+        zlib.error,
+        UnicodeDecodeError,
+    ):  # the last of names in a damaged footer
         raise DataError(f"{path}: cannot be read (damaged or truncated); {cure}") from None

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import fields
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 import pyarrow as pa
 
 from privtrace.errors import DataError
-from privtrace.io.columns import Declared, Layout, in_words
+from privtrace.io.columns import Declared, Roles, in_words
 from privtrace.io.faults import Faults
 from privtrace.io.files import Stamp
 from privtrace.io.source import ColumnReader, Reader, Sizes
@@ -18,46 +17,52 @@ from privtrace.io.source import ColumnReader, Reader, Sizes
 class _TableReader(Reader, Protocol):
     """Read a file that has columns."""
 
-    layout: Layout
+    @property
+    def layout(self) -> Roles:
+        """Say which column plays which role."""
+        ...
 
 
-class FolderReader(ColumnReader):
+AnyReader = TypeVar("AnyReader", bound=_TableReader)
+
+
+class FolderReader(ColumnReader, Generic[AnyReader]):
     """Read files of one format and layout, one after the other."""
 
     def __init__(
-        self, read_file: Callable[[Stamp, Declared], _TableReader], stamp: Stamp, declared: Declared
+        self, read_file: Callable[[Stamp, Declared], AnyReader], stamp: Stamp, declared: Declared
     ) -> None:
         self.stamp = stamp
-        self._readers = [read_file(Stamp(look.path, (look,)), declared) for look in stamp.files]
-        self.layout = self._readers[0].layout
-        for reader in self._readers[1:]:
-            _check_alike(self._readers[0], reader)
+        self.readers = [read_file(Stamp(look.path, (look,)), declared) for look in stamp.files]
+        self.layout = self.readers[0].layout
+        for reader in self.readers[1:]:
+            _check_alike(self.readers[0], reader)
 
     @property
     def parse_once(self) -> bool:
         """Say whether a pass is dear enough to keep its result."""
-        return self._readers[0].parse_once
+        return self.readers[0].parse_once
 
     @property
     def n_rows(self) -> int | None:
         """Count the rows of all files, once all are known."""
-        known = [reader.n_rows for reader in self._readers if reader.n_rows is not None]
-        return sum(known) if len(known) == len(self._readers) else None
+        known = [reader.n_rows for reader in self.readers if reader.n_rows is not None]
+        return sum(known) if len(known) == len(self.readers) else None
 
     def batches(
         self, sizes: Sizes, *, keys_only: bool = False, faults: Faults | None = None
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows of all files, or their keys only."""
-        for reader in self._readers:
+        for reader in self.readers:
             yield from reader.batches(sizes, keys_only=keys_only, faults=faults)
 
 
 def _check_alike(one: _TableReader, other: _TableReader) -> None:
     """Refuse two files whose rows would not fit into one table."""
-    for field in fields(Layout):
-        names = [getattr(reader.layout, field.name) for reader in (one, other)]
+    for role, name in vars(one.layout).items():
+        names = [name, vars(other.layout)[role]]
         if names[0] != names[1]:
-            raise _unlike(other, one, f"{field.name} is {_named(names[1])}, not {_named(names[0])},")
+            raise _unlike(other, one, f"{role} is {_named(names[1])}, not {_named(names[0])},")
     schemas = [next(reader.batches(Sizes())).schema for reader in (one, other)]
     for expected, found in zip(*schemas, strict=True):
         if expected != found:

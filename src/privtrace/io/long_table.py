@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 
 import numpy as np
@@ -19,21 +19,31 @@ _TABLE_ROWS = 1 << 20
 
 
 def long_tables(parts: Iterable[Trajectories]) -> tuple[pa.Schema, Iterator[pa.Table]]:
-    """Lay parts out as tables of the same length, however they are cut; without ids, trajectories count from 0.
+    """Lay parts out with a row a point; without ids, trajectories count from 0."""
+    return laid_out(parts, long_table)
 
-    The first part decides which columns there are and of which types, and what is said about the whole.
+
+def laid_out(
+    parts: Iterable[Trajectories], table: Callable[[Trajectories, int], pa.Table], n_rows: int | None = None
+) -> tuple[pa.Schema, Iterator[pa.Table]]:
+    """Lay parts out as tables of the same length, however they are cut.
+
+    `table` lays one part out, given the number of trajectories before it. The first part decides which columns
+    there are and of which types, and what is said about the whole.
     """
     parts = iter(parts)
     first = next(parts, Trajectories.concatenate([]))
-    schema = _table(first, 0).schema
-    tables = _recut(_tables(chain([first], parts), schema), _TABLE_ROWS)
+    schema = table(first, 0).schema
+    tables = _recut(_tables(chain([first], parts), table, schema), n_rows or _TABLE_ROWS)
     return schema.with_metadata(dict(first.about)), tables
 
 
-def _tables(parts: Iterable[Trajectories], schema: pa.Schema) -> Iterator[pa.Table]:
+def _tables(
+    parts: Iterable[Trajectories], lay_out: Callable[[Trajectories, int], pa.Table], schema: pa.Schema
+) -> Iterator[pa.Table]:
     n_written = 0
     for part in parts:
-        table = _table(part, n_written)
+        table = lay_out(part, n_written)
         if table.schema != schema:
             raise DataError(
                 f"parts do not fit together: one has {_words(schema)}, another {_words(table.schema)}; "
@@ -47,7 +57,7 @@ def _words(schema: pa.Schema) -> str:
     return ", ".join(f"{field.name} ({field.type})" for field in schema)
 
 
-def _table(part: Trajectories, first_id: int) -> pa.Table:
+def long_table(part: Trajectories, first_id: int) -> pa.Table:
     """Lay one part out."""
     lengths = np.diff(part.offsets)
     owners = pa.array(np.repeat(np.arange(len(part)), lengths))  # (n_points,)

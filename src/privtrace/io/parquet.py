@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from privtrace.io.arrow import ArrowReader
 from privtrace.io.columns import Declared, resolve
 from privtrace.io.files import Stamp, reading
-from privtrace.io.long_table import long_tables
+from privtrace.io.naming import named_tables
 from privtrace.trajectories import Trajectories
 
 
@@ -23,17 +23,17 @@ class ParquetReader(ArrowReader):
     cure = "write the Parquet file again, or convert the table to CSV"
 
     def __init__(self, stamp: Stamp, declared: Declared) -> None:
-        with _opened(stamp.path) as file:
+        with opened(stamp.path) as file:
             schema, n_rows = file.schema_arrow, file.metadata.num_rows
         super().__init__(stamp, resolve(stamp.path, schema.names, declared), schema, n_rows)
 
     def _batches(self, names: list[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
-        with _opened(self.stamp.path) as file:
+        with opened(self.stamp.path) as file:
             yield from file.iter_batches(batch_rows, columns=names)
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[pq.ParquetFile]:
+def opened(path: Path) -> Iterator[pq.ParquetFile]:
     """Open a file by its path; arrow itself would take some names for addresses."""
     with (
         reading(path, ParquetReader.cure),
@@ -44,9 +44,19 @@ def _opened(path: Path) -> Iterator[pq.ParquetFile]:
         yield file
 
 
-def write(parts: Iterable[Trajectories], path: Path) -> None:
+def write(parts: Iterable[Trajectories], path: Path, *, names: str | None = None) -> None:
     """Write a long table, with the first part's words about the whole in the footer."""
-    schema, tables = long_tables(parts)
+    write_tables(*named_tables(parts, names), path)
+
+
+def write_tables(
+    schema: pa.Schema,
+    tables: Iterable[pa.Table],
+    path: Path,
+    *,
+    footer: Callable[[], dict[bytes, bytes]] = dict,
+) -> None:
+    """Write tables of one schema, a row group each; `footer` says at the end what else is kept there."""
     with (
         pa.OSFile(os.fsencode(path), "wb") as sink,
         pq.ParquetWriter(sink, schema, compression="zstd") as writer,
@@ -55,3 +65,4 @@ def write(parts: Iterable[Trajectories], path: Path) -> None:
             writer.write_table(
                 table.replace_schema_metadata(schema.metadata), row_group_size=max(table.num_rows, 1)
             )
+        writer.add_key_value_metadata(footer())

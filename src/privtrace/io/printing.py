@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from privtrace.errors import OutputError
-from privtrace.io.long_table import arrow_users
+from privtrace.errors import DataError, OutputError
+from privtrace.io.long_table import arrow_times, arrow_users
 from privtrace.io.rows import on_one_line
 from privtrace.trajectories import Array, Floats, Integers, Trajectories
 
@@ -85,3 +88,82 @@ def are_whole(times: Array) -> bool:
     known = seconds.is_valid().to_numpy(zero_copy_only=False)
     whole = seconds.drop_null().to_numpy()
     return bool(np.all(times[known] == (whole.astype("datetime64[s]") if times.dtype.kind == "M" else whole)))
+
+
+def peeked(parts: Iterable[Trajectories]) -> tuple[Trajectories, Iterator[Trajectories]]:
+    """Look at the first part, which says what holds for all, and give all parts back."""
+    parts = iter(parts)
+    first = next(parts, Trajectories.concatenate([]))
+    return first, chain([first], parts)
+
+
+def drawable(parts: Iterable[Trajectories]) -> Iterator[Trajectories]:
+    """Name parts as `named` does, without points that are not numbers, which no geometry can hold."""
+    first, parts = peeked(parts)
+    for part in named(parts):
+        if part.crs != first.crs:
+            raise DataError(
+                "parts do not fit together: some are longitude and latitude, some planar; give one kind"
+            )
+        yield only(part, np.isfinite(part.points[:, 0]) & np.isfinite(part.points[:, 1]))
+
+
+def bad_points_lost(part: Trajectories) -> list[str]:
+    """Say in words whether a format of geometries leaves out points of a part."""
+    return [] if np.isfinite(part.points).all() else ["points that are not numbers"]
+
+
+def only(part: Trajectories, keep: npt.NDArray[np.bool_]) -> Trajectories:
+    """Keep some of the points, and of the trajectories those that have one."""
+    if keep.all():
+        return part
+    kept = np.concatenate([[0], np.cumsum(keep)])[part.offsets]
+    times = None if part.times is None else part.times[keep]
+    left = replace(part, points=part.points[keep], offsets=kept, times=times)
+    return left.take(np.flatnonzero(np.diff(kept)))
+
+
+def json_times(times: Array) -> pa.Array:
+    """Print times as JSON: calendar time as ISO 8601 in quotes, numbers as they are, unknown ones as null."""
+    if times.dtype.kind != "M":
+        return shortest(times.astype(np.float64), "null")
+    return chained('"', iso(times), '"').fill_null("null")
+
+
+def iso(times: Array) -> pa.Array:
+    """Print calendar time as ISO 8601 in UTC, as in 2024-02-28T23:50:15Z; unknown ones are null."""
+    texts = pc.replace_substring(arrow_times(times).cast(pa.large_string()), " ", "T")
+    return chained(pc.replace_substring_regex(texts, r"\.0*$|(\.\d*?)0+$", r"\1"), "Z")
+
+
+def json_texts(values: pa.Array) -> pa.Array:
+    """Print ids as JSON: text in quotes, numbers as they are, unknown ones as null."""
+    texts = values.cast(pa.large_string())
+    if not pa.types.is_string(values.type):
+        return texts.fill_null("null")
+    odd = pc.match_substring_regex(texts, r'[\x00-\x1f"\\]').fill_null(False)
+    quoted = chained('"', texts, '"')
+    if pc.any(odd).as_py():
+        written = [json.dumps(value, ensure_ascii=False) for value in texts.filter(odd).to_pylist()]
+        quoted = pc.replace_with_mask(quoted, odd, pa.array(written, quoted.type))
+    return quoted.fill_null("null")
+
+
+def words(about: Mapping[str, str]) -> str:
+    """Put the words about the whole into one line."""
+    return "; ".join(f"{name}: {value}" for name, value in about.items())
+
+
+def calendar(times: Array) -> Array:
+    """Give times as calendar time; numbers are seconds since 1970, and those of other ages unknown."""
+    if times.dtype.kind == "M":
+        return times
+    known = whole_seconds(times).is_valid().to_numpy(zero_copy_only=False)
+    microseconds = np.rint(np.where(known, times, 0) * 1e6).astype("datetime64[us]")
+    return np.where(known, microseconds, np.datetime64("NaT", "us"))
+
+
+def numbers_lost(part: Trajectories) -> list[str]:
+    """Say in words that `calendar` changes the times of a part."""
+    numbers = part.times is not None and part.times.dtype.kind != "M"
+    return ["times as numbers (they are written as seconds since 1970)"] if numbers else []

@@ -13,7 +13,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from privtrace.errors import DataError
-from privtrace.io.columns import Layout
+from privtrace.io.columns import Roles
 from privtrace.io.faults import Fault, Faults
 from privtrace.io.files import Stamp
 from privtrace.io.grouping import assemble, cut, is_contiguous
@@ -72,9 +72,9 @@ class Reader(Protocol):
 
 
 class ColumnReader:
-    """Answer what follows from the columns of a table."""
+    """Answer what follows from the columns of a table, or from the attributes of features."""
 
-    layout: Layout
+    layout: Roles
 
     @property
     def crs(self) -> Crs:

@@ -28,7 +28,7 @@ from privtrace.io import rows, text
 from privtrace.io.columns import CALENDAR, Declared, Layout, n_known, resolve
 from privtrace.io.faults import Faults, Place
 from privtrace.io.files import CURE, Stamp, reading
-from privtrace.io.long_table import long_tables
+from privtrace.io.naming import named_tables
 from privtrace.io.source import ColumnReader, Sizes
 from privtrace.io.streams import LINE_BYTES, Block, blocks, first_line, opened
 from privtrace.trajectories import Integers, Trajectories
@@ -108,6 +108,7 @@ class TableReader(ColumnReader):
     """Read a point table from text, its ids as text."""
 
     parse_once = True
+    layout: Layout
 
     def __init__(self, stamp: Stamp, declared: Declared) -> None:
         self.stamp = stamp
@@ -276,9 +277,9 @@ def _from_latin_1(column: pa.Array) -> pa.Array:
     return pa.array([value.decode().encode("latin-1") for value in column.to_pylist()], pa.binary())
 
 
-def write(parts: Iterable[Trajectories], path: Path, *, delimiter: str = ",") -> None:
+def write(parts: Iterable[Trajectories], path: Path, *, delimiter: str = ",", names: str | None = None) -> None:
     """Write a long table; text has no place for words about it. Calendar time has a name that says so."""
-    schema, tables = long_tables(parts)
+    schema, tables = named_tables(parts, names)
     empty = _as_text(schema.empty_table())
     with pa.OSFile(os.fsencode(path), "wb") as file:
         # Arrow would put the names into quotes.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,23 @@ import pyarrow as pa
 import shapely
 
 from privtrace.errors import DataError, SettingsError
-from privtrace.io.columns import PAIRS, TIME, TRAJECTORY, USER, Declared, Layout, has_role
+from privtrace.io.columns import (
+    CALENDAR_LISTS,
+    LIST,
+    PAIRS,
+    TIME,
+    TRAJECTORY,
+    USER,
+    Declared,
+    Layout,
+    has_role,
+)
+from privtrace.io.crs import meaning
 from privtrace.io.frames.packages import check_kind, load
 from privtrace.io.frames.series import Columns
 from privtrace.io.frames.tables import collected, pandas_of, to_arrow
 from privtrace.io.long_table import arrow_ids, arrow_times, arrow_users
-from privtrace.trajectories import Array, Crs, Floats, Integers, Trajectories
+from privtrace.trajectories import Array, Floats, Integers, Trajectories
 
 #: What can be a trajectory or a point of one; anything else is as if it were missing.
 _PATHS = (
@@ -25,9 +37,6 @@ _PATHS = (
     shapely.GeometryType.MULTIPOINT,
     shapely.GeometryType.MULTILINESTRING,
 )
-
-#: What files of lines call the times of their points.
-_LISTS = ("coordTimes", "datetimes", "times")
 
 
 def from_geopandas(frame: Any, declared: Declared, *, lines: bool = False) -> Trajectories:
@@ -44,7 +53,7 @@ def of_rows(place: str, frame: Any, declared: Declared, *, lines: bool = False) 
     if frame.active_geometry_name is None:
         raise DataError(f"{place}: it has no geometry; name its column with frame.set_geometry(NAME)")
     geometry = frame.active_geometry_name
-    crs = declared.crs or _meaning(place, frame.crs)
+    crs = meaning(Path(place), frame.crs and frame.crs.to_json_dict(), declared.crs)
     columns = Columns.of(place, frame.drop(columns=geometry))
     declared = _with_lists(declared, columns.names)
     if given := [role for pair in PAIRS.values() for role in pair if role in declared.columns]:
@@ -65,22 +74,10 @@ def of_rows(place: str, frame: Any, declared: Declared, *, lines: bool = False) 
 
 def _with_lists(declared: Declared, names: list[str]) -> Declared:
     """Take the times of all points of a line, where a column is called like them and none like other times."""
-    found = [name for name in names if name in _LISTS]
+    found = [name for name in names if name in (LIST, *CALENDAR_LISTS)]
     if not found or has_role(TIME, names, declared):
         return declared
     return replace(declared, columns={**declared.columns, TIME: found[0]})
-
-
-def _meaning(place: str, crs: Any) -> Crs:
-    """Tell degrees on WGS 84 from planar points; other degrees would be some meters off."""
-    if crs is None or not crs.is_geographic:
-        return "planar"
-    if not crs.to_2d().equals("EPSG:4326", ignore_axis_order=True):
-        raise DataError(
-            f"{place}: its CRS {crs.name!r} is not that of longitude and latitude on WGS 84; "
-            "convert it with frame.to_crs(4326), or pass crs='lonlat' if the difference does not matter"
-        )
-    return "lonlat"
 
 
 def _points(geometries: Array) -> tuple[Floats, Integers]:

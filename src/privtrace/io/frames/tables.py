@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from privtrace.errors import DataError
 from privtrace.io.arrow import MemoryReader
-from privtrace.io.columns import Declared, Layout, renamed, resolve
+from privtrace.io.columns import Declared, Layout, resolve
 from privtrace.io.frames.packages import check_kind, load
 from privtrace.io.frames.series import Columns, unknown_type
-from privtrace.io.long_table import long_tables
+from privtrace.io.naming import named_tables
 from privtrace.io.source import FileSource
 from privtrace.trajectories import Trajectories
 
@@ -71,9 +71,9 @@ def collected(
 
 def to_arrow(trajectories: Trajectories, names: str | None = None) -> pa.Table:
     """Lay trajectories out as the Parquet writer does, with the words about them in the schema."""
-    schema, tables = long_tables([trajectories])
+    schema, tables = named_tables([trajectories], names)
     table = pa.concat_tables([schema.remove_metadata().empty_table(), *tables])
-    return renamed(table, names).replace_schema_metadata(schema.metadata)
+    return table.replace_schema_metadata(schema.metadata)
 
 
 def to_polars(trajectories: Trajectories, names: str | None = None) -> Any:

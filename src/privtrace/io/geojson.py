@@ -1,0 +1,113 @@
+"""Write GeoJSON (RFC 7946) and OGC Moving Features JSON (MF-JSON), a feature a trajectory and a line:
+
+    {"type":"Feature","properties":{"traj_id":7,"coordTimes":["2024-01-01T10:00:00Z","2024-01-01T10:00:15Z"]},
+     "geometry":{"type":"LineString","coordinates":[[-8.61,41.14],[-8.62,41.15]]}}
+
+    {"type":"Feature","properties":{"traj_id":7},"temporalGeometry":{"type":"MovingPoint",
+     "datetimes":["2024-01-01T10:00:00Z","2024-01-01T10:00:15Z"],"coordinates":[[-8.61,41.14],[-8.62,41.15]],
+     "interpolation":"Linear"}}
+
+In GeoJSON a trajectory of one point is a Point, and lines go over the antimeridian as they come.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from privtrace.errors import OutputError
+from privtrace.io import printing
+from privtrace.io.columns import TRAJECTORY, USER
+from privtrace.io.lines import times_name
+from privtrace.io.long_table import arrow_ids, arrow_users
+from privtrace.trajectories import Trajectories
+
+
+def lost(part: Trajectories) -> list[str]:
+    """Say in words what of a part GeoJSON has no place for."""
+    return printing.bad_points_lost(part)
+
+
+def write(parts: Iterable[Trajectories], path: Path) -> None:
+    """Write GeoJSON, with the first part's words about the whole in a member `about`."""
+    _write(parts, path, "GeoJSON", _still)
+
+
+def _still(part: Trajectories) -> pa.Array:
+    """Print a point or line a feature."""
+    single = np.diff(part.offsets) == 1
+    kinds = pa.array(
+        np.where(single, '"Point","coordinates":', '"LineString","coordinates":['), pa.large_string()
+    )
+    ends = pa.array(np.where(single, "", "]"), pa.large_string())
+    times: list[pa.Array | str] = []
+    if part.times is not None:
+        listed = printing.joined(printing.json_times(part.times), part.offsets, ",")
+        times = [f',"{times_name(part.times)}":[', listed, "]"]
+    return printing.chained(
+        *_properties(part), *times, '},"geometry":{"type":', kinds, _positions(part), ends, "}}"
+    )
+
+
+def lost_of_moving(part: Trajectories) -> list[str]:
+    """Say in words what of a part MF-JSON has no place for."""
+    if part.times is None:
+        return lost(part)
+    timeless = [] if printing.whole_seconds(part.times).null_count == 0 else ["points without time"]
+    return [*lost(part), *timeless, *printing.numbers_lost(part)]
+
+
+def write_moving(parts: Iterable[Trajectories], path: Path) -> None:
+    """Write MF-JSON, whose points all have a calendar time; numbers are taken for seconds since 1970."""
+    _write(parts, path, "MF-JSON", _moving)
+
+
+def _moving(part: Trajectories) -> pa.Array:
+    """Print a moving point a feature."""
+    if part.times is None:
+        raise OutputError("MF-JSON needs times, and these trajectories have none; write GeoJSON (.geojson)")
+    part = printing.only(part, printing.whole_seconds(part.times).is_valid().to_numpy(zero_copy_only=False))
+    assert part.times is not None
+    times = printing.calendar(part.times)
+    return printing.chained(
+        *_properties(part),
+        '},"temporalGeometry":{"type":"MovingPoint","datetimes":[',
+        printing.joined(printing.json_times(times), part.offsets, ","),
+        '],"coordinates":[',
+        _positions(part),
+        '],"interpolation":"Linear"}}',
+    )
+
+
+def _properties(part: Trajectories) -> list[pa.Array | str]:
+    """Begin the text of a feature, up to within its properties."""
+    assert part.ids is not None
+    pieces = [f'{{"type":"Feature","properties":{{"{TRAJECTORY}":', printing.json_texts(arrow_ids(part.ids))]
+    if part.users is not None:
+        pieces += [f',"{USER}":', printing.json_texts(arrow_users(part.users))]
+    return pieces
+
+
+def _positions(part: Trajectories) -> pa.Array:
+    x, y = (printing.shortest(part.points[:, axis], "null") for axis in (0, 1))
+    return printing.joined(printing.chained("[", x, ",", y, "]"), part.offsets, ",")
+
+
+def _write(
+    parts: Iterable[Trajectories], path: Path, name: str, printed: Callable[[Trajectories], pa.Array]
+) -> None:
+    first, parts = printing.peeked(parts)
+    about = f'"about":{json.dumps(dict(first.about), ensure_ascii=False)},' if first.about else ""
+    with path.open("wb") as file:
+        file.write(f'{{"type":"FeatureCollection",{about}"features":['.encode())
+        begun = False
+        for part in printing.drawable(parts):
+            printing.lonlat_only(part, name)
+            features = printing.content(printing.chained(",\n", printed(part)))
+            file.write(features if begun else features[1:])  # no comma before the first
+            begun = begun or len(features) > 0
+        file.write(b"\n]}\n")

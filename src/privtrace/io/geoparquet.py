@@ -1,0 +1,164 @@
+"""Read and write GeoParquet: Parquet with geometries, a row a point or a row a trajectory.
+
+Both kinds are read alike, with geometries as well-known binary or in the native encodings; see
+`privtrace.io.features` for what a row is then.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from privtrace.errors import DataError
+from privtrace.io import printing, rows
+from privtrace.io.columns import PAIRS, Declared, attributes, check_attributes
+from privtrace.io.crs import CRS84, meaning
+from privtrace.io.features import FEATURES_AT_ONCE, FeatureLayout, FeatureReader, Features, has_times, times_of
+from privtrace.io.files import Stamp
+from privtrace.io.lines import GEOMETRY, line_tables
+from privtrace.io.long_table import long_tables
+from privtrace.io.parquet import opened, write_tables
+from privtrace.io.shapes import from_native, from_wkb, kinds_in, refuse_other_kinds, to_wkb
+from privtrace.io.source import Sizes
+from privtrace.trajectories import Crs, Trajectories
+
+_KEY = b"geo"
+_NATIVE = ("point", "linestring", "multilinestring")
+_FIELD = pa.field(GEOMETRY, pa.binary())
+
+
+def is_geoparquet(path: Path) -> bool:
+    """Tell from the footer of a Parquet file whether it has geometries."""
+    with opened(path) as file:
+        return _KEY in (file.metadata.metadata or {})
+
+
+class GeoParquetReader(FeatureReader):
+    """Read features from GeoParquet."""
+
+    def __init__(self, stamp: Stamp, declared: Declared) -> None:
+        self.stamp = stamp
+        path = stamp.path
+        with opened(path) as file:
+            self._schema = file.schema_arrow
+            self._geometry, self._described = _described(path, file.metadata.metadata or {}, self._schema)
+        kinds = _kinds(path, self._described)
+        names = [name for name in self._schema.names if name != self._geometry]
+        trajectory, user, time = attributes(path, names, declared, points_only=kinds == {"Point"})
+        check_attributes(path, self._schema, trajectory, user, time)
+        if time is not None and not has_times(self._schema.field(time).type, kinds):
+            time = None
+        crs = meaning(path, self._described.get("crs", CRS84), declared.crs)
+        self.layout = FeatureLayout(trajectory, user, time, crs)
+
+    def features(self, sizes: Sizes) -> Iterator[Features]:
+        """Yield the features of some rows at a time."""
+        names = list(dict.fromkeys([*self.layout.names, self._geometry]))
+        yield self._features(self._schema.empty_table().select(names).combine_chunks())
+        with opened(self.stamp.path) as file:
+            for batch in file.iter_batches(min(sizes.batch_rows, FEATURES_AT_ONCE), columns=names):
+                yield self._features(pa.table(batch))
+
+    def _features(self, table: pa.Table) -> Features:
+        columns = {name: _one(table[name]) for name in table.column_names}
+        layout, geometry = self.layout, columns[self._geometry]
+        return Features(
+            shapes=from_wkb(geometry) if self._described.get("encoding") == "WKB" else from_native(geometry),
+            trajectory=rows.ids(columns[layout.trajectory]) if layout.trajectory else None,
+            user=rows.ids(columns[layout.user]) if layout.user else None,
+            times=times_of(layout.time, columns[layout.time]) if layout.time else None,
+        )
+
+
+def _one(column: pa.ChunkedArray) -> pa.Array:
+    """Give a column as one array, without the name of an extension type."""
+    array = column.combine_chunks()
+    array = pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
+    return array.storage if isinstance(array, pa.ExtensionArray) else array
+
+
+def _described(path: Path, metadata: dict[bytes, bytes], schema: pa.Schema) -> tuple[str, dict[str, Any]]:
+    """Find the column of geometries, and what the footer says of it."""
+    try:
+        described = json.loads(metadata[_KEY])
+        name = described["primary_column"]
+        column = described["columns"][name]
+        fits = schema.names.count(name) == 1 and isinstance(column, dict)
+    except (KeyError, TypeError, ValueError, RecursionError):
+        fits = False
+    if not fits:
+        raise DataError(
+            f"{path}: the footer does not describe the geometries as GeoParquet wants it; write it again, for "
+            "instance with geopandas"
+        )
+    kind = schema.field(name).type
+    kind = kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
+    encoding = column.get("encoding")
+    if not (_is_binary(kind) if encoding == "WKB" else _is_native(kind) and encoding in _NATIVE):
+        raise DataError(
+            f"{path}: its geometries are encoded neither as WKB nor as points or lines; write it with WKB"
+        )
+    return name, column
+
+
+def _is_binary(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind))
+
+
+def _is_native(kind: pa.DataType) -> bool:
+    while pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        kind = kind.value_type
+    return pa.types.is_struct(kind) and all(
+        kind.get_field_index(name) >= 0 and pa.types.is_floating(kind.field(name).type) for name in ("x", "y")
+    )
+
+
+def _kinds(path: Path, described: dict[str, Any]) -> set[str]:
+    """List the types of geometry that the footer declares, none if it leaves them open."""
+    declared = described.get("geometry_types")
+    kinds = {str(kind).split(" ")[0] for kind in declared} if isinstance(declared, list) else set()
+    refuse_other_kinds(path, kinds)
+    return kinds
+
+
+def write_points(parts: Iterable[Trajectories], path: Path) -> None:
+    """Write a row a point, the long table and a geometry; the first part's words on the whole in the footer."""
+    first, parts = printing.peeked(parts)
+    schema, tables = long_tables(printing.drawable(parts))
+    _write(schema.append(_FIELD), (_with_points(table, first.crs) for table in tables), first.crs, path)
+
+
+def _with_points(table: pa.Table, crs: Crs) -> pa.Table:
+    points = np.column_stack([table[name].to_numpy() for name in PAIRS[crs]])
+    return table.append_column(_FIELD, to_wkb(points, np.arange(len(points) + 1)))
+
+
+def write_lines(parts: Iterable[Trajectories], path: Path) -> None:
+    """Write a row a trajectory, with a list of times; the first part's words about the whole in the footer."""
+    first, parts = printing.peeked(parts)
+    _write(*line_tables(parts), first.crs, path)
+
+
+def _write(schema: pa.Schema, tables: Iterable[pa.Table], crs: Crs, path: Path) -> None:
+    kinds: set[str] = set()
+
+    def seen() -> Iterator[pa.Table]:
+        for table in tables:
+            kinds.update(kinds_in(_one(table[GEOMETRY])))
+            yield table
+
+    # Which types of geometry there are is known at the end.
+    write_tables(schema, seen(), path, footer=lambda: {_KEY: json.dumps(_description(crs, kinds)).encode()})
+
+
+def _description(crs: Crs, kinds: set[str]) -> dict[str, Any]:
+    """Describe the geometries as GeoParquet wants it: without a `crs` it is longitude and latitude."""
+    column: dict[str, Any] = {"encoding": "WKB", "geometry_types": sorted(kinds)}
+    if crs == "planar":
+        column["crs"] = None
+    return {"version": "1.0.0", "primary_column": GEOMETRY, "columns": {GEOMETRY: column}}
