@@ -24,9 +24,6 @@ from privtrace.trajectories import Floats, Integers, Trajectories
 #: Units of a map's width; the height follows, in meters.
 _WIDTH = 1000.0
 
-#: Of a map on a page, in lines of text of the usual size.
-_TALLEST = 44
-
 #: How far an arc bends aside, as a share of its length: enough to tell there from back.
 _BEND = 0.22
 
@@ -97,7 +94,7 @@ def panel(
     # No text of a script may look like its end.
     content = json.dumps(data, separators=(",", ":")).replace("</", "<\\/")
     look = ' class="stage"' if beside else ""
-    return f"""<div data-maps{look}>
+    return f"""<div data-maps{look} style="--ratio:{_WIDTH / sheet.height:.4f}">
 <div class="maps">
 {figures}
 </div>
@@ -112,10 +109,6 @@ def panel(
 def _figure(sheet: Sheet, number: int, drawn: Map) -> str:
     outline = f'<path id="outline-{number}" class="outline" d="{sheet.outline}"/>'
     clip = f'<clipPath id="region-{number}"><path d="{sheet.outline}" clip-rule="evenodd"/></clipPath>'
-    arrow = (
-        '<marker id="arrow" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="9" markerHeight="9" '
-        'markerUnits="userSpaceOnUse" orient="auto"><path d="M0 .5L7 4L0 7.5Z" fill="context-stroke"/></marker>'
-    )
     size = f"0 0 {_WIDTH:g} {sheet.height:.1f}"
     buttons = "".join(
         f'<button type="button" value="{value}" aria-label="{words}" title="{words}">{sign}</button>'
@@ -123,14 +116,14 @@ def _figure(sheet: Sheet, number: int, drawn: Map) -> str:
     )
     return f"""<figure>
 <figcaption>{drawn.heading}</figcaption>
-<div class="frame" style="max-width:{_TALLEST * _WIDTH / sheet.height:.1f}rem">
+<div class="frame">
 <svg class="map" viewBox="{size}" tabindex="0" role="img" aria-label="{escape(drawn.alternative)}">
-<defs>{clip}{arrow}</defs>
+<defs>{clip}</defs>
 <g clip-path="url(#region-{number})">
 {drawn.drawing}
 </g>
 {outline}
-<rect class="cursor" hidden="hidden"/>
+<svg class="cursor" hidden=""><rect width="100%" height="100%"/><rect width="100%" height="100%"/></svg>
 </svg>
 <div class="zoom">{buttons}</div>
 <div class="ruler" aria-hidden="true"></div>
@@ -186,7 +179,13 @@ def arcs(sheet: Sheet, grid: Grid, flows: Flows, words: Sequence[str]) -> str:
         f"<title>{escape(text)}</title></path>"
         for width, (a, b), (c, d), (e, f), text in zip(widths, starts, bends, ends, words, strict=True)
     )
-    return "".join(drawn)
+    return _ARROW + "".join(drawn)
+
+
+_ARROW = (
+    '<marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="14" markerHeight="14" '
+    'markerUnits="userSpaceOnUse" orient="auto"><path d="M0 .5L7 4L0 7.5Z" fill="context-stroke"/></marker>'
+)
 
 
 def lines(sheet: Sheet, trips: Trajectories) -> str:
