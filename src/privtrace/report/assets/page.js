@@ -52,10 +52,11 @@
       panel.querySelectorAll(".zoom button").forEach((button) => {
         button.addEventListener("click", () => this.press(button.value));
       });
-      panel.querySelectorAll("[data-shows]").forEach((input) => {
-        input.addEventListener("change", () => this.choose(panel, input));
-        this.choose(panel, input);
-      });
+      // All at each change: of a group, only the button that is chosen tells that it changed.
+      const inputs = [...panel.querySelectorAll("[data-shows]")];
+      const choose = () => inputs.forEach((input) => this.choose(panel, input));
+      inputs.forEach((input) => input.addEventListener("change", choose));
+      choose();
       addEventListener("resize", () => this.draw());
     }
 
@@ -152,6 +153,7 @@
         this.keyboard = false;
         // Fingers are captured by themselves.
         if (event.pointerType === "mouse") svg.setPointerCapture(event.pointerId);
+        else this.point(this.place(svg, event), event.target);
       });
       svg.addEventListener("pointermove", (event) => {
         const before = pointers.get(event.pointerId);
@@ -239,7 +241,7 @@
         // Lines break between numbers, not within.
         return `${name} ${written(values[cell])}${noise}${unit}`.replaceAll(" ", "\u00a0");
       });
-      return (grid.name ? `${grid.name} ${cell}: ` : "") + numbers.join(" · ");
+      return (grid.name ? `${grid.name} ${cell}: ` : "") + numbers.join("\u00a0· ");
     }
   }
 
