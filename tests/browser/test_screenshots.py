@@ -12,6 +12,9 @@ pytestmark = pytest.mark.browser
 MOST_BYTES = 350_000
 MARGIN_PX = 24
 
+#: A window that nothing has to be scrolled in: what is pointed at stays so in the picture.
+TALL_PX = 4000
+
 
 @pytest.mark.parametrize("name", ["release", "evaluation"])
 @pytest.mark.parametrize("width", [1280, 390])
@@ -30,11 +33,11 @@ def test_whole_pages(visit, demo, screenshots, name, width, scheme):
 def test_crops_for_the_readme(visit, demo, screenshots, name, heading):
     from PIL import Image
 
-    page = visit(demo[name])
+    page = visit(demo[name], height=TALL_PX)
     section = page.locator("section", has_text=heading).filter(has=page.locator("svg.map"))
     point_at_something(page)
     path = screenshots / f"{name}.png"
-    page.screenshot(path=path, clip=around(section), full_page=True)
+    page.screenshot(path=path, clip=around(section.bounding_box()))
     with Image.open(path) as image:
         small = image.convert("RGB").quantize(256, dither=Image.Dither.NONE)
     small.save(path, optimize=True)
@@ -48,9 +51,6 @@ def point_at_something(page):
     assert not looking.readout(page).startswith("Point at ")
 
 
-def around(section):
-    """Find a section on the whole page, with a margin around it."""
-    box = section.bounding_box()
-    box["y"] += section.evaluate("() => scrollY")
+def around(box):
     sizes = {side: box[side] + 2 * MARGIN_PX for side in ("width", "height")}
     return {"x": box["x"] - MARGIN_PX, "y": box["y"] - MARGIN_PX, **sizes}
