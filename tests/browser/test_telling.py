@@ -72,7 +72,7 @@ def expected(layer, cell):
 
 
 def _short(number):
-    return f"{round(float(number), 1):,.1f}".removesuffix(".0")
+    return f"{round(float(number), 1):,.1f}".removesuffix(".0").replace("-", "−")
 
 
 def _numbers(element, *names):

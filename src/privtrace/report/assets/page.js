@@ -33,7 +33,7 @@
 
   /** Write a number with all the digits that it came with. */
   function written(number) {
-    return number.toLocaleString("en", { maximumSignificantDigits: 15 });
+    return number.toLocaleString("en", { maximumSignificantDigits: 15 }).replace("-", "−");
   }
 
   class Maps {
