@@ -109,6 +109,12 @@ def panel(
 def _figure(sheet: Sheet, number: int, drawn: Map) -> str:
     outline = f'<path id="outline-{number}" class="outline" d="{sheet.outline}"/>'
     clip = f'<clipPath id="region-{number}"><path d="{sheet.outline}" clip-rule="evenodd"/></clipPath>'
+    arrow = (  # one for all maps
+        '<marker id="arrow" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="9" markerHeight="9" '
+        'markerUnits="userSpaceOnUse" orient="auto"><path d="M0 .5L7 4L0 7.5Z" fill="context-stroke"/></marker>'
+        if number == 0
+        else ""
+    )
     size = f"0 0 {_WIDTH:g} {sheet.height:.1f}"
     buttons = "".join(
         f'<button type="button" value="{value}" aria-label="{words}" title="{words}">{sign}</button>'
@@ -118,17 +124,20 @@ def _figure(sheet: Sheet, number: int, drawn: Map) -> str:
 <figcaption>{drawn.heading}</figcaption>
 <div class="frame">
 <svg class="map" viewBox="{size}" tabindex="0" role="img" aria-label="{escape(drawn.alternative)}">
-<defs>{clip}</defs>
+<defs>{clip}{arrow}</defs>
 <g clip-path="url(#region-{number})">
 {drawn.drawing}
 </g>
 {outline}
-<svg class="cursor" hidden=""><rect width="100%" height="100%"/><rect width="100%" height="100%"/></svg>
+<svg class="cursor" aria-hidden="true" hidden=""><rect {_WHOLE}/><rect {_WHOLE}/></svg>
 </svg>
 <div class="zoom">{buttons}</div>
 <div class="ruler" aria-hidden="true"></div>
 </div>
 </figure>"""
+
+
+_WHOLE = 'width="100%" height="100%"'
 
 
 def cells(sheet: Sheet, grid: Grid, shades: Integers) -> str:
@@ -179,13 +188,7 @@ def arcs(sheet: Sheet, grid: Grid, flows: Flows, words: Sequence[str]) -> str:
         f"<title>{escape(text)}</title></path>"
         for width, (a, b), (c, d), (e, f), text in zip(widths, starts, bends, ends, words, strict=True)
     )
-    return _ARROW + "".join(drawn)
-
-
-_ARROW = (
-    '<marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="14" markerHeight="14" '
-    'markerUnits="userSpaceOnUse" orient="auto"><path d="M0 .5L7 4L0 7.5Z" fill="context-stroke"/></marker>'
-)
+    return "".join(drawn)
 
 
 def lines(sheet: Sheet, trips: Trajectories) -> str:
