@@ -2,16 +2,23 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-slow check bench clean
+.PHONY: demo test test-slow test-browser screenshots chromium check bench clean
 
 demo: .venv/run
 	$(BIN)/privtrace demo --output demo --force
 
 test: .venv/dev
-	$(BIN)/python -m pytest -q -m "not slow" --numprocesses 2 --dist worksteal
+	$(BIN)/python -m pytest -q -m "not slow and not browser" --numprocesses 2 --dist worksteal
 
 test-slow: .venv/dev
 	$(BIN)/python -m pytest -q -m slow
+
+test-browser: .venv/browser chromium
+	$(BIN)/python -m pytest -q -m browser tests/browser
+
+# The README's pictures.
+screenshots: .venv/browser chromium
+	SCREENSHOTS=docs/images $(BIN)/python -m pytest -q -m browser tests/browser -k readme
 
 check: .venv/dev
 	$(BIN)/ruff format --check .
@@ -32,5 +39,17 @@ bench: .venv/run
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	touch $@ .venv/run
 
+.venv/browser: .venv/dev
+	PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,browser]'
+	touch $@
+
+# Debian's Chromium. Where it is not there and may not be installed, the browser's tests skip.
+chromium:
+	@command -v chromium || command -v chromium-browser || command -v google-chrome || { \
+	    if [ "$$(id -u)" = 0 ]; then root=; else root="sudo -n"; fi; \
+	    $$root apt-get -q update && $$root apt-get -q install --yes chromium; \
+	} || echo "No Chromium: apt-get is missing or not allowed here. The browser's tests will skip."
+
 clean:
-	rm -rf .venv build dist demo
+	rm -rf .venv build dist demo screenshots

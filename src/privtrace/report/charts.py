@@ -74,7 +74,7 @@ def standing(place: float) -> str:
         '<svg class="standing" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">'
         '<line class="rest" x1="8" x2="92" y1="5" y2="5"/><line x1="8" x2="8" y1="1" y2="9"/>'
         '<line x1="92" x2="92" y1="1" y2="9"/>'
-        f'<ellipse class="dot" cx="{at:.1f}" cy="5" rx="3" ry="4.5"/></svg>'
+        f'<ellipse class="dot" cx="{at:.1f}" cy="5" rx="4.5" ry="4.5"/></svg>'
     )
 
 

@@ -242,7 +242,10 @@ def _heat_data(real: np.ndarray, synthetic: np.ndarray) -> dict[str, Any]:
     }
 
 
-_KEY = '<ul class="key"><li><i class="real"></i>real</li><li><i class="synthetic"></i>synthetic</li></ul>'
+_KEY = (
+    '<ul class="key"><li><i class="real"></i>real</li><li><i class="synthetic"></i>synthetic</li>'
+    "<li>the last step of a distance holds all that lies beyond</li></ul>"
+)
 
 
 def _curves(figures: Figures) -> str:

@@ -25,9 +25,6 @@ from privtrace.trajectories import Floats, Integers, Trajectories
 #: Units of a map's width; the height follows, in meters.
 _WIDTH = 1000.0
 
-#: Of a map on a page, in lines of text of the usual size.
-_TALLEST = 44
-
 #: How far an arc bends aside, as a share of its length: enough to tell there from back.
 _BEND = 0.22
 
@@ -98,7 +95,7 @@ def panel(
     # No text of a script may look like its end.
     content = json.dumps(data, separators=(",", ":")).replace("</", "<\\/")
     look = ' class="stage"' if beside else ""
-    return f"""<div data-maps{look}>
+    return f"""<div data-maps{look} style="--ratio:{_WIDTH / sheet.height:.4f}">
 <div class="maps">
 {figures}
 </div>
@@ -126,19 +123,22 @@ def _figure(sheet: Sheet, number: int, drawn: Map) -> str:
     )
     return f"""<figure>
 <figcaption>{drawn.heading}</figcaption>
-<div class="frame" style="max-width:{_TALLEST * _WIDTH / sheet.height:.1f}rem">
+<div class="frame">
 <svg class="map" viewBox="{size}" tabindex="0" role="img" aria-label="{escape(drawn.alternative)}">
 <defs>{clip}{arrow}</defs>
 <g clip-path="url(#region-{number})">
 {drawn.drawing}
 </g>
 {outline}
-<rect class="cursor" hidden="hidden"/>
+<svg class="cursor" aria-hidden="true" hidden=""><rect {_WHOLE}/><rect {_WHOLE}/></svg>
 </svg>
 <div class="zoom">{buttons}</div>
 <div class="ruler" aria-hidden="true"></div>
 </div>
 </figure>"""
+
+
+_WHOLE = 'width="100%" height="100%"'
 
 
 def cells(sheet: Sheet, grid: Grid, shades: Integers) -> str:

@@ -300,7 +300,10 @@ def _tools(layers: list[Layer]) -> str:
         f'<label><input type="checkbox" data-shows="[data-{value}]" checked>{text}</label>'
         for value, text in (("flows", "Strongest flows"), ("trips", "Synthetic trips"))
     )
-    return f'<div class="tools">{radios if len(layers) > 1 else ""}{boxes}</div>'
+    choice = (
+        f'<div class="tools" role="radiogroup" aria-label="Cells">{radios}</div>' if len(layers) > 1 else ""
+    )
+    return f'{choice}<div class="tools" role="group" aria-label="Drawn over the cells">{boxes}</div>'
 
 
 def _described(layer: Layer, n_flows: int, n_trips: int) -> str:
@@ -363,7 +366,7 @@ def _distributions(trips: Trajectories, release: Release) -> str:
         "The synthetic trips",
         paragraph(
             f"Of the first {len(trips):,} trips that the model makes with seed {SEED}. They describe the "
-            "model, and the data only as far as the model does."
+            "model, and the data only as far as the model does. The last bar holds all that lies beyond."
         ),
         f'<div class="columns">{"".join(figures)}</div>',
         folded("The same in numbers", table(head, rows, n_words=1)),

@@ -3,6 +3,7 @@
 (() => {
   document.documentElement.classList.add("js");
   const CLOSEST = 40;
+  const ARROW_PX = 10;
 
   /** Find the cell of an adaptive grid at a place; x and y count in coarse cells from the southwest. */
   function cellAt(grid, x, y) {
@@ -30,6 +31,11 @@
     }
   }
 
+  /** Write a number with all the digits that it came with. */
+  function written(number) {
+    return number.toLocaleString("en", { maximumSignificantDigits: 15 }).replace("-", "−");
+  }
+
   class Maps {
     constructor(panel) {
       this.data = JSON.parse(panel.querySelector("script[type='application/json']").textContent);
@@ -46,10 +52,11 @@
       panel.querySelectorAll(".zoom button").forEach((button) => {
         button.addEventListener("click", () => this.press(button.value));
       });
-      panel.querySelectorAll("[data-shows]").forEach((input) => {
-        input.addEventListener("change", () => this.choose(panel, input));
-        this.choose(panel, input);
-      });
+      // All at each change: of a group, only the button that is chosen tells that it changed.
+      const inputs = [...panel.querySelectorAll("[data-shows]")];
+      const choose = () => inputs.forEach((input) => this.choose(panel, input));
+      inputs.forEach((input) => input.addEventListener("change", choose));
+      choose();
       addEventListener("resize", () => this.draw());
     }
 
@@ -107,14 +114,21 @@
       this.svgs.forEach((svg, i) => this.measure(svg, this.rulers[i]));
     }
 
-    /** Make the ruler as long as a round distance. */
+    /** Make the ruler as long as a round distance, and arrows as large as ever. */
     measure(svg, ruler) {
-      const perPixel = (this.data.metersPerUnit * this.view.width) / svg.clientWidth;
+      if (!svg.clientWidth) return;
+      const units = this.view.width / svg.clientWidth;
+      for (const arrow of svg.querySelectorAll("marker")) {
+        arrow.setAttribute("markerWidth", ARROW_PX * units);
+        arrow.setAttribute("markerHeight", ARROW_PX * units);
+      }
+      const perPixel = this.data.metersPerUnit * units;
       const longest = perPixel * Math.min(120, svg.clientWidth / 3);
       const power = 10 ** Math.floor(Math.log10(longest));
       const round = [5, 2, 1].map((digit) => digit * power).find((length) => length <= longest);
-      if (!round || !Number.isFinite(round)) return;
-      ruler.style.width = `${round / perPixel}px`;
+      if (!round) return;
+      // A share of the map, so that it stays true on paper.
+      ruler.style.width = `${(100 * round) / (this.data.metersPerUnit * this.view.width)}%`;
       const kilometers = this.data.unit === "m" && round >= 1000;
       ruler.textContent = kilometers ? `${round / 1000} km` : `${round.toLocaleString("en")} ${this.data.unit}`;
     }
@@ -134,9 +148,12 @@
         this.point(this.place(svg, event));
       }, { passive: false });
       svg.addEventListener("pointerdown", (event) => {
+        if (event.button !== 0) return;
         pointers.set(event.pointerId, event);
         this.keyboard = false;
-        if (pointers.size === 1 && this.scale > 1.001) svg.setPointerCapture(event.pointerId);
+        // Fingers are captured by themselves.
+        if (event.pointerType === "mouse") svg.setPointerCapture(event.pointerId);
+        else this.point(this.place(svg, event), event.target);
       });
       svg.addEventListener("pointermove", (event) => {
         const before = pointers.get(event.pointerId);
@@ -158,6 +175,7 @@
       svg.addEventListener("blur", () => {
         if (this.keyboard) this.point(null);
         this.keyboard = false;
+        this.draw();
       });
     }
 
@@ -219,10 +237,11 @@
 
     tell(grid, cell) {
       const numbers = grid.numbers.map(({ name, values, error, unit }) => {
-        const noise = error === null ? "" : ` ± ${error.toLocaleString("en")}`;
-        return `${name} ${values[cell].toLocaleString("en")}${noise}${unit}`;
+        const noise = error === null ? "" : ` ± ${written(error)}`;
+        // Lines break between numbers, not within.
+        return `${name} ${written(values[cell])}${noise}${unit}`.replaceAll(" ", "\u00a0");
       });
-      return (grid.name ? `${grid.name} ${cell}: ` : "") + numbers.join(" · ");
+      return (grid.name ? `${grid.name} ${cell}: ` : "") + numbers.join("\u00a0· ");
     }
   }
 
