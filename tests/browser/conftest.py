@@ -21,7 +21,7 @@ CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
 class Demo:
     """Hold what the demo wrote."""
 
-    model: pt.Model
+    model: pt.PrivTraceModel
     release: Path
     evaluation: Path
 
