@@ -68,6 +68,8 @@ def expected(layer, cell):
     """Say what the page should: numbers to one digit, the area to three."""
     told = [f"{each.name} {_short(each.values[cell])} ± {_short(each.error)}" for each in layer.numbers]
     told.append(f"area {areas_told(layer)[cell]:.15g} km²")
+    west, south, east, north = layer.grid.boxes[cell]
+    told.append(f"at {(west + east) / 2:.4f}, {(south + north) / 2:.4f}")
     return f"{layer.name.removesuffix('s').capitalize()} {cell}: " + " · ".join(told)
 
 

@@ -89,6 +89,7 @@ def panel(
     data = {
         "metersPerUnit": sheet.region.width_m / _WIDTH,
         "unit": "m" if lonlat else "units",
+        "sides": sheet.region.sides.tolist(),
         "grids": list(grids),
     }
     figures = "\n".join(_figure(sheet, number, drawn) for number, drawn in enumerate(maps))

@@ -232,16 +232,27 @@
       }
       const title = target?.querySelector?.(":scope > title");
       if (title) this.readout.textContent = title.textContent;
-      else this.readout.textContent = found ? this.tell(grid, found.cell) : this.hint;
+      else this.readout.textContent = found ? this.tell(grid, found) : this.hint;
     }
 
-    tell(grid, cell) {
+    tell(grid, { cell, x, y, side }) {
       const numbers = grid.numbers.map(({ name, values, error, unit }) => {
         const noise = error === null ? "" : ` ± ${written(error)}`;
         // Lines break between numbers, not within.
         return `${name} ${written(values[cell])}${noise}${unit}`.replaceAll(" ", "\u00a0");
       });
+      numbers.push(`at ${this.coordinates((x + side / 2) / grid.size, (y + side / 2) / grid.size)}`);
       return (grid.name ? `${grid.name} ${cell}: ` : "") + numbers.join("\u00a0· ");
+    }
+
+    /** Write the place at these shares of the map's width and height, in the data's coordinates. */
+    coordinates(across, up) {
+      const [west, south, east, north] = this.data.sides;
+      const x = west + across * (east - west), y = south + up * (north - south);
+      const degrees = this.data.unit === "m";
+      const turned = degrees && x > 180 ? x - 360 : x;
+      const digits = degrees ? 4 : Math.max(0, 4 - Math.ceil(Math.log10(east - west)));
+      return [turned, y].map((number) => number.toFixed(digits).replace("-", "\u2212")).join(",\u00a0");
     }
   }
 
