@@ -98,13 +98,19 @@ class Roles(Protocol):
     """Say what is known of each row: what its point means, and where its user and time stand, if anywhere."""
 
     @property
-    def crs(self) -> Crs: ...  # noqa: D102
+    def crs(self) -> Crs:
+        """Say what points mean."""
+        ...
 
     @property
-    def user(self) -> str | None: ...  # noqa: D102
+    def user(self) -> str | None:
+        """Name the column of users."""
+        ...
 
     @property
-    def time(self) -> str | None: ...  # noqa: D102
+    def time(self) -> str | None:
+        """Name the column of times."""
+        ...
 
 
 @dataclass(frozen=True)

@@ -58,9 +58,7 @@ def _whole(pieces: list[bytes]) -> bytes:
 
 
 @njit(cache=True, nogil=True)
-def _scan(  # type: ignore[no-untyped-def]
-    text, state, level
-):
+def _scan(text, state, level):  # type: ignore[no-untyped-def]
     """Find where objects at a level of nesting start, and where they stop."""
     starts, stops = np.empty(len(text) // 2 + 1, np.int64), np.empty(len(text) // 2 + 1, np.int64)
     n_starts = n_stops = 0

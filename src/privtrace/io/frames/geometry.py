@@ -12,6 +12,7 @@ import pyarrow as pa
 import shapely
 
 from privtrace.errors import DataError, SettingsError
+from privtrace.io import printing
 from privtrace.io.columns import (
     CALENDAR_LISTS,
     LIST,
@@ -146,13 +147,5 @@ def without_bad_points(trajectories: Trajectories) -> Trajectories:
     good = _finite(trajectories.points)
     if trajectories.times is not None:
         good &= ~np.isnan(trajectories.times)
-    ends = np.append(0, np.cumsum(good))[trajectories.offsets]
-    full = np.diff(ends) > 0
-    return replace(
-        trajectories,
-        points=trajectories.points[good],
-        offsets=np.append(0, ends[1:][full]),
-        times=None if trajectories.times is None else trajectories.times[good],
-        users=None if trajectories.users is None else trajectories.users[full],
-        ids=trajectories.ids_from(0)[full],
-    )
+    left = printing.only(replace(trajectories, ids=trajectories.ids_from(0)), good)
+    return left.take(np.flatnonzero(np.diff(left.offsets)))
