@@ -52,7 +52,7 @@ def evaluation_page(evaluation: Evaluation, *, title: str | None = None) -> Repo
             _patterns(figures),
             _subgroups(evaluation),
             _metrics(evaluation),
-            _inputs(evaluation.inputs),
+            _inputs(evaluation.inputs, figures.region.units),
         ],
     )
 
@@ -85,7 +85,7 @@ _ASPECTS = {
     "From where to where": ("od", "trip"),
     "How long trips are": ("length", "length_20"),
     "How far they reach": ("diameter", "diameter_20", "gyration"),
-    "Which ways they take": ("pattern", "frequent_support", "turning"),
+    "Which ways they take": ("pattern", "frequent_f1", "turning"),
 }
 
 #: Up to which place between limit and ceiling which words hold.
@@ -183,7 +183,8 @@ def _maps(figures: Figures) -> str:
     shown_shares = np.array([0.0, most / 30, most / 8, most])
     places = np.log1p(shown_shares / floor) / np.log1p(most / floor)
     ticks = [(float(at), percent(float(share))) for at, share in zip(places, shown_shares, strict=True)]
-    signed = [(0.0, f"−{percent(widest)}"), (0.5, "0"), (1.0, f"+{percent(widest)}")]
+    points = percent(widest).removesuffix(" %")
+    signed = [(0.0, f"−{points}"), (0.5, "0"), (1.0, f"+{points}")]
     return section(
         "Real beside synthetic",
         paragraph(
@@ -200,10 +201,10 @@ def _maps(figures: Figures) -> str:
             f"Color scale from 0 % to {percent(most)}, logarithmic.",
         ),
         maps.legend(
-            "Difference, synthetic less real",
+            "Difference, synthetic less real, in percentage points",
             "d",
             signed,
-            f"Color scale from orange, minus {percent(widest)}, to purple, plus {percent(widest)}.",
+            f"Color scale from orange, minus {points}, to purple, plus {points} percentage points.",
         ),
         "</div>",
     )
@@ -389,8 +390,8 @@ def _metrics(evaluation: Evaluation) -> str:
         table_of(head, rows),
         paragraph(
             "The dot stands between the limit, left, and the ceiling, right, by the logarithm of its distance "
-            "from the best value: each step of the same width is the same factor. docs/evaluation.md defines "
-            "every metric.",
+            "from the best value: each step of the same width is the same factor. JSD is the Jensen-Shannon "
+            "divergence: 0 is the same, 0.693 nothing in common. docs/evaluation.md defines every metric.",
             "small",
         ),
     )
@@ -408,7 +409,7 @@ def _metric_row(name: str, score: Score, with_intervals: bool) -> list[Cell]:
     ]
 
 
-def _inputs(inputs: Mapping[str, Any]) -> str:
+def _inputs(inputs: Mapping[str, Any], units: str) -> str:
     names = {
         "trajectories": "Trajectories",
         "in_region": "of these in the region",
@@ -423,7 +424,8 @@ def _inputs(inputs: Mapping[str, Any]) -> str:
         "What was compared",
         table(("", "Real", "Synthetic"), rows, n_words=1),
         paragraph(
-            f"In the {inputs['crs']} region {inputs['region']}; random draws from seed {inputs['seed']}.",
+            f"In the region {inputs['region']} (west, south, east, north in {units}); random draws from seed "
+            f"{inputs['seed']}.",
             "small",
         ),
     )
