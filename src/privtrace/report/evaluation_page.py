@@ -121,9 +121,9 @@ def _verdict(evaluation: Evaluation) -> str:
         paragraph(" ".join(sentences) or "These metrics give no verdict.", "lead"),
         f'<ul class="verdicts">{lines}</ul>',
         paragraph(
-            "Close and far are meant between two lines that any data has: its limit, what one random half of "
-            "the real data gets against the other, and its ceiling, what a uniform random walk gets. The table "
-            "of metrics draws where each number stands between them.",
+            "Close and far are measured between two marks: the limit, what one random half of the real data "
+            "gets against the other, and the ceiling, what a uniform random walk gets. The table of metrics "
+            "draws where each number stands between them.",
             "small",
         ),
     )
