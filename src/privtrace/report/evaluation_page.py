@@ -415,7 +415,7 @@ def _inputs(inputs: Mapping[str, Any], units: str) -> str:
         "in_region": "of these in the region",
         "points": "Points",
         "points_in_region": "of these in the region",
-        "bad_points": "of these no points at all",
+        "bad_points": "of these not usable",
     }
     rows = [
         (words, *(f"{inputs[side][name]:,}" for side in ("real", "synthetic"))) for name, words in names.items()
