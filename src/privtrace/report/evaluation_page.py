@@ -116,8 +116,12 @@ def _verdict(evaluation: Evaluation) -> str:
         f"<li><b>{escape(aspect)}</b><span>{escape(_sentence(score))}</span></li>"
         for aspect, score in told.items()
     )
+    copied = bool(told) and all(
+        _times(score) < _COPIED and score.limit != score.metric.best for score in told.values()
+    )
     return section(
         "Verdict",
+        *([paragraph(_COPY, "alarm")] if copied else []),
         paragraph(" ".join(sentences) or "These metrics give no verdict.", "lead"),
         f'<ul class="verdicts">{lines}</ul>',
         paragraph(
@@ -127,6 +131,20 @@ def _verdict(evaluation: Evaluation) -> str:
             "small",
         ),
     )
+
+
+#: Fresh data of the same size has half of the limit's error or more; a copy has next to none.
+_COPIED = 0.25
+_COPY = (
+    "Closer to the real data than fresh data of the same size would be: the synthetic file seems to be a copy "
+    "of the real one."
+)
+
+
+def _times(score: Score) -> float:
+    """Give the error as a multiple of the limit's."""
+    best = score.metric.best
+    return abs(score.value - best) / max(abs(score.limit - best), 1e-12)
 
 
 def _telling(evaluation: Evaluation, names: tuple[str, ...]) -> Score | None:
@@ -149,7 +167,7 @@ def _listed(aspects: list[str]) -> str:
 
 def _sentence(score: Score) -> str:
     metric, judged = score.metric, _judged(score)
-    times = abs(score.value - metric.best) / max(abs(score.limit - metric.best), 1e-12)
+    times = _times(score)
     factor = f", with {rounded(times)} times the error of a second sample" if 1.5 <= times < 1e4 else ""
     return f"{judged[0].upper()}{judged[1:]}{factor} ({metric.words}: {shown(score.value)})."
 
