@@ -94,7 +94,8 @@ class Release:
             ),
             (
                 "Public inputs",
-                f"The {self.region.crs} region {self.region}, the settings, and all limits. {count}",
+                f"The region {self.region} (west, south, east, north in {self.region.units}), the settings, "
+                f"and all limits. {count}",
             ),
             (
                 "Choices made from data outside differential privacy",

@@ -47,7 +47,7 @@ def test_warns_of_what_is_not_private(folder: Path) -> None:
 def test_a_raster_is_density(folder: Path) -> None:
     pytest.importorskip("rasterio")
     assert (
-        "Noisy visits, starts and ends of the cells, written to d.tif."
+        "Noisy visits per area of the cells, written to d.tif."
         in run("export", "private.model", "--output=d.tif", cwd=folder).stdout
     )
     assert (folder / "d.tif").read_bytes()[:2] == b"II"

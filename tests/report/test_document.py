@@ -15,7 +15,7 @@ from tests.report.reading import BOX, Element, fitted, read, walks
 
 import privtrace as pt
 from privtrace.errors import OutputError
-from privtrace.report.document import Report, page, percent, section, table
+from privtrace.report.document import Report, page, percent, plain, section, table
 
 SLY = '</script><b>"it\'s" & {x} <!--'
 ROOT = Path(__file__).parents[2]
@@ -173,6 +173,28 @@ def test_tables_set_numbers_apart_and_escape() -> None:
 )
 def test_shares_are_written_for_readers(share: float, words: str) -> None:
     assert percent(share) == words
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "words"),
+    [
+        (24000, 3, "24,000"),
+        (999.96, 4, "1,000"),
+        (0.00012345, 2, "0.00012"),
+        (4551234.5, 6, "4,551,230"),
+        (0, 3, "0"),
+    ],
+)
+def test_numbers_are_never_powers_of_ten(value: float, digits: int, words: str) -> None:
+    assert plain(value, digits) == words
+
+
+@pytest.mark.parametrize("name", ["page.pdf", "page", "page.html.gz"])
+def test_a_page_is_written_as_html_alone(report: Report, tmp_path: Path, name: str) -> None:
+    with pytest.raises(OutputError, match=r"a page is HTML; give a path that ends in \.html"):
+        report.write(tmp_path / name)
+    assert not list(tmp_path.iterdir())
+    assert report.write(tmp_path / "page.HTM").path == tmp_path / "page.HTM"
 
 
 def test_what_is_not_python_is_shipped() -> None:

@@ -176,6 +176,22 @@ def test_what_cannot_be_told_is_not(evaluation: pt.Evaluation) -> None:
     assert none.all("p", "lead")[0].text == "These metrics give no verdict." and not none.all("li")
 
 
+@pytest.mark.parametrize(("seed", "copied"), [(1, True), (2, False)])
+def test_a_copy_is_told_from_a_second_sample(seed: int, copied: bool) -> None:
+    told = verdict(pt.evaluate(walks(200), walks(200, seed=seed), region=REGION))
+    assert [alarm.text.split(":")[0] for alarm in told.all("p", "alarm")] == copied * [
+        "Closer to the real data than fresh data of the same size would be"
+    ]
+
+
+def test_ways_are_not_called_close_for_being_closer_than_a_walk_that_is_everywhere(
+    evaluation: pt.Evaluation,
+) -> None:
+    """The ceiling of frequent_support can be far above 1, which is what empty data gets."""
+    given = standing_at(evaluation, {"frequent_f1": 0.9, "frequent_support": 0.2})
+    assert verdict(given).all("p", "lead")[0].text == "Which ways they take: far off."
+
+
 @pytest.mark.parametrize("profile", ["paper", "adatrace", "mobility", "all"])
 def test_every_profile_makes_a_page_with_all_its_metrics(profile: str) -> None:
     evaluation = pt.evaluate(walks(60), walks(50, seed=2), region=REGION, profile=profile)

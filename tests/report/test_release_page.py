@@ -279,6 +279,20 @@ def test_the_making_names_the_model_file_and_all_settings(page: Element, model: 
     assert f"version {pt.__version__} of privtrace" in part.text
 
 
+@pytest.mark.parametrize(
+    ("box", "crs", "words"),
+    [
+        ((-8.7, 41.1, -8.54, 41.22), "lonlat", "between longitude −8.7 and −8.54, latitude 41.1 and 41.22;"),
+        ((0, 3500, 24000, 31000), "planar", "between x = 0 and 24,000, y = 3,500 and 31,000;"),
+    ],
+)
+def test_the_map_can_be_found_on_another(box: tuple[float, ...], crs: str, words: str) -> None:
+    model = pt.PrivTrace(epsilon=1, region=pt.Region.box(*box)).fit(walks(50, box, crs=crs), noise=pt.NoNoise())
+    text = read(model.report().html).section("The model on a map").text
+    assert f"The map lies {words} north is up." in text
+    assert "States are the cells that trips are told in" in text
+
+
 def test_uses_name_the_cell_and_its_noise(page: Element, model: Any) -> None:
     part = page.section("What it can be used for, and what not")
     assert [heading.text for heading in part.all("h3")] == ["Good for", "Not for"]

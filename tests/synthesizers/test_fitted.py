@@ -11,6 +11,7 @@ import pytest
 
 import privtrace as pt
 from privtrace.privacy.ledger import CLAMP
+from privtrace.synthesizers.base import in_words
 from privtrace.trees.contexts import Contexts, grow
 
 
@@ -45,3 +46,18 @@ def test_large_counts_keep_their_proportions(region: pt.Region, wanderers: pt.Tr
     descent = switching(region, wanderers, counts).descent
     for weights in (descent.starts, descent.arrivals):
         assert weights[7] == 2 * weights[0] > 0
+
+
+def test_one_of_a_kind_is_named_as_one() -> None:
+    sizes = {"trajectories": 1, "coarse cells divided": 1, "second-order entries": 1, "states": 1200}
+    assert in_words(sizes) == "1 trajectory, 1 coarse cell divided, 1 second-order entry, 1,200 states"
+
+
+@pytest.mark.parametrize("method", [pt.PrivTrace, pt.AdaTrace, pt.DPT])
+def test_a_model_tells_its_promise_and_sizes_in_a_line(
+    method: Any, region: pt.Region, wanderers: pt.Trajectories
+) -> None:
+    shown = repr(method(epsilon=1, region=region).fit(wanderers))
+    name = f"{method.__name__}Model"
+    assert shown.startswith(f"{name}(pure differential privacy, epsilon = 1 per trajectory; ")
+    assert "\n" not in shown and len(shown) < 300

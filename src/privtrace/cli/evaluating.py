@@ -68,14 +68,14 @@ def evaluate(
     """
     from privtrace.backends.local import Threads
     from privtrace.evaluation.suite import evaluate as compare
-    from privtrace.io.atomic import check_target
+    from privtrace.report.document import check_page
     from privtrace.report.evaluation_page import marked
     from privtrace.space.region import Region
 
     page = None if output is None else marked(output)
     if page is not None:
-        check_target(page, force)
         check_apart({"--output": page}, {"REAL": real, "SYNTHETIC": synthetic, "--region": region})
+        check_page(page, force)
     area = Region.parse(region)
     screen = Screen(options.quiet, options.as_json)
     with options.source(real) as truth, options.synthetic_source(synthetic) as made:

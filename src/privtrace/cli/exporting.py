@@ -52,11 +52,11 @@ def export(
     from privtrace.models import load
 
     screen = Screen(quiet, as_json)
-    product, _ = check_export(what, output, force=force)
+    product, format = check_export(what, output, force=force)
     check_apart({"--output": output}, {"the model": model})
     loaded = load(model)
     with screen.stage(f"Exporting {product}"):
         write(loaded, product, output, force=force)
-    words = PRODUCTS[product]
+    words = PRODUCTS[product] if len(format.products) > 1 else "noisy visits per area of the cells"
     screen.say(f"{words[:1].upper()}{words[1:]}, written to {output}.")
     tell_release(loaded, screen, {product: str(output)})

@@ -110,16 +110,17 @@ def synth(
     """
     from privtrace.io import check_output
     from privtrace.io.atomic import check_target
+    from privtrace.report.document import check_page
     from privtrace.report.evaluation_page import marked
 
     screen = Screen(options.quiet, options.as_json)
     format = check_output(output, options.force, names=options.names)
     compared = None if evaluation is None else marked(evaluation)
     further = {"--model": model, "--report": report, "--evaluation": compared}
-    for path in further.values():
-        if path is not None:
-            check_target(path, options.force)
     check_apart({"--output": output, **further}, _files_of(trips, options))
+    for option, path in further.items():
+        if path is not None:
+            (check_target if option == "--model" else check_page)(path, options.force)
     fitted = _fitted(trips, output, options, screen, format)
     if model is not None:  # first, since epsilon is spent by now
         fitted.save(model, force=options.force)
@@ -154,12 +155,12 @@ def report(
       privtrace demo --output demo --force
       privtrace report demo/city.model --output release.html --title "Trips in an invented city"
     """
-    from privtrace.io.atomic import check_target
     from privtrace.models import load
+    from privtrace.report.document import check_page
 
     screen = Screen(quiet, as_json)
-    check_target(output, force)
     check_apart({"--output": output}, {"the model": model})
+    check_page(output, force)
     loaded = load(model)
     with screen.stage("Drawing the page"):
         loaded.report(output, title=title, force=force)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from privtrace.report.document import percent
+from privtrace.report.document import percent, plain
 from privtrace.trajectories import Floats
 
 _WIDTH, _HEIGHT = 360, 200
@@ -113,7 +113,7 @@ def _vertical(most: float) -> list[str]:
 
 def _horizontal(most: float, label: str) -> list[str]:
     width = _WIDTH - _LEFT - _RIGHT
-    ticks = [(_LEFT + tick / most * width, f"{tick:,.4g}") for tick in _round_steps(most, 5)] if most else []
+    ticks = [(_LEFT + tick / most * width, plain(tick, 4)) for tick in _round_steps(most, 5)] if most else []
     return _labels(ticks, label)
 
 

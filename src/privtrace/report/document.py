@@ -14,7 +14,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
-from privtrace.io.atomic import replacing
+from privtrace.errors import OutputError
+from privtrace.io.atomic import check_target, replacing
 from privtrace.report import colors
 from privtrace.space.region import Region
 
@@ -34,9 +35,19 @@ class Report:
 
     def write(self, path: str | os.PathLike[str], *, force: bool = False) -> Report:
         """Write the page as one file; it appears whole or not at all."""
+        check_page(path, force)  # refuses other suffixes too
         with replacing(path, force) as temporary:
             temporary.write_bytes(self.html.encode())
         return Report(self.title, self.html, Path(path))
+
+
+def check_page(path: str | os.PathLike[str], force: bool) -> None:
+    """Refuse where no page can be written, as one may before long work."""
+    if Path(path).suffix.lower() not in (".html", ".htm"):
+        raise OutputError(
+            f"{path}: a page is HTML; give a path that ends in .html (a browser can print it to a PDF)"
+        )
+    check_target(path, force)
 
 
 def page(title: str, sections: Iterable[str]) -> Report:
@@ -179,8 +190,13 @@ def distance(distance_m: float, region: Region) -> str:
     if math.isnan(distance_m):
         return "none"
     if region.crs != "lonlat":
-        return f"{distance_m:,.4g} units"
-    return f"{distance_m / 1000:,.3g} km" if distance_m >= 1000 else f"{distance_m:,.3g} m"
+        return f"{plain(distance_m, 4)} units"
+    return f"{plain(distance_m / 1000, 3)} km" if distance_m >= 1000 else f"{plain(distance_m, 3)} m"
+
+
+def plain(value: float, digits: int) -> str:
+    """Write a number with so many digits that matter, never as a power of ten: 24000 -> 24,000."""
+    return f"{float(f'{value:.{digits}g}'):,.15g}"
 
 
 def extent(region: Region) -> str:

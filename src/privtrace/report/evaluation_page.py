@@ -52,7 +52,7 @@ def evaluation_page(evaluation: Evaluation, *, title: str | None = None) -> Repo
             _patterns(figures),
             _subgroups(evaluation),
             _metrics(evaluation),
-            _inputs(evaluation.inputs),
+            _inputs(evaluation.inputs, figures.region.units),
         ],
     )
 
@@ -85,7 +85,7 @@ _ASPECTS = {
     "From where to where": ("od", "trip"),
     "How long trips are": ("length", "length_20"),
     "How far they reach": ("diameter", "diameter_20", "gyration"),
-    "Which ways they take": ("pattern", "frequent_support", "turning"),
+    "Which ways they take": ("pattern", "frequent_f1", "turning"),
 }
 
 #: Up to which place between limit and ceiling which words hold.
@@ -116,17 +116,35 @@ def _verdict(evaluation: Evaluation) -> str:
         f"<li><b>{escape(aspect)}</b><span>{escape(_sentence(score))}</span></li>"
         for aspect, score in told.items()
     )
+    copied = bool(told) and all(
+        _times(score) < _COPIED and score.limit != score.metric.best for score in told.values()
+    )
     return section(
         "Verdict",
+        *([paragraph(_COPY, "alarm")] if copied else []),
         paragraph(" ".join(sentences) or "These metrics give no verdict.", "lead"),
         f'<ul class="verdicts">{lines}</ul>',
         paragraph(
-            "Close and far are meant between two lines that any data has: its limit, what one random half of "
-            "the real data gets against the other, and its ceiling, what a uniform random walk gets. The table "
-            "of metrics draws where each number stands between them.",
+            "Close and far are measured between two marks: the limit, what one random half of the real data "
+            "gets against the other, and the ceiling, what a uniform random walk gets. The table of metrics "
+            "draws where each number stands between them.",
             "small",
         ),
     )
+
+
+#: Fresh data of the same size has half of the limit's error or more; a copy has next to none.
+_COPIED = 0.25
+_COPY = (
+    "Closer to the real data than fresh data of the same size would be: the synthetic file seems to be a copy "
+    "of the real one."
+)
+
+
+def _times(score: Score) -> float:
+    """Give the error as a multiple of the limit's."""
+    best = score.metric.best
+    return abs(score.value - best) / max(abs(score.limit - best), 1e-12)
 
 
 def _telling(evaluation: Evaluation, names: tuple[str, ...]) -> Score | None:
@@ -149,7 +167,7 @@ def _listed(aspects: list[str]) -> str:
 
 def _sentence(score: Score) -> str:
     metric, judged = score.metric, _judged(score)
-    times = abs(score.value - metric.best) / max(abs(score.limit - metric.best), 1e-12)
+    times = _times(score)
     factor = f", with {rounded(times)} times the error of a second sample" if 1.5 <= times < 1e4 else ""
     return f"{judged[0].upper()}{judged[1:]}{factor} ({metric.words}: {shown(score.value)})."
 
@@ -183,7 +201,8 @@ def _maps(figures: Figures) -> str:
     shown_shares = np.array([0.0, most / 30, most / 8, most])
     places = np.log1p(shown_shares / floor) / np.log1p(most / floor)
     ticks = [(float(at), percent(float(share))) for at, share in zip(places, shown_shares, strict=True)]
-    signed = [(0.0, f"−{percent(widest)}"), (0.5, "0"), (1.0, f"+{percent(widest)}")]
+    points = percent(widest).removesuffix(" %")
+    signed = [(0.0, f"−{points}"), (0.5, "0"), (1.0, f"+{points}")]
     return section(
         "Real beside synthetic",
         paragraph(
@@ -200,10 +219,10 @@ def _maps(figures: Figures) -> str:
             f"Color scale from 0 % to {percent(most)}, logarithmic.",
         ),
         maps.legend(
-            "Difference, synthetic less real",
+            "Difference, synthetic less real, in percentage points",
             "d",
             signed,
-            f"Color scale from orange, minus {percent(widest)}, to purple, plus {percent(widest)}.",
+            f"Color scale from orange, minus {points}, to purple, plus {points} percentage points.",
         ),
         "</div>",
     )
@@ -389,8 +408,8 @@ def _metrics(evaluation: Evaluation) -> str:
         table_of(head, rows),
         paragraph(
             "The dot stands between the limit, left, and the ceiling, right, by the logarithm of its distance "
-            "from the best value: each step of the same width is the same factor. docs/evaluation.md defines "
-            "every metric.",
+            "from the best value: each step of the same width is the same factor. JSD is the Jensen-Shannon "
+            "divergence: 0 is the same, 0.693 nothing in common. docs/evaluation.md defines every metric.",
             "small",
         ),
     )
@@ -408,13 +427,13 @@ def _metric_row(name: str, score: Score, with_intervals: bool) -> list[Cell]:
     ]
 
 
-def _inputs(inputs: Mapping[str, Any]) -> str:
+def _inputs(inputs: Mapping[str, Any], units: str) -> str:
     names = {
         "trajectories": "Trajectories",
         "in_region": "of these in the region",
         "points": "Points",
         "points_in_region": "of these in the region",
-        "bad_points": "of these no points at all",
+        "bad_points": "of these not usable",
     }
     rows = [
         (words, *(f"{inputs[side][name]:,}" for side in ("real", "synthetic"))) for name, words in names.items()
@@ -423,7 +442,8 @@ def _inputs(inputs: Mapping[str, Any]) -> str:
         "What was compared",
         table(("", "Real", "Synthetic"), rows, n_words=1),
         paragraph(
-            f"In the {inputs['crs']} region {inputs['region']}; random draws from seed {inputs['seed']}.",
+            f"In the region {inputs['region']} (west, south, east, north in {units}); random draws from seed "
+            f"{inputs['seed']}.",
             "small",
         ),
     )

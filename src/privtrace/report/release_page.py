@@ -27,6 +27,7 @@ from privtrace.report.document import (
     folded,
     page,
     paragraph,
+    plain,
     section,
     table,
 )
@@ -135,7 +136,7 @@ def _promise(release: Release) -> str:
             charge.statistic,
             decimal(Fraction(charge.sensitivity, WEIGHT)),
             decimal(charge.epsilon),
-            f"{charge.scale_in_trajectories:,.4g}",
+            plain(charge.scale_in_trajectories, 4),
             f"± {rounded(math.sqrt(2) * charge.scale_in_trajectories)}",
         )
         for charge in release.charges
@@ -223,6 +224,7 @@ def _map(view: View, trips: Trajectories, model: Model) -> str:
     drawing = f"{grounds}\n<g data-trips>{maps.lines(sheet, drawn)}</g>\n<g data-flows>{flows}</g>"
     alternative = _described(layers[-1], len(strongest.weights), len(drawn))
     names = " and ".join(filter(None, [", ".join(layer.name for layer in layers[:-1]), layers[-1].name]))
+    known = " ".join([f"The model knows the area as {names}.", *(_CELLS[n] for n in _CELLS if n in names)])
     legends = "\n".join(
         f'<div data-layer="{number}"{_hidden(number, layers)}>{_legend(layer, *scale)}</div>'
         for number, (layer, (_, *scale)) in enumerate(zip(layers, shaded, strict=True))
@@ -230,9 +232,9 @@ def _map(view: View, trips: Trajectories, model: Model) -> str:
     return section(
         "The model on a map",
         paragraph(
-            f"The model knows the area as {names}. Colors show how many visits each cell had, with noise; arcs "
-            f"are the {len(strongest.weights)} strongest flows between different cells, and thin lines the "
-            f"first {len(drawn)} synthetic trips. {view.trips_from}"
+            f"{known} Colors show how many visits each cell had, with noise; arcs are the "
+            f"{len(strongest.weights)} strongest flows between different cells, and thin lines the first "
+            f"{len(drawn)} synthetic trips. {view.trips_from}"
         ),
         maps.panel(
             sheet,
@@ -240,11 +242,34 @@ def _map(view: View, trips: Trajectories, model: Model) -> str:
             [maps.grid_data(layer) for layer in layers],
             "Point at the map to read a cell's noisy numbers and their noise.",
             "\n".join(
-                [_tools(layers), legends, paragraph(_READING, "small"), paragraph(_MOVING, "small hands")]
+                [
+                    _tools(layers),
+                    legends,
+                    paragraph(_bounds(release), "small"),
+                    paragraph(_READING, "small"),
+                    paragraph(_MOVING, "small hands"),
+                ]
             ),
         ),
-        folded(f"The {_BUSIEST} busiest {layers[-1].name} as a table", _busiest(layers[-1])),
+        folded(f"The busiest of the {layers[-1].name} as a table", _busiest(layers[-1])),
     )
+
+
+#: What the cells of a layer are for, where its name does not say it.
+_CELLS = {
+    "states": "States are the cells that trips are told in: coarse cells, divided where many trips pass.",
+    "fine cells": "Trips are told in cells; fine cells only say where in a cell they pass.",
+}
+
+
+def _bounds(release: Release) -> str:
+    """Say where the map lies, so that it can be found on another."""
+    region = release.region
+    west, south, east, north = (
+        plain(value, 12).replace("-", "−") for value in (region.west, region.south, region.east, region.north)
+    )
+    x, y = ("longitude ", "latitude ") if region.crs == "lonlat" else ("x = ", "y = ")
+    return f"The map lies between {x}{west} and {east}, {y}{south} and {north}; north is up."
 
 
 _READING = (
@@ -320,7 +345,7 @@ def _center(layer: Layer, cell: int, n_digits: int) -> str:
     """Write where a cell is; across the antimeridian, longitudes go on from -180 as in the data."""
     x, y = layer.grid.pieces.centers[cell]
     x -= layer.grid.region.area.turn if x > 180 else 0
-    return f"{x:.{n_digits}g}, {y:.{n_digits}g}"
+    return ", ".join(plain(value, n_digits).replace(",", "") for value in (x, y))
 
 
 def _busiest(layer: Layer) -> str:
@@ -356,7 +381,7 @@ def _distributions(trips: Trajectories, release: Release) -> str:
     quantiles = (0.1, 0.25, 0.5, 0.75, 0.9)
     names = ("Length", "Diameter", "Points")
     rows = [
-        [name, *(distance(value, region) if name != "Points" else f"{value:,.3g}" for value in row)]
+        [name, *(distance(value, region) if name != "Points" else plain(value, 3) for value in row)]
         for name, row in zip(
             names, (np.quantile(x, quantiles) for x in (lengths, diameters, n_points)), strict=True
         )
@@ -380,7 +405,7 @@ def _histogram(name: str, meaning: str, values: Floats, axis: charts.Axis, *, wh
     edges = np.arange(0, high + (1 + width if whole else width / 2), width)
     counts, _ = np.histogram(np.minimum(values, edges[-1] - width / 2), edges)
     median = float(np.median(values)) / axis.per_unit
-    words = f"{name}: half of the trips are below {median:,.3g} {axis.label}."
+    words = f"{name}: half of the trips are below {plain(median, 3)} {axis.label}."
     chart = charts.bars(edges, counts / len(values), axis, words)
     return f"<figure><figcaption><b>{name}</b>, {meaning}</figcaption>{chart}</figure>"
 

@@ -188,6 +188,11 @@ class Region:
         return replace(self, crs=crs) if self.shape is None else self._of(self.shape, crs)
 
     @property
+    def units(self) -> str:
+        """Name the units of the coordinates."""
+        return "degrees" if self.crs == "lonlat" else "planar units"
+
+    @property
     def scale_m(self) -> tuple[float, float]:
         """Give the meters in one unit of each coordinate, at the region's center."""
         if self.crs != "lonlat":

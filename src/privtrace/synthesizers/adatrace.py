@@ -225,7 +225,7 @@ SCHEMA = {
 }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class AdaTraceModel(FittedModel):
     """Hold what AdaTrace released, noisy as measured, in weights of 2**-20 trajectories; walk on it."""
 

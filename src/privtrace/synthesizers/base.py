@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -157,9 +158,12 @@ def sample_parts(
 
 def in_words(summary: Mapping[str, Any]) -> str:
     """Put the sizes of a model in words."""
-    return ", ".join(
-        f"{size:,} {name.removesuffix('s') if size == 1 else name}" for name, size in summary.items()
-    )
+    return ", ".join(f"{size:,} {_singular(name) if size == 1 else name}" for name, size in summary.items())
+
+
+def _singular(name: str) -> str:
+    """Name one of them: coarse cells divided -> coarse cell divided, trajectories -> trajectory."""
+    return re.sub(r"(ie)?s\b", lambda ending: "y" if ending[1] else "", name, count=1)
 
 
 def capped_walks(n_capped: int) -> str:

@@ -235,7 +235,7 @@ SCHEMA = {
 }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class DPTModel(FittedModel):
     """Hold what DPT released, in weights of 2**-20 trajectories; walk on it."""
 

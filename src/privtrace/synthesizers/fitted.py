@@ -19,7 +19,7 @@ from privtrace.privacy.ledger import CLAMP
 from privtrace.privacy.unit import WEIGHT
 from privtrace.release import Release
 from privtrace.space.grid import Grid
-from privtrace.synthesizers.base import BLOCK_POINTS, BLOCK_TRAJECTORIES, capped_walks, sample_parts
+from privtrace.synthesizers.base import BLOCK_POINTS, BLOCK_TRAJECTORIES, capped_walks, in_words, sample_parts
 from privtrace.synthesizers.view import Flows, View
 from privtrace.trajectories import Crs, Floats, Integers, Trajectories
 
@@ -31,12 +31,15 @@ _SAMPLED_WALKS = 100_000
 SAMPLED = "Flows are counted on walks on the model, as synthetic trips are."
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FittedModel(ABC):
     """Hold what every method releases. A method adds its noisy arrays, and how to walk, encode and place."""
 
     release: Release
     count: int  # noisy or declared, at least 0, in weights of 2**-20 trajectories
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.release.verdict}; {in_words(self.summary())})"
 
     @property
     @abstractmethod

@@ -299,7 +299,7 @@ SCHEMA = {
 }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PrivTraceModel(FittedModel):
     """Hold what PrivTrace released, in weights of 2**-20 trajectories; walk on it."""
 
