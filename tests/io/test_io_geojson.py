@@ -159,6 +159,31 @@ def test_broken_text_of_a_feature_stops_nothing_but_itself(broken: bytes, tmp_pa
     assert pt.read(path).collect().ids.tolist() == ["a", "b"]
 
 
+BEFORE = {
+    "broken": '{"type":"Feature" 1}',
+    "without properties": json.dumps(feature(line([1, 2])) | {"properties": None}),
+    "without geometry": json.dumps(feature(None)),
+    "of another kind": json.dumps({"type": "Topology"}),
+    "deep": '{"type":' + "[" * 900 + "]" * 900 + "}",
+    "a moving nothing": json.dumps({"type": "MovingX", "prisms": [1]}),
+}
+
+
+@pytest.mark.parametrize("collected", [True, False])
+@pytest.mark.parametrize("moving", [True, False])
+@pytest.mark.parametrize("before", BEFORE.values(), ids=BEFORE)
+def test_what_is_no_whole_feature_is_not_the_header(
+    before: str, moving: bool, collected: bool, tmp_path: Path
+) -> None:
+    good = feature(line([1, 2]), traj_id="a", user_id="b")
+    if moving:
+        good |= {"temporalGeometry": {"type": "MovingPoint", "datetimes": [5], "coordinates": [[1, 2]]}}
+    path = tmp_path / "a.geojson"
+    path.write_text(('{"features":[%s,%s]}' if collected else "%s\n%s\n") % (before, json.dumps(good)))
+    found = pt.read(path).collect()
+    assert found.ids.tolist() == ["a"] and found.users.tolist() == ["b"] and (found.times is not None) == moving
+
+
 def test_positions_that_are_short_or_empty_are_points_that_count_nothing(tmp_path: Path) -> None:
     found = pt.read(saved(tmp_path, feature(line([1, 2, 3], [], [4], None, [5, None], [6, 7])))).collect()
     np.testing.assert_array_equal(found.points[[0, 5]], [[1, 2], [6, 7]])

@@ -11,7 +11,7 @@ import shapely
 from tests.io.trips import assert_same, trips
 
 import privtrace as pt
-from privtrace.io import open_source
+from privtrace.io import gpx, open_source
 from privtrace.io.source import Sizes
 
 HEAD = '<?xml version="1.0"?>\n<gpx version="1.1" creator="me" xmlns="http://www.topografix.com/GPX/1/1">\n'
@@ -102,6 +102,19 @@ def test_bad_points_are_faults_with_their_lines(bad: str, tmp_path: Path) -> Non
 def test_a_track_without_points_is_a_fault(tmp_path: Path) -> None:
     source = pt.read(saved(tmp_path, f"<trk/><trk><trkseg>{POINT}</trkseg></trk>"))
     assert source.dropped.total() == 1 and len(source.collect()) == 1
+
+
+def test_a_track_without_points_is_not_the_header(tmp_path: Path) -> None:
+    track = f"<trk><traj_id>a</traj_id><user_id>b</user_id><trkseg>{POINT}</trkseg></trk>"
+    found = pt.read(saved(tmp_path, f"<trk><name>empty</name></trk>{track}")).collect()
+    assert (found.ids.tolist(), found.users.tolist()) == (["a"], ["b"]) and found.times is not None
+
+
+def test_text_that_is_too_long_is_as_if_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(gpx, "LINE_BYTES", 100)
+    tracks = (f"<trk><traj_id>{id}</traj_id><trkseg>{POINT}</trkseg></trk>" for id in ("a", "x\n" * 51, "b"))
+    source = pt.read(saved(tmp_path, "".join(tracks)))
+    assert source.collect().ids.tolist() == ["a", "b"] and source.dropped == {"no trajectory id": 1}
 
 
 BOMB = '<!DOCTYPE gpx [<!ENTITY a "aaaaaaaaaa">' + "".join(
