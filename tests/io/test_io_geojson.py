@@ -159,6 +159,13 @@ def test_broken_text_of_a_feature_stops_nothing_but_itself(broken: bytes, tmp_pa
     assert pt.read(path).collect().ids.tolist() == ["a", "b"]
 
 
+@pytest.mark.parametrize("number", ["1e999", "-Infinity", "NaN"])
+def test_numbers_without_end_are_missing_as_in_any_text(number: str, tmp_path: Path) -> None:
+    path = saved(tmp_path, feature(line([1, 2], [3, 4]), traj_id="a"))
+    path.write_text(path.read_text().replace("3", number))
+    np.testing.assert_array_equal(pt.read(path).collect().points, [[1, 2], [np.nan, 4]])
+
+
 BEFORE = {
     "broken": '{"type":"Feature" 1}',
     "without properties": json.dumps(feature(line([1, 2])) | {"properties": None}),

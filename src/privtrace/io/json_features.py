@@ -207,6 +207,7 @@ def _shapes(positions: Sequence[list[Any] | None], kinds: list[Any]) -> Shapes:
     flat = lists.flatten()
     lengths = _lengths(flat)
     numbers = np.append(floats_of(flat.flatten()), np.nan)
+    numbers[np.isinf(numbers)] = np.nan  # as in all text: 1e999 is no number
     starts = np.where(lengths >= 2, np.cumsum(lengths) - lengths, len(numbers) - 2)
     x, y = (np.where(lengths >= 2, numbers[starts + axis], np.nan) for axis in (0, 1))
     single = np.array([kind == "Point" for kind in kinds], np.bool_)
