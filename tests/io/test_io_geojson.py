@@ -191,6 +191,20 @@ def test_what_is_no_whole_feature_is_not_the_header(
     assert found.ids.tolist() == ["a"] and found.users.tolist() == ["b"] and (found.times is not None) == moving
 
 
+def test_what_a_feature_has_makes_no_folder_unreadable(tmp_path: Path) -> None:
+    moving = {"temporalGeometry": {"type": "MovingPoint", "datetimes": [5], "coordinates": [[1, 2]]}}
+    for name, some in {
+        "0": feature(None),
+        "1": feature(line([1, 2]), traj_id="a", user_id="u"),
+        "2": feature(line([1, 2]), traj_id="b", times=[5]),
+        "3": feature(line([1, 2])),
+        "4": feature(line([1, 2]), traj_id="c") | moving,
+    }.items():
+        saved(tmp_path, some).rename(tmp_path / f"{name}.geojson")
+    found = pt.read(tmp_path).collect()
+    assert found.ids.tolist() == ["a", "b", "c"] and found.users.tolist() == ["u", "", ""]
+
+
 def test_positions_that_are_short_or_empty_are_points_that_count_nothing(tmp_path: Path) -> None:
     found = pt.read(saved(tmp_path, feature(line([1, 2, 3], [], [4], None, [5, None], [6, 7])))).collect()
     np.testing.assert_array_equal(found.points[[0, 5]], [[1, 2], [6, 7]])

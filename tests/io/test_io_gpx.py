@@ -177,6 +177,21 @@ def test_a_folder_of_tracks_is_read_as_one(tmp_path: Path) -> None:
     assert pt.read(tmp_path).collect().ids.tolist() == [0, 1]
 
 
+def test_what_a_track_has_makes_no_folder_unreadable(tmp_path: Path) -> None:
+    bare = POINT[: POINT.index("<time>")] + "</trkpt>"
+    for name, body in {
+        "0": "",
+        "1": f"<trk><traj_id>a</traj_id><user_id>u</user_id><trkseg>{POINT}</trkseg></trk>",
+        "2": f"<trk><traj_id>b</traj_id><trkseg>{bare}</trkseg></trk>",
+        "3": f"<trk><name>none</name><trkseg>{POINT}</trkseg></trk>",
+    }.items():
+        saved(tmp_path, body).rename(tmp_path / f"{name}.gpx")
+    source = pt.read(tmp_path)
+    found = source.collect()
+    assert found.ids.tolist() == ["a", "b"] and found.users.tolist() == ["u", ""]
+    assert np.isnat(found.times).tolist() == [False, True] and source.dropped == {"no trajectory id": 1}
+
+
 def test_planar_points_have_no_place(tmp_path: Path) -> None:
     with pytest.raises(pt.OutputError, match="GPX holds longitude and latitude"):
         pt.write(trips("bare", "planar"), tmp_path / "a.gpx")

@@ -51,7 +51,9 @@ class GpxReader(FeatureReader):
         path = stamp.path
         crs = declared_crs(path, declared.crs, "lonlat")
         firsts = (tracks.first() for tracks in self._tracks(_HEAD_BYTES))
-        beside, times = next((first for first in firsts if first is not None), ({}, []))
+        first = next((first for first in firsts if first is not None), None)
+        self.stands_in = first is not None
+        beside, times = first or ({}, [])
         names = [name for name in beside if name not in KNOWN_NAMES[TIME]]
         names += [_TIMES] if any(times) else []
         names += [name for name in declared.columns.values() if name and name not in names]

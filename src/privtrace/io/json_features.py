@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -55,6 +55,7 @@ class JsonReader(FeatureReader):
                 f"{path}: is JSON without features; trajectories are features with a LineString or a Point "
                 "(GeoJSON) or a MovingPoint (MF-JSON), or rows of a table"
             )
+        self.stands_in = first is not None and _is_whole(first)
         first = first or {}
         self._moving = _moving(first) is not None
         names = [*_properties(first), *(["id"] if "id" in first and "id" not in _properties(first) else [])]
@@ -62,6 +63,11 @@ class JsonReader(FeatureReader):
         trajectory, user, time = attributes(path, names, declared)
         crs = declared.crs or _crs(path, head[: start.end()] + b"]}" if start else b"")
         self.layout = FeatureLayout(trajectory, user, _DATETIMES if self._moving else time, crs)
+
+    def follow(self, other: Self) -> None:
+        """Look for what another file has, moving points or others."""
+        super().follow(other)
+        self._moving = other._moving
 
     def _first(self) -> Mapping[str, Any] | None:
         """Find what stands for a header: the first feature that has all its parts, else the first of all."""
