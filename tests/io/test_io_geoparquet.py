@@ -7,6 +7,7 @@ from pathlib import Path
 
 import geopandas as gpd
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -160,6 +161,20 @@ def test_bytes_that_are_no_geometry_are_a_fault(tmp_path: Path) -> None:
     column = pa.array([whole, whole[:-3], hostile])
     pq.write_table(table.set_column(1, "geometry", column), path)
     assert pt.read(path).collect().ids.tolist() == [1]
+
+
+def test_times_as_text_in_a_dictionary_are_read_each_by_itself(tmp_path: Path) -> None:
+    texts = pd.Categorical(['["2024-01-01T10:00:00Z","2024-01-01T10:00:15Z"]', "secret", "[5,6]"])
+    frame = gpd.GeoDataFrame({"traj_id": [1, 2, 3], "coordTimes": texts}, geometry=[LINES[0]] * 3, crs=4326)
+    found = pt.read(saved(frame, tmp_path)).collect()
+    assert found.times is not None and np.isnat(found.times).tolist() == [
+        False,
+        False,
+        True,
+        True,
+        False,
+        False,
+    ]
 
 
 COLLECTION, PIECES = b"\1\7\0\0\0\1\0\0\0", b"\1\5\0\0\0\1\0\0\0"

@@ -152,12 +152,14 @@ def _rows(features: Features, n_before: int) -> tuple[pa.RecordBatch, Integers]:
 
 def has_times(kind: pa.DataType, geometries: set[str]) -> bool:
     """Tell whether a column can hold the times of points: where all are lines, one time a row cannot."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     listed = pa.types.is_list(kind) or pa.types.is_large_list(kind) or is_text(kind)
     return listed or not geometries or "Point" in geometries
 
 
 def times_of(name: str, column: pa.Array) -> Times:
     """Take the times of features out of a column: a time each, a list each, or either as text."""
+    column = rows.decoded(column)
     kind = column.type
     if is_text(kind):
         return _times_in_text(column, is_calendar(name))
