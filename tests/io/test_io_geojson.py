@@ -191,6 +191,17 @@ def test_what_is_no_whole_feature_is_not_the_header(
     assert found.ids.tolist() == ["a"] and found.users.tolist() == ["b"] and (found.times is not None) == moving
 
 
+def test_a_property_called_features_makes_no_collection(tmp_path: Path) -> None:
+    some = [
+        feature(line([1, 2]), traj_id="a", features=[{"type": "Feature"}]),
+        feature(line([3, 4]), traj_id="b"),
+    ]
+    (tmp_path / "a.geojson").write_text("\n".join(map(json.dumps, some)))
+    assert pt.read(tmp_path / "a.geojson").collect().ids.tolist() == ["a", "b"]
+    collected = saved(tmp_path, *some, about={"features": [1, 2]})
+    assert pt.read(collected).collect().ids.tolist() == ["a", "b"]
+
+
 def test_what_a_feature_has_makes_no_folder_unreadable(tmp_path: Path) -> None:
     moving = {"temporalGeometry": {"type": "MovingPoint", "datetimes": [5], "coordinates": [[1, 2]]}}
     for name, some in {

@@ -25,7 +25,7 @@ from privtrace.io import rows, text
 from privtrace.io.columns import CALENDAR_LISTS, Declared, attributes, is_calendar
 from privtrace.io.features import FeatureLayout, FeatureReader, Features, Times
 from privtrace.io.files import CURE, Stamp
-from privtrace.io.json_objects import COLLECTION, HEAD_BYTES, TOO_LONG, objects
+from privtrace.io.json_objects import HEAD_BYTES, TOO_LONG, collection, objects
 from privtrace.io.rows import floats_of
 from privtrace.io.shapes import EMPTY, OTHER, Shapes
 from privtrace.io.source import Sizes
@@ -47,7 +47,7 @@ class JsonReader(FeatureReader):
         path = stamp.path
         with opened(path, CURE) as file:
             head = file.read(HEAD_BYTES)
-        start = COLLECTION.search(head)
+        start = collection(head)
         self._in_collection = start is not None
         first = self._first()
         if start is None and first is None:
@@ -61,7 +61,7 @@ class JsonReader(FeatureReader):
         names = [*_properties(first), *(["id"] if "id" in first and "id" not in _properties(first) else [])]
         names += [name for name in declared.columns.values() if name and name not in names]
         trajectory, user, time = attributes(path, names, declared)
-        crs = declared.crs or _crs(path, head[: start.end()] + b"]}" if start else b"")
+        crs = declared.crs or _crs(path, head[:start] + b"]}" if start else b"")
         self.layout = FeatureLayout(trajectory, user, _DATETIMES if self._moving else time, crs)
 
     def follow(self, other: Self) -> None:
