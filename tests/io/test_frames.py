@@ -201,6 +201,18 @@ def test_no_value_is_refused_or_changes_another(column: str, value: object) -> N
     same(without, read[: len(without)])
 
 
+def test_halves_of_characters_are_text_like_any_other() -> None:
+    users = ["a", "a", "\ud800", "\ud801", "\ud801"]
+    text = frame(tid=range(5), uid=pd.Series(users, dtype="string[python]"))
+    objects = frame(tid=range(5), uid=pd.Series(users, dtype=object))
+    points = gpd.GeoDataFrame(
+        objects[["tid", "uid"]], geometry=gpd.points_from_xy(text["lng"], text["lat"], crs=4326)
+    )
+    for read in (pt.Trajectories.from_pandas(text), pt.Trajectories.from_geopandas(points)):
+        same(pt.Trajectories.from_pandas(objects), read)
+        assert len(set(read.users.tolist())) == 3
+
+
 def test_levels_of_the_index_with_names_are_columns() -> None:
     indexed = frame(t=TIMES).set_index(["tid", "t"])
     same(pt.Trajectories.from_pandas(frame(t=TIMES)), pt.Trajectories.from_pandas(indexed))
@@ -244,6 +256,16 @@ def test_polars_frames_that_are_refused() -> None:
         pt.Trajectories.from_polars(held)
     with pytest.raises(DataError, match="the polars frame: column 'lat' holds text; convert it to numbers"):
         pt.Trajectories.from_polars(pl.DataFrame({**BASE, "lat": ["1"] * 5}))
+
+
+def test_words_of_others_that_quote_a_row_are_kept_back() -> None:
+    pl = pytest.importorskip("polars")
+    lazy = pl.LazyFrame({**BASE, "uid": ["secret"] * 5}).with_columns(pl.col("uid").cast(pl.Int64))
+    with pytest.raises(DataError, match="the polars frame: it cannot be computed") as caught:
+        pt.Trajectories.from_polars(lazy)
+    assert "secret" not in str(caught.value) and caught.value.__suppress_context__
+    with pytest.raises(DataError, match="a dict cannot be taken"):
+        pt.Trajectories.from_arrow({**BASE, "t": [10**30] * 5})
 
 
 @pytest.mark.parametrize("package", PACKAGES)

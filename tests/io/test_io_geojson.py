@@ -159,6 +159,63 @@ def test_broken_text_of_a_feature_stops_nothing_but_itself(broken: bytes, tmp_pa
     assert pt.read(path).collect().ids.tolist() == ["a", "b"]
 
 
+@pytest.mark.parametrize("number", ["1e999", "-Infinity", "NaN"])
+def test_numbers_without_end_are_missing_as_in_any_text(number: str, tmp_path: Path) -> None:
+    path = saved(tmp_path, feature(line([1, 2], [3, 4]), traj_id="a"))
+    path.write_text(path.read_text().replace("3", number))
+    np.testing.assert_array_equal(pt.read(path).collect().points, [[1, 2], [np.nan, 4]])
+
+
+BEFORE = {
+    "broken": '{"type":"Feature" 1}',
+    "without properties": json.dumps(feature(line([1, 2])) | {"properties": None}),
+    "without geometry": json.dumps(feature(None)),
+    "of another kind": json.dumps({"type": "Topology"}),
+    "deep": '{"type":' + "[" * 900 + "]" * 900 + "}",
+    "a moving nothing": json.dumps({"type": "MovingX", "prisms": [1]}),
+}
+
+
+@pytest.mark.parametrize("collected", [True, False])
+@pytest.mark.parametrize("moving", [True, False])
+@pytest.mark.parametrize("before", BEFORE.values(), ids=BEFORE)
+def test_what_is_no_whole_feature_is_not_the_header(
+    before: str, moving: bool, collected: bool, tmp_path: Path
+) -> None:
+    good = feature(line([1, 2]), traj_id="a", user_id="b")
+    if moving:
+        good |= {"temporalGeometry": {"type": "MovingPoint", "datetimes": [5], "coordinates": [[1, 2]]}}
+    path = tmp_path / "a.geojson"
+    path.write_text(('{"features":[%s,%s]}' if collected else "%s\n%s\n") % (before, json.dumps(good)))
+    found = pt.read(path).collect()
+    assert found.ids.tolist() == ["a"] and found.users.tolist() == ["b"] and (found.times is not None) == moving
+
+
+def test_a_property_called_features_makes_no_collection(tmp_path: Path) -> None:
+    some = [
+        feature(line([1, 2]), traj_id="a", features=[{"type": "Feature"}]),
+        feature(line([3, 4]), traj_id="b"),
+    ]
+    (tmp_path / "a.geojson").write_text("\n".join(map(json.dumps, some)))
+    assert pt.read(tmp_path / "a.geojson").collect().ids.tolist() == ["a", "b"]
+    collected = saved(tmp_path, *some, about={"features": [1, 2]})
+    assert pt.read(collected).collect().ids.tolist() == ["a", "b"]
+
+
+def test_what_a_feature_has_makes_no_folder_unreadable(tmp_path: Path) -> None:
+    moving = {"temporalGeometry": {"type": "MovingPoint", "datetimes": [5], "coordinates": [[1, 2]]}}
+    for name, some in {
+        "0": feature(None),
+        "1": feature(line([1, 2]), traj_id="a", user_id="u"),
+        "2": feature(line([1, 2]), traj_id="b", times=[5]),
+        "3": feature(line([1, 2])),
+        "4": feature(line([1, 2]), traj_id="c") | moving,
+    }.items():
+        saved(tmp_path, some).rename(tmp_path / f"{name}.geojson")
+    found = pt.read(tmp_path).collect()
+    assert found.ids.tolist() == ["a", "b", "c"] and found.users.tolist() == ["u", "", ""]
+
+
 def test_positions_that_are_short_or_empty_are_points_that_count_nothing(tmp_path: Path) -> None:
     found = pt.read(saved(tmp_path, feature(line([1, 2, 3], [], [4], None, [5, None], [6, 7])))).collect()
     np.testing.assert_array_equal(found.points[[0, 5]], [[1, 2], [6, 7]])

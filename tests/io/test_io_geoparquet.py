@@ -7,6 +7,7 @@ from pathlib import Path
 
 import geopandas as gpd
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -160,6 +161,59 @@ def test_bytes_that_are_no_geometry_are_a_fault(tmp_path: Path) -> None:
     column = pa.array([whole, whole[:-3], hostile])
     pq.write_table(table.set_column(1, "geometry", column), path)
     assert pt.read(path).collect().ids.tolist() == [1]
+
+
+def test_times_as_text_in_a_dictionary_are_read_each_by_itself(tmp_path: Path) -> None:
+    texts = pd.Categorical(['["2024-01-01T10:00:00Z","2024-01-01T10:00:15Z"]', "secret", "[5,6]"])
+    frame = gpd.GeoDataFrame({"traj_id": [1, 2, 3], "coordTimes": texts}, geometry=[LINES[0]] * 3, crs=4326)
+    found = pt.read(saved(frame, tmp_path)).collect()
+    assert found.times is not None and np.isnat(found.times).tolist() == [
+        False,
+        False,
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
+COLLECTION, PIECES = b"\1\7\0\0\0\1\0\0\0", b"\1\5\0\0\0\1\0\0\0"
+HOSTILE = {
+    "collections within collections": COLLECTION * 100_000 + shapely.Point(1, 2).wkb,
+    "pieces within pieces": PIECES * 100_000 + LINES[0].wkb,
+    "a nest in the second piece": b"\1\5\0\0\0\2\0\0\0" + LINES[0].wkb + PIECES * 100_000 + LINES[0].wkb,
+    "an arc": b"\1\10\0\0\0\3\0\0\0" + np.arange(6.0).tobytes(),
+    "a curve of lines": b"\1\11\0\0\0\1\0\0\0" + LINES[0].wkb,
+    "a piece that goes on after the end": PIECES + LINES[0].wkb[:-1],
+    "bytes in an order that is none": b"\2" + LINES[0].wkb[1:],
+    "half a head": b"\1\2",
+}
+
+
+@pytest.mark.parametrize("hostile", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary(), pa.binary_view()], ids=str)
+def test_no_geometry_stops_the_process(hostile: bytes, kind: pa.DataType, tmp_path: Path) -> None:
+    path = saved(gpd.GeoDataFrame({"traj_id": [1, 2, 3]}, geometry=[LINES[1]] * 3, crs=4326), tmp_path)
+    table = pq.read_table(path)
+    column = pa.array([LINES[1].wkb, hostile, LINES[1].wkb], kind)
+    pq.write_table(table.set_column(1, "geometry", column), path)
+    assert pt.read(path).collect().ids.tolist() == [1, 3]
+
+
+@pytest.mark.parametrize("flavor", ["iso", "extended"])
+@pytest.mark.parametrize("byte_order", [0, 1])
+@pytest.mark.parametrize(
+    "text", ["{} (1 2, 3 4)", "{} Z (1 2 9, 3 4 9)", "{} M (1 2 9, 3 4 9)", "{} ZM (1 2 9 8, 3 4 9 8)"]
+)
+def test_all_dialects_of_lines_are_read(text: str, byte_order: int, flavor: str, tmp_path: Path) -> None:
+    line = shapely.from_wkt(text.format("LINESTRING"))
+    shapes = shapely.set_srid(np.array([line, shapely.multilinestrings([line, line])]), 4326)
+    geometries = shapely.to_wkb(shapes, byte_order=byte_order, flavor=flavor, include_srid=flavor == "extended")
+    path = saved(gpd.GeoDataFrame({"traj_id": [1, 2]}, geometry=LINES, crs=4326), tmp_path)
+    table = pq.read_table(path)
+    pq.write_table(table.set_column(1, "geometry", pa.array(geometries, pa.binary())), path)
+    found = pt.read(path).collect()
+    assert found.offsets.tolist() == [0, 2, 6] and found.points.tolist() == [[1, 2], [3, 4]] * 3
 
 
 def test_a_layer_of_polygons_is_refused(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import shapely
 from tests.io.trips import assert_same, trips
 
 import privtrace as pt
-from privtrace.io import open_source
+from privtrace.io import gpx, open_source
 from privtrace.io.source import Sizes
 
 HEAD = '<?xml version="1.0"?>\n<gpx version="1.1" creator="me" xmlns="http://www.topografix.com/GPX/1/1">\n'
@@ -104,6 +104,19 @@ def test_a_track_without_points_is_a_fault(tmp_path: Path) -> None:
     assert source.dropped.total() == 1 and len(source.collect()) == 1
 
 
+def test_a_track_without_points_is_not_the_header(tmp_path: Path) -> None:
+    track = f"<trk><traj_id>a</traj_id><user_id>b</user_id><trkseg>{POINT}</trkseg></trk>"
+    found = pt.read(saved(tmp_path, f"<trk><name>empty</name></trk>{track}")).collect()
+    assert (found.ids.tolist(), found.users.tolist()) == (["a"], ["b"]) and found.times is not None
+
+
+def test_text_that_is_too_long_is_as_if_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(gpx, "LINE_BYTES", 100)
+    tracks = (f"<trk><traj_id>{id}</traj_id><trkseg>{POINT}</trkseg></trk>" for id in ("a", "x\n" * 51, "b"))
+    source = pt.read(saved(tmp_path, "".join(tracks)))
+    assert source.collect().ids.tolist() == ["a", "b"] and source.dropped == {"no trajectory id": 1}
+
+
 BOMB = '<!DOCTYPE gpx [<!ENTITY a "aaaaaaaaaa">' + "".join(
     f'<!ENTITY {name} "{f"&{before};" * 10}">' for before, name in zip("abcdefgh", "bcdefghi", strict=True)
 )
@@ -162,6 +175,21 @@ def test_a_folder_of_tracks_is_read_as_one(tmp_path: Path) -> None:
         text = (tmp_path / f"{name}.gpx").read_text()
         (tmp_path / f"{name}.gpx").write_text(text.replace("traj_id", "color"))
     assert pt.read(tmp_path).collect().ids.tolist() == [0, 1]
+
+
+def test_what_a_track_has_makes_no_folder_unreadable(tmp_path: Path) -> None:
+    bare = POINT[: POINT.index("<time>")] + "</trkpt>"
+    for name, body in {
+        "0": "",
+        "1": f"<trk><traj_id>a</traj_id><user_id>u</user_id><trkseg>{POINT}</trkseg></trk>",
+        "2": f"<trk><traj_id>b</traj_id><trkseg>{bare}</trkseg></trk>",
+        "3": f"<trk><name>none</name><trkseg>{POINT}</trkseg></trk>",
+    }.items():
+        saved(tmp_path, body).rename(tmp_path / f"{name}.gpx")
+    source = pt.read(tmp_path)
+    found = source.collect()
+    assert found.ids.tolist() == ["a", "b"] and found.users.tolist() == ["u", ""]
+    assert np.isnat(found.times).tolist() == [False, True] and source.dropped == {"no trajectory id": 1}
 
 
 def test_planar_points_have_no_place(tmp_path: Path) -> None:

@@ -210,3 +210,8 @@ def test_style_and_script_are_those_of_the_package(tree: Element) -> None:
         asset = (ROOT / "src/privtrace/report/assets" / name).read_text(encoding="utf-8")
         assert any(asset in found.source for found in tree.all(kind))
         assert "</" not in asset and html.unescape(asset) == asset
+
+
+def test_a_title_of_bytes_that_are_no_text_is_written_all_the_same(tmp_path: Path) -> None:
+    report = page("a\udcffb", []).write(tmp_path / "a.html")
+    assert report.title == "a?b" and "<title>a?b</title>" in (tmp_path / "a.html").read_text(encoding="utf-8")

@@ -221,7 +221,7 @@ def test_trips_between_gaps_are_called_so() -> None:
     data = replace(walks(60), gap_minutes=30.0)
     page = read(fitted(pt.PrivTrace(epsilon=2, region=REGION), data).report().html)
     assert "per trip between gaps over 30 minutes" in lead(page)
-    assert "a given trip between gaps over 30 minutes is in the data" in plain_words(page)
+    assert "a given trip between gaps over 30 minutes is in it too" in plain_words(page)
 
 
 def test_a_declared_count_is_said_to_be_one() -> None:
@@ -229,6 +229,18 @@ def test_a_declared_count_is_said_to_be_one() -> None:
     assert "Trajectories 1,234, declared" in page.all("dl", "facts")[0].text
     promise = page.section("What is promised").text
     assert "declared as public, and is not protected" in promise and "2 epsilon = 4" in promise
+    assert "for replacing a trajectory by another, at twice the epsilon" in promise
+
+
+def test_the_bound_is_promised_against_those_who_know_all_the_rest(page: Element) -> None:
+    # Not "whatever else they know": who takes many to come or stay away together learns more of each.
+    assert "Someone who knows all the rest of the data, and finds it as likely as not" in plain_words(page)
+
+
+@pytest.mark.parametrize("n_added", [1, 2, 9, 100])
+def test_two_numbers_in_three_are_off_by_less_than_the_standard_deviation(n_added: int) -> None:
+    noise = np.random.default_rng(1).laplace(size=(20_000, n_added)).sum(axis=1)
+    assert np.mean(np.abs(noise) < math.sqrt(2 * n_added)) > 2 / 3
 
 
 def test_a_measured_count_comes_with_its_noise(page: Element, model: Any) -> None:

@@ -7,7 +7,8 @@ feature a trajectory. Where no attribute names trajectories, each line is one, c
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 import pyarrow as pa
@@ -77,10 +78,15 @@ class FeatureReader(ColumnReader):
     n_rows: int | None = None
     n_before: int = 0  # features in other files, where this is one of several
     n_features: int = 0  # known after a pass
+    stands_in: bool | None = None  # without a header: whether a feature stands in for it
 
     def features(self, sizes: Sizes) -> Iterator[Features]:
         """Yield the features, some at a time; the first are none and show the types."""
         raise NotImplementedError
+
+    def follow(self, other: Self) -> None:
+        """Look for what another file has, but for the meaning of points."""
+        self.layout = replace(other.layout, crs=self.layout.crs)
 
     def batches(
         self, sizes: Sizes, *, keys_only: bool = False, faults: Faults | None = None
@@ -104,7 +110,17 @@ class FeatureReader(ColumnReader):
 
 
 class FeatureFolderReader(FolderReader[FeatureReader]):
-    """Read files of features one after the other; where they have no ids, places go on from file to file."""
+    """Read files of features one after the other; where they have no ids, places go on from file to file.
+
+    Of files without a header, the first feature of the first that has one stands in for all: what single
+    features have must not make a folder unreadable.
+    """
+
+    def _settle(self) -> None:
+        first = next((reader for reader in self.readers if reader.stands_in), None)
+        if first is not None:
+            for reader in self.readers:
+                reader.follow(first)
 
     def batches(
         self, sizes: Sizes, *, keys_only: bool = False, faults: Faults | None = None
@@ -136,12 +152,14 @@ def _rows(features: Features, n_before: int) -> tuple[pa.RecordBatch, Integers]:
 
 def has_times(kind: pa.DataType, geometries: set[str]) -> bool:
     """Tell whether a column can hold the times of points: where all are lines, one time a row cannot."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     listed = pa.types.is_list(kind) or pa.types.is_large_list(kind) or is_text(kind)
     return listed or not geometries or "Point" in geometries
 
 
 def times_of(name: str, column: pa.Array) -> Times:
     """Take the times of features out of a column: a time each, a list each, or either as text."""
+    column = rows.decoded(column)
     kind = column.type
     if is_text(kind):
         return _times_in_text(column, is_calendar(name))

@@ -34,9 +34,13 @@ class FolderReader(ColumnReader, Generic[AnyReader]):
     ) -> None:
         self.stamp = stamp
         self.readers = [read_file(Stamp(look.path, (look,)), declared) for look in stamp.files]
+        self._settle()
         self.layout = self.readers[0].layout
         for reader in self.readers[1:]:
             _check_alike(self.readers[0], reader)
+
+    def _settle(self) -> None:
+        """Agree on a layout where the format of the files leaves that open."""
 
     @property
     def parse_once(self) -> bool:

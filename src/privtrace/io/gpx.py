@@ -6,7 +6,7 @@
 
 Segments of a track are one trajectory, end to end; --gap cuts where time passed. Routes and waypoints are not
 read. Names of tracks are often the same, so ids and users stand apart from them; without ids, tracks are called
-by their places from 0 on. There is no header: what the first track has is looked for in all.
+by their places from 0 on. There is no header: what the first track with points has is looked for in all.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from privtrace.io.files import CURE, Stamp, declared_crs
 from privtrace.io.rows import escaped, floats_of
 from privtrace.io.shapes import EMPTY, Shapes
 from privtrace.io.source import Sizes
-from privtrace.io.streams import opened
+from privtrace.io.streams import LINE_BYTES, opened
 from privtrace.trajectories import Array, Trajectories
 
 _TIMES = CALENDAR_LISTS[0]
@@ -50,9 +50,12 @@ class GpxReader(FeatureReader):
         self.stamp = stamp
         path = stamp.path
         crs = declared_crs(path, declared.crs, "lonlat")
-        first = next((tracks for tracks in self._tracks(_HEAD_BYTES) if tracks.counts), _NONE)
-        names = [name for name in first.attributes[0] if name not in KNOWN_NAMES[TIME]]
-        names += [_TIMES] if any(first.times[: first.counts[0]]) else []
+        firsts = (tracks.first() for tracks in self._tracks(_HEAD_BYTES))
+        first = next((first for first in firsts if first is not None), None)
+        self.stands_in = first is not None
+        beside, times = first or ({}, [])
+        names = [name for name in beside if name not in KNOWN_NAMES[TIME]]
+        names += [_TIMES] if any(times) else []
         names += [name for name in declared.columns.values() if name and name not in names]
         trajectory, user, time = attributes(path, names, declared)
         self.layout = FeatureLayout(trajectory, user, time, crs)
@@ -102,13 +105,16 @@ class _Tracks:
 
         return _Tracks(*of(slice(n_points)), self.counts, self.attributes), _Tracks(*of(slice(n_points, None)))
 
+    def first(self) -> tuple[dict[str, str], list[str | None]] | None:
+        """Give what stands beside the points of the first track that has any, and their times."""
+        for beside, count in zip(self.attributes, self.counts, strict=True):
+            if count:  # those before it have none
+                return beside, self.times[:count]
+        return None
+
     def ids(self, name: str) -> pa.Array:
         """Take ids out of the attributes."""
         return rows.ids(_bytes([attributes.get(name) for attributes in self.attributes]))
-
-
-#: Stands for the first track where there is none.
-_NONE = _Tracks(counts=[0], attributes=[{}])
 
 
 class _Collector:
@@ -123,7 +129,8 @@ class _Collector:
         self._parser.CharacterDataHandler = self._add
         self._parser.StartDoctypeDeclHandler = self._refuse
         self._tracks = _Tracks()
-        self._text = ""
+        self._text: list[str] = []
+        self._n_signs = 0
         self._attributes: dict[str, str] | None = None  # of the track that we are in
         self._depth = 0  # 1 inside a point, 2 inside what it holds
         self._n_before = 0  # points before the track that we are in
@@ -141,7 +148,7 @@ class _Collector:
         return complete
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
-        self._text = ""
+        self._forget()
         if self._depth:
             self._depth += 1
         elif self._attributes is None:
@@ -157,7 +164,7 @@ class _Collector:
     def _end(self, name: str) -> None:
         if self._depth:
             if self._depth == 2 and (name.endswith(" time") or name == "time"):
-                self._tracks.times[-1] = self._text
+                self._tracks.times[-1] = "".join(self._text)
             self._depth -= 1
         elif self._attributes is not None:
             if name.endswith(" trk") or name == "trk":
@@ -165,11 +172,19 @@ class _Collector:
                 self._tracks.attributes.append(self._attributes)
                 self._n_before, self._attributes = len(self._tracks.lon), None
             elif not (name.endswith(" trkseg") or name == "trkseg"):
-                self._attributes.setdefault(name.rpartition(" ")[2], self._text)
-        self._text = ""
+                self._attributes.setdefault(name.rpartition(" ")[2], "".join(self._text))
+        self._forget()
 
     def _add(self, text: str) -> None:
-        self._text += text
+        self._n_signs += len(text)
+        if self._n_signs > LINE_BYTES:  # no name or time is so long, and memory stays small
+            self._text.clear()
+        else:
+            self._text.append(text)
+
+    def _forget(self) -> None:
+        self._text.clear()
+        self._n_signs = 0
 
     def _refuse(self, *_: Any) -> None:
         # It could declare entities that grow without end, and GPX has none.

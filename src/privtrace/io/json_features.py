@@ -1,7 +1,8 @@
 """Read features from JSON: GeoJSON (RFC 7946), and OGC Moving Features JSON (MF-JSON).
 
-There is no header: which properties there are is what the first feature says. No types are declared, so ids are
-text. What is wrong with one feature is no other's fault, but text that is no JSON at all is damage to the file.
+There is no header: which properties there are is what the first feature says that is whole. No types are
+declared, so ids are text. What is wrong with one feature is no other's fault, but text that is no JSON at all
+is damage to the file.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +25,7 @@ from privtrace.io import rows, text
 from privtrace.io.columns import CALENDAR_LISTS, Declared, attributes, is_calendar
 from privtrace.io.features import FeatureLayout, FeatureReader, Features, Times
 from privtrace.io.files import CURE, Stamp
-from privtrace.io.json_objects import COLLECTION, HEAD_BYTES, TOO_LONG, objects
+from privtrace.io.json_objects import HEAD_BYTES, TOO_LONG, collection, objects
 from privtrace.io.rows import floats_of
 from privtrace.io.shapes import EMPTY, OTHER, Shapes
 from privtrace.io.source import Sizes
@@ -46,21 +47,40 @@ class JsonReader(FeatureReader):
         path = stamp.path
         with opened(path, CURE) as file:
             head = file.read(HEAD_BYTES)
-        start = COLLECTION.search(head)
+        start = collection(head)
         self._in_collection = start is not None
-        first = next((_parsed([found])[0] for some in self._objects(HEAD_BYTES) for found in some), None)
-        first = first if isinstance(first, dict) else {}
-        if start is None and first.get("type") not in ("Feature", "MovingPoint"):
+        first = self._first()
+        if start is None and first is None:
             raise DataError(
                 f"{path}: is JSON without features; trajectories are features with a LineString or a Point "
                 "(GeoJSON) or a MovingPoint (MF-JSON), or rows of a table"
             )
+        self.stands_in = first is not None and _is_whole(first)
+        first = first or {}
         self._moving = _moving(first) is not None
         names = [*_properties(first), *(["id"] if "id" in first and "id" not in _properties(first) else [])]
         names += [name for name in declared.columns.values() if name and name not in names]
         trajectory, user, time = attributes(path, names, declared)
-        crs = declared.crs or _crs(path, head[: start.end()] + b"]}" if start else b"")
+        crs = declared.crs or _crs(path, head[:start] + b"]}" if start else b"")
         self.layout = FeatureLayout(trajectory, user, _DATETIMES if self._moving else time, crs)
+
+    def follow(self, other: Self) -> None:
+        """Look for what another file has, moving points or others."""
+        super().follow(other)
+        self._moving = other._moving
+
+    def _first(self) -> Mapping[str, Any] | None:
+        """Find what stands for a header: the first feature that has all its parts, else the first of all."""
+        first = None
+        for one in chain.from_iterable(map(_parsed, self._objects(HEAD_BYTES))):
+            if not isinstance(one, dict):
+                continue
+            if not self._in_collection and one.get("type") not in ("Feature", "MovingPoint"):
+                continue
+            if _is_whole(one):
+                return one
+            first = one if first is None else first
+        return first
 
     def _objects(self, block_bytes: int) -> Iterator[list[bytes]]:
         with opened(self.stamp.path, CURE) as file:
@@ -147,8 +167,17 @@ def _properties(feature: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _moving(feature: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Find the moving geometry: of a feature, or bare, as databases give it."""
-    found = feature if str(feature.get("type")).startswith("Moving") else feature.get("temporalGeometry")
+    kind = feature.get("type")
+    is_bare = isinstance(kind, str) and kind.startswith("Moving")
+    found = feature if is_bare else feature.get("temporalGeometry")
     return found if isinstance(found, dict) else None
+
+
+def _is_whole(feature: Mapping[str, Any]) -> bool:
+    """Tell whether a feature has properties and a geometry, or is a moving one that is bare."""
+    moving = _moving(feature)
+    has_geometry = bool(_pieces(moving)) or isinstance(feature.get("geometry"), dict)
+    return has_geometry and (moving is feature or isinstance(feature.get("properties"), dict))
 
 
 def _pieces(moving: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
@@ -184,6 +213,7 @@ def _shapes(positions: Sequence[list[Any] | None], kinds: list[Any]) -> Shapes:
     flat = lists.flatten()
     lengths = _lengths(flat)
     numbers = np.append(floats_of(flat.flatten()), np.nan)
+    numbers[np.isinf(numbers)] = np.nan  # as in all text: 1e999 is no number
     starts = np.where(lengths >= 2, np.cumsum(lengths) - lengths, len(numbers) - 2)
     x, y = (np.where(lengths >= 2, numbers[starts + axis], np.nan) for axis in (0, 1))
     single = np.array([kind == "Point" for kind in kinds], np.bool_)

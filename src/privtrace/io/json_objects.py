@@ -17,7 +17,7 @@ LONGEST = TRAJECTORY_BYTES
 TOO_LONG = b""
 
 #: Where the features of a collection begin; looked for in so many bytes.
-COLLECTION = re.compile(rb'"features"\s*:\s*\[')
+_COLLECTION = re.compile(rb'"features"\s*:\s*\[')
 HEAD_BYTES = 1 << 16
 
 _KEY = np.frombuffer(b"features", np.uint8)
@@ -25,6 +25,16 @@ _QUOTE, _BACKSLASH, _OPEN, _CLOSE, _LIST, _LIST_END, _COMMA = (ord(sign) for sig
 
 # What is known between two blocks.
 _DEPTH, _IN_STRING, _ESCAPED, _MATCHED, _AFTER_KEY, _INSIDE, _OPENED = range(7)
+
+
+def collection(head: bytes) -> int | None:
+    """Find the place after which the features of a collection stand; properties may have that name too."""
+    for found in _COLLECTION.finditer(head):
+        state = np.zeros(7, np.int64)
+        _scan(np.frombuffer(head[: found.start()], np.uint8), state, 0)
+        if state[_DEPTH] == 1 and not state[_IN_STRING]:
+            return found.end()
+    return None
 
 
 def objects(file: BinaryIO, block_bytes: int, *, in_collection: bool) -> Iterator[list[bytes]]:

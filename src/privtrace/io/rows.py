@@ -75,7 +75,7 @@ def _nulls(column: pa.Array) -> npt.NDArray[np.bool_]:
 
 def ids(column: pa.Array) -> pa.Array:
     """Bring ids of any accepted type into one of four, empty text and NaN as null, long text shortened."""
-    column = _decoded(column)
+    column = decoded(column)
     if pa.types.is_uint64(column.type):
         return column
     if pa.types.is_floating(column.type):
@@ -103,12 +103,12 @@ def _shortened(text: pa.Array) -> pa.Array:
 
 def numbers(column: pa.Array) -> pa.Array:
     """Bring numbers of any type to float64; what a float cannot hold exactly is rounded, not refused."""
-    return _decoded(column).cast(pa.float64(), safe=False)
+    return decoded(column).cast(pa.float64(), safe=False)
 
 
 def times(column: pa.Array) -> pa.Array:
     """Bring times to timestamps where they have a calendar, else to float64."""
-    column = _decoded(column)
+    column = decoded(column)
     if pa.types.is_timestamp(column.type):
         return column
     if pa.types.is_date32(column.type):
@@ -118,7 +118,8 @@ def times(column: pa.Array) -> pa.Array:
     return numbers(column)
 
 
-def _decoded(column: pa.Array) -> pa.Array:
+def decoded(column: pa.Array) -> pa.Array:
+    """Write the values of a dictionary out."""
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 

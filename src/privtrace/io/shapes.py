@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from numba import njit
 
 from privtrace.errors import DataError
+from privtrace.io import wkb
 from privtrace.io.rows import floats_of
 from privtrace.trajectories import Floats, Integers
 
@@ -24,7 +25,7 @@ Flags = npt.NDArray[np.bool_]
 EMPTY = "the geometry is missing, empty or cannot be read"
 OTHER = "the geometry is not a point or a line"
 
-_KINDS = {"Point": 0, "LineString": 1, "MultiLineString": 5}  # as shapely numbers them
+_KINDS = {"Point": wkb.POINT, "LineString": wkb.LINE, "MultiLineString": wkb.LINES}
 
 
 @dataclass(frozen=True)
@@ -45,11 +46,14 @@ def from_wkb(column: pa.Array) -> Shapes:
     """Read a column of WKB, in any of its dialects; what cannot be read is empty."""
     import shapely
 
-    geometries = shapely.from_wkb(column.to_numpy(zero_copy_only=False), on_invalid="ignore")
-    kinds = shapely.get_type_id(geometries)
-    empty = (kinds < 0) | shapely.is_empty(geometries)
-    other = ~empty & ~np.isin(kinds, list(_KINDS.values()))
-    good = np.flatnonzero(~empty & ~other)
+    kinds = wkb.kinds_of(column)
+    readable = np.isin(kinds, list(_KINDS.values()))
+    other = (kinds != wkb.UNREADABLE) & ~readable
+    texts = column.to_numpy(zero_copy_only=False)[readable]
+    geometries = np.full(len(kinds), None, object)
+    geometries[readable] = shapely.from_wkb(texts, on_invalid="ignore")
+    empty = ~other & (shapely.is_missing(geometries) | shapely.is_empty(geometries))
+    good = np.flatnonzero(readable & ~empty)
     points, owners = shapely.get_coordinates(geometries[good], return_index=True)
     counts = np.zeros(len(geometries), np.int64)
     counts[good] = np.bincount(owners, minlength=len(good))

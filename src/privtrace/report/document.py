@@ -57,7 +57,12 @@ def page(title: str, sections: Iterable[str]) -> Report:
     html = _PAGE.format(
         title=escape(title), style=style, script=script, digest=digest, body="\n".join(sections)
     )
-    return Report(title, html)
+    return Report(_writable(title), _writable(html))
+
+
+def _writable(text: str) -> str:
+    """Put a question mark for what no file can hold, such as bytes of a command line that are no text."""
+    return text.encode(errors="replace").decode()
 
 
 @cache

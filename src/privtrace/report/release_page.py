@@ -167,12 +167,15 @@ def _plain_words(release: Release) -> Iterator[str]:
     factor = f"e to the power of {epsilon:,g}" if large else _rounded_up(math.exp(epsilon), math.expm1(epsilon))
     yield (
         f"In plain words: whichever {whom} is left out of the data{everything}, the chance of any model, and "
-        f"so of any page or trip made from it, changes by a factor of {factor} at most. Someone who finds it "
-        f"as likely as not that a given {whom} is in the data {_surest(epsilon)} after seeing everything here, "
-        "whatever else they know."
+        f"so of any page or trip made from it, changes by a factor of {factor} at most. Someone who knows all "
+        f"the rest of the data, and finds it as likely as not that a given {whom} is in it too, "
+        f"{_surest(epsilon)} after seeing everything here."
     )
     if release.public_count is not None:
-        yield "The number of trajectories was declared as public, and is not protected."
+        yield (
+            "The number of trajectories was declared as public, and is not protected. If it is the exact one, "
+            f"read all this for replacing a {whom} by another, at twice the epsilon."
+        )
     yield (
         "That bound does not wear off with time, and it does not depend on what attackers do or combine. It is "
         "about what one contribution adds; what is true of the city as a whole, the release is meant to tell."
@@ -273,9 +276,9 @@ def _bounds(release: Release) -> str:
 
 
 _READING = (
-    "± is the standard deviation of the noise: three numbers in four are off by less. Visits are spread: each "
-    "trajectory weighs one at most, divided over the cells that it visits, so visits compare cells and do not "
-    "count people. Negative numbers are noise around nothing."
+    "± is the standard deviation of the noise: at least two numbers in three are off by less. Visits are "
+    "spread: each trajectory weighs one at most, divided over the cells that it visits, so visits compare "
+    "cells and do not count people. Negative numbers are noise around nothing."
 )
 _MOVING = (
     "Drag to pan. Zoom with the buttons, a double click, two fingers, or the wheel once the map is clicked. On "

@@ -7,8 +7,9 @@ missing. One odd value makes pandas hold a whole column as objects, so their typ
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -74,7 +75,7 @@ def typed(values: Any, parse: Parse) -> pa.Array:
         codes = values.cat.codes.to_numpy()
         categories = typed(values.cat.categories.to_series(), parse)
         return categories.take(pa.array(codes, mask=codes < 0))
-    if values.dtype == object:
+    if values.dtype == object or getattr(values.dtype, "storage", "") == "python":
         return parse(_as_text(values))
     array = pa.array(values)
     array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
@@ -118,13 +119,24 @@ def _flat(values: Any, parse: Parse) -> tuple[pa.Array, Integers]:
     if values.dtype == object and (lists := _lists(values)):
         return arrow_times(np.concatenate(lists)), np.array([len(one) for one in lists])
     if values.dtype == object:
-        exploded = values.reset_index(drop=True).explode()
-        return typed(exploded, parse), np.bincount(exploded.index, minlength=len(values))
+        rows = [_listed(value) for value in values.tolist()]
+        counts = np.array([len(row) for row in rows], np.int64)
+        # Pandas' own way would look what all values are.
+        flat = np.fromiter(chain.from_iterable(rows), object, counts.sum())
+        return parse(_as_text(type(values)(flat, dtype=object))), counts
     array = typed(values, parse)
     if pa.types.is_list(array.type) or pa.types.is_large_list(array.type):
         counts = pc.list_value_length(array).fill_null(0).to_numpy(zero_copy_only=False)
         return array.flatten(), counts.astype(np.int64)
     return array, np.ones(len(array), np.int64)
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    """List the values of a row; one that is no list, or an empty one, is one."""
+    is_list = isinstance(value, list | tuple | set | frozenset) or (
+        isinstance(value, np.ndarray) and value.ndim
+    )
+    return (list(value) or [None]) if is_list else [value]
 
 
 def _lists(values: Any) -> list[Array]:

@@ -24,7 +24,7 @@ def from_arrow(table: Any, declared: Declared) -> Trajectories:
     if not isinstance(table, pa.Table):
         try:
             table = pa.table(table)
-        except (pa.ArrowException, TypeError, ValueError):  # whose words may quote a row
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):  # whose words may quote a row
             raise DataError(
                 f"{place}: a {type(table).__name__} cannot be taken as one; "
                 "give a pyarrow.Table, or use from_pandas for what pandas holds"
@@ -38,7 +38,11 @@ def from_polars(frame: Any, declared: Declared) -> Trajectories:
     check_kind("from_polars", frame, polars.DataFrame, polars.LazyFrame)
     place = "the polars frame"
     names = frame.collect_schema().names()
-    wanted = frame.lazy().select(resolve(Path(place), names, declared).names).collect()
+    needed = resolve(Path(place), names, declared).names
+    try:
+        wanted = frame.lazy().select(needed).collect()
+    except polars.exceptions.PolarsError:  # whose words may quote a row
+        raise DataError(f"{place}: it cannot be computed; collect it first, and see what polars says") from None
 
     def column(name: str, layout: Layout) -> pa.Array:
         values = wanted[name]
