@@ -51,8 +51,9 @@ PRINTERS = {
     "release.py",
     "models.py",
     "evaluation/ladder.py",
+    "report/promise.py",
     "report/release_page.py",
-    "cli/modeling.py",
+    "cli/showing.py",
     "cli/spending.py",
 }
 

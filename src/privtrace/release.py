@@ -95,7 +95,7 @@ class Release:
             (
                 "Public inputs",
                 f"The region {self.region} (west, south, east, north in {self.region.units}), the settings, "
-                f"and all limits. {count}",
+                f"all limits, and the names and types of columns. {count}",
             ),
             (
                 "Choices made from data outside differential privacy",

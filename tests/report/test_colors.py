@@ -8,7 +8,7 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from privtrace.report.colors import SHADES, STEPS, apart, rising, style
+from privtrace.report.colors import SHADES, STEPS, Rising, apart, style
 
 # Machado, Oliveira and Fernandes (2009), at full severity, for linear RGB.
 EYES = {
@@ -75,7 +75,7 @@ def test_less_and_more_are_not_taken_for_each_other(eye: str, dark: bool) -> Non
 
 def test_shades_rise_with_numbers_and_stay_in_range() -> None:
     values = np.array([-5.0, 0.0, 0.1, 1.0, 50.0, 100.0])
-    shades = rising(values, 100.0, 1.0)
+    shades = Rising(100.0).shades(values)
     assert shades[0] == shades[1] == 0 and shades[-1] == SHADES - 1
     assert np.all(np.diff(shades) >= 0)
 

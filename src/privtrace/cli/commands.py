@@ -8,10 +8,10 @@ import typer
 
 from privtrace.cli.demo import demo
 from privtrace.cli.evaluating import evaluate, explain
-from privtrace.cli.exporting import export
 from privtrace.cli.files import check, convert
-from privtrace.cli.modeling import fit, generate, inspect, report, synth
+from privtrace.cli.modeling import fit, generate, synth
 from privtrace.cli.screen import guarded
+from privtrace.cli.showing import export, inspect, report
 from privtrace.cli.spending import ledger, plan
 
 # The library loads a compiler; commands import it when they run, so that --help answers at once.

@@ -1,30 +1,29 @@
-"""Fit models, generate from them, and show what they promise."""
+"""Fit models, and generate from them."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from privtrace.cli.options import (
-    AsJson,
     FitOptions,
-    Force,
     InputPath,
     ModelPath,
     OutputOptions,
+    OutputPath,
+    PageNote,
     PageTitle,
-    Quiet,
     takes,
 )
 from privtrace.cli.screen import Screen, check_apart, tell_dropped, tell_lost
+from privtrace.cli.showing import show_model, tell_release
 
 if TYPE_CHECKING:
     from privtrace.io import Format
     from privtrace.synthesizers.base import Model
 
-OutputPath = Annotated[Path, typer.Option("--output", "-o", help="Where to write; used as it is given.")]
 Count = Annotated[
     int | None, typer.Option(min=0, help="Trajectories to make; the model's own (noisy) number by default.")
 ]
@@ -56,7 +55,7 @@ def fit(trips: InputPath, output: OutputPath, options: FitOptions) -> None:
     model = _fitted(trips, output, options, screen)
     model.save(output, force=options.force)
     tell_release(model, screen, {"model": str(output)})
-    _show_model(model, screen)
+    show_model(model, screen)
     screen.say(f"Model written to {output}. Next: privtrace generate {output} --output synthetic.parquet")
 
 
@@ -99,6 +98,7 @@ def synth(
         typer.Option(help="Write a page that compares with the real data: its name gets NOT-PRIVATE added."),
     ] = None,
     title: PageTitle = None,
+    note: PageNote = None,
 ) -> None:
     """Fit and generate in one go.
 
@@ -126,75 +126,16 @@ def synth(
         fitted.save(model, force=options.force)
     _write_synthetic(fitted, output, count, seed, options, screen)
     if report is not None:
-        fitted.report(report, title=title, force=options.force)
+        fitted.report(report, title=title, note=note, force=options.force)
     if compared is not None:
         _write_evaluation(fitted, trips, output, compared, title, options, screen)
     written = {"synthetic": output, "model": model, "report": report, "evaluation": compared}
     tell_release(fitted, screen, {name: None if path is None else str(path) for name, path in written.items()})
-    _show_model(fitted, screen)
+    show_model(fitted, screen)
     if report is not None:
         screen.say(f"Page written to {report}; publish it with the model, if you like.")
     if compared is not None:
         screen.say(f"Page written to {compared}: NOT PRIVATE, keep it where the data is kept.")
-
-
-def report(
-    model: ModelPath,
-    output: OutputPath,
-    title: PageTitle = None,
-    force: Force = False,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
-) -> None:
-    """Write a page about a model, to publish with it.
-
-    It is made from the model file alone, so it may be published wherever the model may.
-
-    \b
-    Examples:
-      privtrace demo --output demo --force
-      privtrace report demo/city.model --output release.html --title "Trips in an invented city"
-    """
-    from privtrace.models import load
-    from privtrace.report.document import check_page
-
-    screen = Screen(quiet, as_json)
-    check_apart({"--output": output}, {"the model": model})
-    check_page(output, force)
-    loaded = load(model)
-    with screen.stage("Drawing the page"):
-        loaded.report(output, title=title, force=force)
-    tell_release(loaded, screen, {"report": str(output)})
-    screen.say(f"Page written to {output}. Open it in a browser.")
-
-
-def inspect(model: ModelPath, as_json: AsJson = False) -> None:
-    """Show what a model promises and holds.
-
-    That is its privacy statement, ledger, sizes and settings.
-
-    \b
-    Examples:
-      privtrace demo --output demo --force
-      privtrace inspect demo/city.model
-      privtrace inspect demo/city.model --json
-    """
-    from privtrace.models import load
-
-    loaded = load(model)
-    screen = Screen(as_json=as_json)
-    screen.data(_described(loaded))
-    for question, answer in loaded.release.statement():
-        screen.say(question, style="bold")
-        screen.say(f"{answer}\n", style="red" if "NOT PRIVATE" in answer else None)
-    screen.say("Ledger", style="bold")
-    _show_ledger(loaded, screen)
-    screen.say("\nSizes", style="bold")
-    for name, size in loaded.summary().items():
-        screen.say(f"  {name:32}{size:>12,}")
-    screen.say("\nSettings", style="bold")
-    for name, setting in loaded.release.settings.items():
-        screen.say(f"  {name:32}{'by rule' if setting is None else str(setting):>12}")
 
 
 def _files_of(trips: Path, options: FitOptions) -> dict[str, str | Path | None]:
@@ -278,40 +219,3 @@ def _write_evaluation(
             observer=screen,
         )
     result.report(page, title=title, force=options.force)
-
-
-def tell_release(model: Model, screen: Screen, files: dict[str, str | None]) -> None:
-    """Say what came out."""
-    screen.data({"files": files, **_described(model)})
-    screen.say(model.release.verdict, style="bold" if model.release.private else "bold red")
-    if not model.release.private:
-        screen.warn(model.release.verdict)
-
-
-def _show_model(model: Model, screen: Screen) -> None:
-    from privtrace.synthesizers.base import in_words
-
-    _show_ledger(model, screen)
-    screen.say(f"The model: {in_words(model.summary())}")
-
-
-def _show_ledger(model: Model, screen: Screen) -> None:
-    from privtrace.privacy.ledger import decimal
-
-    for charge in model.release.charges:
-        noise = f"noise scale {charge.scale_in_trajectories:9.3f}"
-        screen.say(f"  {charge.stage:14} epsilon {decimal(charge.epsilon):8} {noise}")
-    screen.say(f"  {'spent':14} epsilon {decimal(model.release.spent)} of {decimal(model.release.epsilon)}")
-
-
-def _described(model: Model) -> dict[str, Any]:
-    """Describe a model for a program: the header of its file, the statement and the sizes."""
-    from privtrace.models import public_facts
-
-    return {
-        **public_facts(model.release),
-        "private": model.release.private,
-        "verdict": model.release.verdict,
-        "statement": dict(model.release.statement()),
-        "summary": model.summary(),
-    }

@@ -109,8 +109,13 @@ ProfileOption = Annotated[ProfileName, typer.Option("--profile", help="Which met
 EvaluationSeed = Annotated[
     int, typer.Option("--seed", min=0, help="Draw circles, halves and walks from this: same seed, same table.")
 ]
+OutputPath = Annotated[Path, typer.Option("--output", "-o", help="Where to write; used as it is given.")]
 PageTitle = Annotated[
     str | None, typer.Option("--title", metavar="TEXT", help="What the page is called; it must be public.")
+]
+PageNote = Annotated[
+    str | None,
+    typer.Option("--note", metavar="TEXT", help="A public word on the page: who publishes it, whom to ask."),
 ]
 ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file.")]
 Names = Annotated[

@@ -4,6 +4,10 @@ document          Report: one HTML file with style and script inside; words, tab
 colors            color scales that color-blind people can read, light and dark
 charts            distributions and small scales, as SVG
 maps              maps that pan, zoom and tell numbers, as SVG
+promise           what a release promises, in words and numbers
+model_map         a model's cells, flows and synthetic trips
 release_page      what a model is and promises: publishable, from the model alone
-evaluation_page   real beside synthetic: NOT PRIVATE, for the curator's eyes only
+verdict           a comparison in plain words
+side_by_side      real data beside synthetic, drawn
+evaluation_page   both together: NOT PRIVATE, for the curator's eyes only
 """

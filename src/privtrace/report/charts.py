@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from privtrace.report.document import percent, plain
+from privtrace.space.region import Region
 from privtrace.trajectories import Floats
 
 _WIDTH, _HEIGHT = 360, 200
@@ -21,6 +22,11 @@ class Axis(NamedTuple):
 
     label: str  # "km"
     per_unit: float  # of the values in one unit of the label: 1000 meters in a kilometer
+
+
+def axis_of(region: Region) -> Axis:
+    """Measure distances in kilometers, or in planar units."""
+    return Axis("km", 1000) if region.crs == "lonlat" else Axis("units", 1)
 
 
 def bars(edges: Floats, shares: Floats, axis: Axis, alternative: str) -> str:

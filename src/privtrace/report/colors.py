@@ -6,7 +6,8 @@ light to dark, or to print, without being drawn again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -28,10 +29,32 @@ _APART = {
 }
 
 
-def rising(values: Floats, most: float, floor: float) -> Integers:
-    """Choose shades for numbers from none to most, by their logarithm from `floor` on."""
-    shares: Floats = np.log1p(np.maximum(values, 0) / floor) / np.log1p(most / floor)
-    return np.minimum(shares * SHADES, SHADES - 1).astype(np.int64)
+@dataclass(frozen=True)
+class Rising:
+    """Scale numbers from none to most, by their logarithm from a hundredth of the most on."""
+
+    most: float
+
+    @classmethod
+    def over(cls, *numbers: Floats) -> Rising:
+        """Scale up to the largest of some numbers."""
+        return cls(max(float(some.max(initial=0)) for some in numbers) or 1.0)
+
+    def places(self, values: Floats) -> Floats:
+        """Place numbers on the scale, from 0 to 1; negative ones are as none."""
+        places: Floats = np.log1p(np.maximum(values, 0) / self.most * 100) / np.log1p(100)
+        return places
+
+    def shades(self, values: Floats) -> Integers:
+        """Choose a shade for each number."""
+        return np.minimum(self.places(values) * SHADES, SHADES - 1).astype(np.int64)
+
+    def ticks(self, write: Callable[[float], str]) -> list[tuple[float, str]]:
+        """Place a few numbers on the scale, with their labels."""
+        shown = np.array([0.0, self.most / 30, self.most / 8, self.most])
+        return [
+            (at, write(number)) for at, number in zip(self.places(shown).tolist(), shown.tolist(), strict=True)
+        ]
 
 
 def apart(values: Floats, most: float) -> Integers:

@@ -130,6 +130,11 @@ class Cell(NamedTuple):
     number: bool = False  # set to the right
 
 
+def numbers(*texts: str) -> list[Cell]:
+    """Make cells of numbers."""
+    return [Cell(text, number=True) for text in texts]
+
+
 def table_of(head: Sequence[Cell], rows: Iterable[Sequence[Cell]], foot: Sequence[Cell] = ()) -> str:
     """Lay out a table, whose heads are text. The first cell of a row names it; one cell alone heads a group.
 

@@ -92,7 +92,12 @@ class Model(Protocol):
         ...
 
     def report(
-        self, path: str | Path | None = None, *, title: str | None = None, force: bool = False
+        self,
+        path: str | Path | None = None,
+        *,
+        title: str | None = None,
+        note: str | None = None,
+        force: bool = False,
     ) -> Report:
         """Show the model as a page that is as publishable as its file."""
         ...

@@ -127,15 +127,21 @@ class FittedModel(ABC):
         save(self, path, force=force)
 
     def report(
-        self, path: str | Path | None = None, *, title: str | None = None, force: bool = False
+        self,
+        path: str | Path | None = None,
+        *,
+        title: str | None = None,
+        note: str | None = None,
+        force: bool = False,
     ) -> Report:
         """Show the model as a page that is as publishable as its file; write it, if a path is given.
 
-        In a notebook the page shows itself. It is made from the model alone.
+        In a notebook the page shows itself. It is made from the model alone, but for title and note, which
+        have to be public: what the data is, who publishes it, whom to ask.
         """
         from privtrace.report.release_page import release_page
 
-        report = release_page(self, title=title)
+        report = release_page(self, title=title, note=note)
         return report if path is None else report.write(path, force=force)
 
     def export(self, what: str, path: str | Path, *, format: str | None = None, force: bool = False) -> None:

@@ -31,7 +31,7 @@ from privtrace.release import Release
 from privtrace.space.adaptive import refine, refine_to
 from privtrace.space.grid import Grid
 from privtrace.space.measure import in_trajectories, measure_density
-from privtrace.synthesizers.fitted import SAMPLED, FittedModel, check_sound, only_number
+from privtrace.synthesizers.fitted import SAMPLED, FittedModel, check_sound, only_number, within_limits
 from privtrace.synthesizers.plan import Plan
 from privtrace.synthesizers.settings import Settings, whole
 from privtrace.synthesizers.view import Flows, Layer, Noisy, View, error_of
@@ -318,9 +318,10 @@ class PrivTraceModel(FittedModel):
             "count": 0 <= self.count <= CLAMP,
             "density": self.density.shape == self.divisions.shape == (size, size)
             and size > 0
+            and within_limits(self.density)
             and not np.delete(self.density, Grid.uniform(self.release.region, size).slots).any(),
             "divisions": bool(np.all((self.divisions >= 1) & (self.divisions <= 10_000))),
-            "moves": self.moves.shape == (m + 1, m) and m == self.grid.n_cells,
+            "moves": self.moves.shape == (m + 1, m) and m == self.grid.n_cells and within_limits(self.moves),
             "second_states": _rising(self.second_states, 0, m),
             "second_offsets": second.n_rows == len(self.second_states) * m
             and second.offsets[0] == 0
@@ -376,11 +377,13 @@ class PrivTraceModel(FittedModel):
     def view(self) -> View:
         """Show coarse cells and states, estimated trips, and first-order moves between states."""
         region, m = self.release.region, self.grid.n_cells
+        largest = int(np.bincount(self.grid.parts()).max())
         coarse = Grid.uniform(region, len(self.divisions))
         visits = Noisy.of("visits", self.density.ravel()[coarse.slots], error_of(self.release, "density"))
         error = error_of(self.release, "first order")
         numbers = (
-            Noisy.of("visits", self.moves[:-1].sum(axis=1), error_of(self.release, "first order", m)),
+            # A state's moves lead to states of its own part; the others were emptied.
+            Noisy.of("visits", self.moves[:-1].sum(axis=1), error_of(self.release, "first order", largest)),
             Noisy.of("starts", self.moves[-1], error),
             Noisy.of("ends", self.moves[:-1].diagonal(), error),
         )

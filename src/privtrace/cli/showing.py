@@ -1,0 +1,163 @@
+"""Show what a model promises and holds: on the screen, as a page, as tables and maps."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from privtrace.cli.options import AsJson, Force, ModelPath, OutputPath, PageNote, PageTitle, Quiet
+from privtrace.cli.screen import Screen, check_apart
+
+if TYPE_CHECKING:
+    from privtrace.synthesizers.base import Model
+
+
+def inspect(model: ModelPath, as_json: AsJson = False) -> None:
+    """Show what a model promises and holds.
+
+    That is its privacy statement, ledger, sizes and settings.
+
+    \b
+    Examples:
+      privtrace demo --output demo --force
+      privtrace inspect demo/city.model
+      privtrace inspect demo/city.model --json
+    """
+    from privtrace.models import load
+
+    loaded = load(model)
+    screen = Screen(as_json=as_json)
+    screen.data(_described(loaded))
+    for question, answer in loaded.release.statement():
+        screen.say(question, style="bold")
+        screen.say(f"{answer}\n", style="red" if "NOT PRIVATE" in answer else None)
+    screen.say("Ledger", style="bold")
+    _show_ledger(loaded, screen)
+    screen.say("\nSizes", style="bold")
+    for name, size in loaded.summary().items():
+        screen.say(f"  {name:32}{size:>12,}")
+    screen.say("\nSettings", style="bold")
+    for name, setting in loaded.release.settings.items():
+        screen.say(f"  {name:32}{'by rule' if setting is None else str(setting):>12}")
+
+
+def report(
+    model: ModelPath,
+    output: OutputPath,
+    title: PageTitle = None,
+    note: PageNote = None,
+    force: Force = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write a page about a model, to publish with it.
+
+    It is made from the model file alone, so it may be published wherever the model may.
+
+    \b
+    Examples:
+      privtrace demo --output demo --force
+      privtrace report demo/city.model --output release.html --title "Trips in an invented city" \\
+          --note "Published by the town hall; questions to the data office."
+    """
+    from privtrace.models import load
+    from privtrace.report.document import check_page
+
+    screen = Screen(quiet, as_json)
+    check_apart({"--output": output}, {"the model": model})
+    check_page(output, force)
+    loaded = load(model)
+    with screen.stage("Drawing the page"):
+        loaded.report(output, title=title, note=note, force=force)
+    tell_release(loaded, screen, {"report": str(output)})
+    screen.say(f"Page written to {output}. Open it in a browser.")
+
+
+class ProductName(StrEnum):
+    """Name what can be exported."""
+
+    od = "od"
+    density = "density"
+    transitions = "transitions"
+    grid = "grid"
+
+
+def export(
+    model: ModelPath,
+    output: OutputPath,
+    what: Annotated[
+        ProductName | None,
+        typer.Option(
+            help="Trips from cell to cell; visits, starts and ends of cells; moves; or the cells.",
+            show_default="density for .tif, else required",
+        ),
+    ] = None,
+    force: Force = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Export tables and maps of a model. It costs no privacy.
+
+    They show trips, density, moves or the cells; docs/export.md says what each column means. The suffix of the
+    output is the format: .csv, .parquet or .geojson; .tif (GeoTIFF) holds density alone.
+
+    \b
+    Examples:
+      privtrace demo --output demo --force
+      privtrace export demo/city.model --what od --output od.csv
+      privtrace export demo/city.model --what density --output density.geojson
+      privtrace export demo/city.model --what transitions --output moves.parquet
+    """
+    from privtrace.export import PRODUCTS, check_export
+    from privtrace.export import export as write
+    from privtrace.models import load
+
+    screen = Screen(quiet, as_json)
+    product, format = check_export(what, output, force=force)
+    check_apart({"--output": output}, {"the model": model})
+    loaded = load(model)
+    with screen.stage(f"Exporting {product}"):
+        write(loaded, product, output, force=force)
+    words = PRODUCTS[product] if len(format.products) > 1 else "noisy visits per area of the cells"
+    screen.say(f"{words[:1].upper()}{words[1:]}, written to {output}.")
+    tell_release(loaded, screen, {product: str(output)})
+
+
+def tell_release(model: Model, screen: Screen, files: dict[str, str | None]) -> None:
+    """Say what came out, and what it promises."""
+    screen.data({"files": files, **_described(model)})
+    screen.say(model.release.verdict, style="bold" if model.release.private else "bold red")
+    if not model.release.private:
+        screen.warn(model.release.verdict)
+
+
+def show_model(model: Model, screen: Screen) -> None:
+    """Show what was spent, and the sizes of a model."""
+    from privtrace.synthesizers.base import in_words
+
+    _show_ledger(model, screen)
+    screen.say(f"The model: {in_words(model.summary())}")
+
+
+def _show_ledger(model: Model, screen: Screen) -> None:
+    from privtrace.privacy.ledger import decimal
+
+    for charge in model.release.charges:
+        noise = f"noise scale {charge.scale_in_trajectories:9.3f}"
+        screen.say(f"  {charge.stage:14} epsilon {decimal(charge.epsilon):8} {noise}")
+    screen.say(f"  {'spent':14} epsilon {decimal(model.release.spent)} of {decimal(model.release.epsilon)}")
+
+
+def _described(model: Model) -> dict[str, Any]:
+    """Describe a model for a program: the header of its file, the statement and the sizes."""
+    from privtrace.models import public_facts
+
+    return {
+        **public_facts(model.release),
+        "private": model.release.private,
+        "verdict": model.release.verdict,
+        "statement": dict(model.release.statement()),
+        "summary": model.summary(),
+    }

@@ -1,0 +1,194 @@
+"""Draw real data beside synthetic: heat maps, curves, patterns. NOT PRIVATE."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from privtrace.evaluation.figures import HEAT, Curve, Figures
+from privtrace.evaluation.paper import CELLS_PER_SIDE
+from privtrace.report import charts, colors, maps
+from privtrace.report.document import (
+    Cell,
+    distance,
+    folded,
+    numbers,
+    paragraph,
+    percent,
+    section,
+    table,
+    table_of,
+)
+from privtrace.space.region import Region
+
+
+def heat_maps(figures: Figures) -> str:
+    """Draw both sets and their difference on linked maps."""
+    sheet = maps.Sheet(figures.region)
+    real, synthetic = figures.heat
+    scale = colors.Rising.over(real, synthetic)
+    difference = synthetic - real
+    widest = max(float(np.abs(difference).max()), 1e-9)
+    drawn = [
+        maps.Map(
+            f"<b>{name}</b>{label}",
+            f"{name}: heat map of {HEAT} by {HEAT} cells. {_where(shares)}",
+            maps.heat(sheet, "q", scale.shades(shares)),
+        )
+        for name, label, shares in (
+            ("Real", ' <span class="red-text">NOT PRIVATE</span>', real),
+            ("Synthetic", "", synthetic),
+        )
+    ]
+    drawn.append(
+        maps.Map(
+            '<b>Difference</b>, synthetic less real <span class="red-text">NOT PRIVATE</span>',
+            f"Difference: the synthetic shares less the real ones, from {percent(float(difference.min()))} to "
+            f"{percent(float(difference.max()))}.",
+            maps.heat(sheet, "d", colors.apart(difference, widest)),
+        )
+    )
+    points = percent(widest).removesuffix(" %")
+    signed = [(0.0, f"−{points}"), (0.5, "0"), (1.0, f"+{points}")]
+    return section(
+        "Real beside synthetic",
+        paragraph(
+            f"The share of trajectories that pass each of {HEAT} × {HEAT} cells, on one color scale; lines are "
+            "drawn straight from point to point. The maps move together: point at one to read the same cell on "
+            "all."
+        ),
+        maps.panel(sheet, drawn, [_heat_data(real, synthetic)], "Point at a map to read a cell's numbers."),
+        '<div class="columns">',
+        maps.legend(
+            "Share of trajectories that pass a cell, real and synthetic",
+            "q",
+            scale.ticks(percent),
+            f"Color scale from 0 % to {percent(scale.most)}, logarithmic.",
+        ),
+        maps.legend(
+            "Difference, synthetic less real, in percentage points",
+            "d",
+            signed,
+            f"Color scale from orange, minus {points}, to purple, plus {points} percentage points.",
+        ),
+        "</div>",
+    )
+
+
+def _where(shares: np.ndarray) -> str:
+    row, column = np.unravel_index(int(np.argmax(shares)), shares.shape)
+    vertical = ("the north", "the middle", "the south")[min(3 * int(row) // HEAT, 2)]
+    horizontal = ("west", "middle", "east")[min(3 * int(column) // HEAT, 2)]
+    return (
+        f"Trajectories pass {percent(float(np.mean(shares > 0)))} of the cells; the busiest, passed by "
+        f"{percent(float(shares.max()))} of them, is in {vertical}, {horizontal}."
+    )
+
+
+def _heat_data(real: np.ndarray, synthetic: np.ndarray) -> dict[str, Any]:
+    """Say what is told of a cell of the heat maps; rows count from the south there."""
+
+    def listed(shares: np.ndarray) -> list[float]:
+        return [float(f"{100 * share:.3g}") for share in shares[::-1].ravel().tolist()]
+
+    numbers = {
+        "real": (real, " %"),
+        "synthetic": (synthetic, " %"),
+        "synthetic less real": (synthetic - real, " percentage points"),
+    }
+    return {
+        "name": "",
+        "size": HEAT,
+        "divisions": None,
+        "cells": None,
+        "numbers": [
+            {"name": name, "values": listed(shares), "error": None, "unit": unit}
+            for name, (shares, unit) in numbers.items()
+        ],
+    }
+
+
+_KEY = (
+    '<ul class="key"><li><i class="real"></i>real</li><li><i class="synthetic"></i>synthetic</li>'
+    "<li>the last step of a distance holds all that lies beyond</li></ul>"
+)
+
+
+def curves(figures: Figures) -> str:
+    """Draw distributions of both sets over each other."""
+    region = figures.region
+    headings = {
+        "length": ("Length", "the sum of all steps"),
+        "diameter": ("Diameter", "the greatest distance between two points"),
+        "apart": ("Origin to destination", "as the crow flies"),
+    }
+    drawn = [_overlaid(*headings[name], curve, region) for name, curve in figures.curves.items()]
+    real, synthetic = figures.pairs
+    top = [float(shares[:20].sum()) for shares in figures.pairs]
+    words = (
+        f"Origins and destinations: the 20 busiest real pairs of zones hold {percent(top[0])} of the real "
+        f"trips and {percent(top[1])} of the synthetic ones."
+    )
+    chart = charts.curve(real, synthetic, "pairs of zones, busiest first", words)
+    drawn.append(
+        "<figure><figcaption><b>Origins and destinations</b>, how many trips the busiest pairs of 8 × 8 zones "
+        f"hold together</figcaption>{chart}</figure>"
+    )
+    rows = [
+        (headings[name][0], *(distance(median, region) for median in curve.medians_m))
+        for name, curve in figures.curves.items()
+    ]
+    rows.append(("Share of the 20 busiest pairs of zones", percent(top[0]), percent(top[1])))
+    return section(
+        "How long, how far, from where to where",
+        _KEY,
+        f'<div class="columns">{"".join(drawn)}</div>',
+        folded("The same in numbers", table(("Median", "Real", "Synthetic"), rows, n_words=1)),
+    )
+
+
+def _overlaid(name: str, meaning: str, curve: Curve, region: Region) -> str:
+    axis = charts.axis_of(region)
+    medians = [distance(median, region) for median in curve.medians_m]
+    words = (
+        f"{name}: half of the real ones are below {medians[0]}, half of the synthetic ones below {medians[1]}."
+    )
+    chart = charts.overlaid(curve.edges_m, curve.real, curve.synthetic, axis, words)
+    return f"<figure><figcaption><b>{name}</b>, {meaning}</figcaption>{chart}</figure>"
+
+
+def patterns(figures: Figures) -> str:
+    """List the most frequent real patterns, with how often both sets follow them."""
+    if not figures.patterns:
+        return section("Most frequent patterns", paragraph("No real trajectory leaves its cell."))
+    sheet = maps.Sheet(figures.region)
+    most = max(max(pattern.real, pattern.synthetic) for pattern in figures.patterns)
+    head = [
+        Cell("Cells, column and row from the southwest"),
+        Cell("Where"),
+        *numbers("Real", "Synthetic"),
+        Cell(""),
+    ]
+    rows = [
+        [
+            Cell(escape(_cells_in_words(pattern.cells))),
+            Cell(sheet.glyph(pattern.cells, CELLS_PER_SIDE)),
+            *numbers(*(f"{1000 * share:,.1f}" for share in (pattern.real, pattern.synthetic))),
+            Cell(charts.pair_of_bars(pattern.real, pattern.synthetic, most)),
+        ]
+        for pattern in figures.patterns
+    ]
+    return section(
+        "Most frequent patterns",
+        paragraph(
+            f"Runs of cells of a {CELLS_PER_SIDE} × {CELLS_PER_SIDE} grid that real trajectories follow most "
+            "often, and how often 1,000 trajectories do. The last cell of a run is orange."
+        ),
+        table_of(head, rows),
+    )
+
+
+def _cells_in_words(cells: tuple[int, ...]) -> str:
+    return " → ".join(f"{cell % CELLS_PER_SIDE + 1},{cell // CELLS_PER_SIDE + 1}" for cell in cells)

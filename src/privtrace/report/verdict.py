@@ -1,0 +1,104 @@
+"""Put a comparison into plain words: what is close, what is rough, what is lost. NOT PRIVATE."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from html import escape
+
+from privtrace.evaluation.suite import Evaluation, Score, shown
+from privtrace.report.document import paragraph, section
+from privtrace.synthesizers.plan import rounded
+
+#: What the verdict speaks of, and the metrics that can tell, the best first.
+_ASPECTS = {
+    "Where people go": ("density", "visits", "query"),
+    "From where to where": ("od", "trip"),
+    "How long trips are": ("length", "length_20"),
+    "How far they reach": ("diameter", "diameter_20", "gyration"),
+    "Which ways they take": ("pattern", "frequent_f1", "turning"),
+}
+
+#: Up to which place between limit and ceiling which words hold.
+_WORDS = (
+    (0.1, "as close as a second sample of the real data"),
+    (0.45, "close"),
+    (0.75, "rough"),
+    (1.0, "far off"),
+    (math.inf, "no better than a random walk"),
+)
+
+
+def _judged(score: Score) -> str:
+    return next((words for most, words in _WORDS if score.standing < most), "not to be told")
+
+
+def verdict(evaluation: Evaluation) -> str:
+    """Judge a few aspects by where their metrics stand, best first."""
+    told = {
+        aspect: score
+        for aspect, names in _ASPECTS.items()
+        if (score := _telling(evaluation, names)) is not None
+    }
+    by_words: dict[str, list[str]] = {}
+    for aspect, score in told.items():
+        by_words.setdefault(_judged(score), []).append(aspect[0].lower() + aspect[1:])
+    sentences = [f"{_listed(aspects)}: {words}." for words, aspects in _ordered(by_words)]
+    lines = "\n".join(
+        f"<li><b>{escape(aspect)}</b><span>{escape(_sentence(score))}</span></li>"
+        for aspect, score in told.items()
+    )
+    copied = bool(told) and all(
+        _times(score) < _COPIED and score.limit != score.metric.best for score in told.values()
+    )
+    return section(
+        "Verdict",
+        *([paragraph(_COPY, "alarm")] if copied else []),
+        paragraph(" ".join(sentences) or "These metrics give no verdict.", "lead"),
+        f'<ul class="verdicts">{lines}</ul>',
+        paragraph(
+            "Close and far are measured between two marks: the limit, what one random half of the real data "
+            "gets against the other, and the ceiling, what a uniform random walk gets. The table of metrics "
+            "draws where each number stands between them.",
+            "small",
+        ),
+    )
+
+
+#: Fresh data of the same size has half of the limit's error or more; a copy has next to none.
+_COPIED = 0.25
+_COPY = (
+    "Closer to the real data than fresh data of the same size would be: the synthetic file seems to be a copy "
+    "of the real one."
+)
+
+
+def _times(score: Score) -> float:
+    """Give the error as a multiple of the limit's."""
+    best = score.metric.best
+    return abs(score.value - best) / max(abs(score.limit - best), 1e-12)
+
+
+def _telling(evaluation: Evaluation, names: tuple[str, ...]) -> Score | None:
+    """Find the first of some metrics that was measured and tells the real data from a random walk."""
+    scores = (evaluation[name] for name in names if name in evaluation.scores)
+    return next((score for score in scores if not math.isnan(score.standing)), None)
+
+
+def _ordered(by_words: Mapping[str, list[str]]) -> Iterator[tuple[str, list[str]]]:
+    """Yield what is told, best first."""
+    for _, words in _WORDS:
+        if words in by_words:
+            yield words, by_words[words]
+
+
+def _listed(aspects: list[str]) -> str:
+    text = " and ".join(filter(None, [", ".join(aspects[:-1]), aspects[-1]]))
+    return text[0].upper() + text[1:]
+
+
+def _sentence(score: Score) -> str:
+    metric, judged = score.metric, _judged(score)
+    times = _times(score)
+    factor = f", with {rounded(times)} times the error of a second sample" if 1.5 <= times < 1e4 else ""
+    return f"{judged[0].upper()}{judged[1:]}{factor} ({metric.words}: {shown(score.value)})."
