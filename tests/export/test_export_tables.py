@@ -36,7 +36,7 @@ def test_density_is_that_of_the_view(name: str) -> None:
         assert set(rows["layer"].to_pylist()) == {layer.name}
         assert rows["cell"].to_pylist() == [*range(layer.grid.n_cells)]
         for number in layer.numbers:
-            assert np.array_equal(column(rows, number.name), number.values)
+            assert np.array_equal(column(rows, number.name), np.round(number.values, 6))
             assert set(rows[f"{number.name}_error"].to_pylist()) == {number.error}
         for missing in {"visits", "starts", "ends"} - {number.name for number in layer.numbers}:
             assert rows[missing].null_count == rows[f"{missing}_error"].null_count == len(rows)
@@ -54,7 +54,8 @@ def test_flows_are_those_of_the_view(
     assert whole.column_names[1:3] == (["origin", "destination"] if what == "od" else ["from", "to"])
     for place, field in ((1, "origins"), (2, "destinations")):
         assert np.array_equal(whole[place].to_numpy(), np.concatenate([getattr(f, field) for f in all_flows]))
-    assert np.array_equal(column(whole, weight), np.concatenate([flows.weights for flows in all_flows]))
+    weights = np.concatenate([flows.weights for flows in all_flows])
+    assert np.array_equal(column(whole, weight), np.round(weights, 6))
     errors = [error for flows in all_flows for error in [flows.error] * len(flows.weights)]
     assert whole["error"].to_pylist() == errors
     monkeypatch.setattr(tables, "CHUNK_ROWS", 7)
@@ -80,7 +81,7 @@ def test_areas_of_degrees_are_square_kilometers() -> None:
 def test_visits_per_area_are_visits_by_area() -> None:
     density = table("privtrace, holes", "density")
     quotient = column(density, "visits") / column(density, "area")
-    assert np.allclose(column(density, "visits_per_area"), quotient)
+    assert np.allclose(column(density, "visits_per_area"), quotient, rtol=1e-4)
 
 
 def test_divisions_tell_how_fine_cells_lie_in_coarse_ones() -> None:

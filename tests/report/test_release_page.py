@@ -321,3 +321,9 @@ def test_a_model_of_nothing_makes_a_page(method: str) -> None:
     page = read(nothing.report().html)
     assert "takes the data to be empty" in page.section("The synthetic trips").text
     assert page.all("title")[0].text == f"NOT PRIVATE: Synthetic trips by {method}"
+
+
+def test_a_note_is_shown_as_text(model: Any) -> None:
+    page = model.report(note="Published by A & <B>.").html
+    assert "<p>Published by A &amp; &lt;B&gt;.</p>" in page
+    assert model.report().html == model.report(note=None).html != page

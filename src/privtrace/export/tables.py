@@ -18,6 +18,9 @@ from privtrace.trajectories import Crs, Floats, Integers
 #: Rows of flows that are held at once, as text too.
 CHUNK_ROWS = 1 << 16
 
+#: After the point; numbers are whole 2**-20 of a trajectory, so that further ones say nothing.
+_DIGITS = 6
+
 Columns: TypeAlias = dict[str, Any]
 
 
@@ -89,7 +92,7 @@ def _numbers(layer: Layer) -> Columns:
     """Give the noisy numbers of a layer's cells."""
     columns: Columns = {PER_AREA[_crs(layer.grid)]: per_area(layer)}
     for number in layer.numbers:
-        columns |= {number.name: number.values, f"{number.name}_error": number.error}
+        columns |= {number.name: np.round(number.values, _DIGITS), f"{number.name}_error": number.error}
     return columns
 
 
@@ -112,7 +115,7 @@ def _flows(view: View, what: str, into: pa.Schema) -> Iterator[Rows]:
                 "layer": layer.name,
                 **_ends(layer.grid, origin, origins),
                 **_ends(layer.grid, destination, destinations),
-                weight: flows.weights[chunk],
+                weight: np.round(flows.weights[chunk], _DIGITS),
                 "error": flows.error,
             }
             yield Rows(layer.grid, origins, destinations, _table(columns, len(origins), into))
