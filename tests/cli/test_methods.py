@@ -11,6 +11,7 @@ import pytest
 from tests.cli.running import run
 
 import privtrace as pt
+from privtrace.release import METHODS
 
 BOX = "--region=0,0,10,10"
 STAGES = {
@@ -35,7 +36,7 @@ def test_plan_fit_generate_and_explain(method: str, folder: Path) -> None:
     facts = json.loads(fitted.stdout)
     assert facts["method"] == method and facts["private"] is True
     assert [charge["stage"] for charge in facts["ledger"]] == STAGES[method]
-    assert f"{method}, as in version" in run("inspect", "a.model", cwd=folder).stdout
+    assert f"{METHODS[method]}, as in version" in run("inspect", "a.model", cwd=folder).stdout
     run("generate", "a.model", "--count=300", "--seed=7", "--output=s.parquet", cwd=folder)
     table = pq.read_table(folder / "s.parquet")
     assert table.schema.metadata[b"privtrace.method"] == method.encode()
