@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import tempfile
 from fractions import Fraction
+from importlib.util import find_spec
 from pathlib import Path
 
 import privtrace as pt
@@ -38,6 +39,12 @@ def bench_reading(trips: pt.Trajectories) -> None:
         "dat": "a.dat",
         "porto": "b.csv",
         "geolife": "plt",
+        "geoparquet": "a.geoparquet",
+        "geoparquet-lines": "lines.parquet",
+        "geojson": "a.geojson",
+        "mfjson": "a.mfjson",
+        "gpx": "a.gpx",
+        **({"gpkg": "a.gpkg"} if find_spec("pyogrio") else {}),
     }
     with tempfile.TemporaryDirectory() as folder:
         for format, name in names.items():
