@@ -42,7 +42,9 @@ def test_streaming_and_memory_give_the_same_model(method: str, real_data: Path) 
     assert to_bytes(streamed) == to_bytes(in_memory)
 
 
-@pytest.mark.parametrize("name", REGIONS)
+@pytest.mark.parametrize(
+    "name", [name if name == "porto" else pytest.param(name, marks=pytest.mark.slow) for name in REGIONS]
+)
 def test_errors_lie_between_limit_and_ceiling(name: str, real_data: Path) -> None:
     file, box = REGIONS[name]
     source, region = pt.read(real_data / file), pt.Region.box(*box)
