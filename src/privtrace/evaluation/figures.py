@@ -56,9 +56,7 @@ class Figures:
     region: Region
     heat: tuple[Floats, Floats]  # real and synthetic, (80, 80), north up: shares of trajectories that pass
     curves: Mapping[str, Curve]  # length, diameter and distance between the ends
-    pairs: tuple[
-        Floats, Floats
-    ]  # shares of trips between pairs of 8 x 8 zones, by how frequent they really are
+    pairs: tuple[Floats, Floats]  # shares of trips between pairs of 8 x 8 zones, the really frequent first
     patterns: tuple[Pattern, ...]  # the most frequent in the real set
 
     @classmethod

@@ -22,6 +22,8 @@ from privtrace.export.columns import PRODUCTS
 from privtrace.export.tables import product
 from privtrace.io.atomic import check_target, replacing
 from privtrace.io.extras import require
+from privtrace.io.suffixes import Suffixed
+from privtrace.io.suffixes import chosen as by_name_or_suffix
 from privtrace.release import Release
 from privtrace.synthesizers.base import Model
 from privtrace.synthesizers.view import View
@@ -56,12 +58,11 @@ def export(
     """
     what, chosen = check_export(what, path, format=format, force=force)
     view = model.view()
-    packed = chosen.is_text and Path(path).suffix.lower() == ".gz"
     with (
         replacing(path, force) as temporary,
         pa.OSFile(os.fsencode(temporary), "wb") as file,
         # Without name and date, so that the same model makes the same file.
-        gzip.GzipFile("", "wb", 6, file, mtime=0) if packed else file as sink,
+        gzip.GzipFile("", "wb", 6, file, mtime=0) if chosen.is_packed(Path(path)) else file as sink,
     ):
         chosen.write(model.release, view, what, sink)
 
@@ -70,7 +71,7 @@ def check_export(
     what: str | None, path: str | os.PathLike[str], *, format: str | None = None, force: bool = False
 ) -> tuple[str, ExportFormat]:
     """Refuse, before any work, what `export` would refuse; return what to write and how."""
-    chosen = _format_of(Path(path), format)
+    chosen = by_name_or_suffix(Path(path), format, FORMATS)
     if what is None and len(chosen.products) == 1:
         (what,) = chosen.products
     if what not in PRODUCTS:
@@ -90,12 +91,9 @@ def check_export(
 
 
 @dataclass(frozen=True)
-class ExportFormat:
-    """Say how one format is named and written, and what it can hold."""
+class ExportFormat(Suffixed):
+    """Say how one format is written, and what it can hold."""
 
-    name: str
-    suffixes: tuple[str, ...]
-    is_text: bool  # may be packed with gzip
     write: Write
     products: tuple[str, ...] = tuple(PRODUCTS)
     package: str | None = None  # that it needs, of the geo extra
@@ -127,20 +125,3 @@ FORMATS = {
     "geojson": ExportFormat("GeoJSON", (".geojson", ".json"), True, geojson.write),
     "geotiff": ExportFormat("GeoTIFF", (".tif", ".tiff"), False, geotiff.write, ("density",), "rasterio"),
 }
-
-
-def _format_of(path: Path, name: str | None) -> ExportFormat:
-    """Choose the format: by its name if given, else by the suffix."""
-    if name is not None and name not in FORMATS:
-        raise OutputError(f"{path}: unknown format {name!r}; it must be one of {', '.join(FORMATS)}")
-    if name is not None:
-        return FORMATS[name]
-    for format in FORMATS.values():
-        packed = tuple(f"{suffix}.gz" for suffix in format.suffixes if format.is_text)
-        if path.name.lower().endswith(format.suffixes + packed):
-            return format
-    suffixes = ", ".join(suffix for format in FORMATS.values() for suffix in format.suffixes)
-    raise OutputError(
-        f"{path}: unknown format {path.suffix!r}; the suffix must be one of {suffixes}, "
-        "and .gz after those of text"
-    )

@@ -19,6 +19,7 @@ from privtrace.io.printing import chained, content, joined, shortest
 from privtrace.release import Release
 from privtrace.space.grid import Grid
 from privtrace.space.pieces import Pieces
+from privtrace.space.region import Region
 from privtrace.synthesizers.view import View
 from privtrace.trajectories import Array, Floats, Integers
 
@@ -148,7 +149,7 @@ def _line_texts(grid: Grid, cells: Integers, onto: Integers) -> pa.Array:
         '{"type":"LineString","coordinates":[', _points(here - back), ",", _points(there - back), "]}"
     )
     if turn:
-        lines = pc.if_else(pa.array(_crosses(here, there)), _cut_lines(here, there, turn), lines)
+        lines = pc.if_else(pa.array(_crosses(here, there)), _cut_lines(here, there, grid.region), lines)
     return pc.if_else(pa.array(cells != onto), lines, pa.scalar("null", pa.large_string()))
 
 
@@ -158,15 +159,12 @@ def _crosses(here: Floats, there: Floats) -> Array:
     return crosses
 
 
-def _cut_lines(here: Floats, there: Floats, turn: float) -> pa.Array:
+def _cut_lines(here: Floats, there: Floats, region: Region) -> pa.Array:
     """Print lines in two parts, up to the antimeridian and from it on; only those that cross it are right."""
     across = np.where(_crosses(here, there), there[:, 0] - here[:, 0], 1.0)
     height = here[:, 1] + (180 - here[:, 0]) * ((there[:, 1] - here[:, 1]) / across)
     border = np.where(here[:, 0] < 180, 180.0, -180.0)
-    ends = [
-        np.stack([np.where(end[:, 0] > 180, end[:, 0] - turn, end[:, 0]), end[:, 1]], axis=1)
-        for end in (here, there)
-    ]
+    ends = [np.stack([region.wrap(end[:, 0]), end[:, 1]], axis=1) for end in (here, there)]
     return chained(
         '{"type":"MultiLineString","coordinates":[[',
         _points(ends[0]),

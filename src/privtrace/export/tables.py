@@ -80,7 +80,7 @@ def _cells(view: View, what: str, into: pa.Schema) -> Iterator[Rows]:
             # A box across the antimeridian has its west greater than its east, as regions have it.
             "west": np.where(west >= 180, west - turn, west),
             "south": south,
-            "east": np.where(east > 180, east - turn, east),
+            "east": grid.region.wrap(east),
             "north": north,
             AREA[_crs(grid)]: areas(grid),
             **(_numbers(layer) if what == "density" else _divisions(grid)),
@@ -125,8 +125,7 @@ def _ends(grid: Grid, name: str, cells: Integers) -> Columns:
     """Give the cells where flows begin or end, and their centers."""
     x, y = grid.pieces.centers[cells].T
     x_name, y_name = AXES[_crs(grid)]
-    longitudes = np.where(x > 180, x - grid.region.area.turn, x)
-    return {name: cells, f"{name}_{x_name}": longitudes, f"{name}_{y_name}": y}
+    return {name: cells, f"{name}_{x_name}": grid.region.wrap(x), f"{name}_{y_name}": y}
 
 
 def _table(columns: Columns, length: int, into: pa.Schema) -> pa.Table:

@@ -93,11 +93,10 @@ def write(
     """
     path = Path(path)
     chosen = check_output(path, force, format, names)
-    packed = chosen.is_text and path.suffix.lower() == ".gz"
     suffix = chosen.folder_of
     with replacing_folder(path, suffix, force) if suffix else replacing(path, force) as temporary:
         parts = trajectories if isinstance(trajectories, Iterable) else trajectories.parts()
-        formats.write(parts, temporary, chosen, packed=packed)
+        formats.write(parts, temporary, chosen, packed=chosen.is_packed(path))
 
 
 def check_output(

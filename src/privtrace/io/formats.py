@@ -20,6 +20,7 @@ from privtrace.io.folder import FolderReader
 from privtrace.io.json_features import JsonReader
 from privtrace.io.naming import NAMES
 from privtrace.io.source import Reader
+from privtrace.io.suffixes import Suffixed, chosen
 from privtrace.trajectories import Crs, Trajectories
 
 Read: TypeAlias = Callable[[Stamp, Declared], Reader]
@@ -27,12 +28,9 @@ Write: TypeAlias = Callable[..., None]  # of parts and a path; and of `names`, w
 
 
 @dataclass(frozen=True)
-class Format:
+class Format(Suffixed):
     """Say how one format is recognized, read and written."""
 
-    name: str
-    suffixes: tuple[str, ...]  # the first is the usual one
-    is_text: bool  # text may be packed with gzip, and then its suffix has .gz after it
     read: Read
     write: Write
     recognizes: Callable[[bytes], bool] = lambda line: False  # from the first line
@@ -43,11 +41,6 @@ class Format:
     prepare: Callable[[Path], object] = lambda path: None  # refuses, before the work, for want of a package
     lonlat_only: bool = False
     needs_times: bool = False
-
-    @property
-    def all_suffixes(self) -> tuple[str, ...]:
-        """List the suffixes, packed or not."""
-        return self.suffixes + tuple(f"{suffix}.gz" for suffix in self.suffixes if self.is_text)
 
     def check_room(self, path: Path, crs: Crs, *, has_times: bool) -> None:
         """Refuse, before any work, trajectories that the format cannot hold."""
@@ -163,14 +156,12 @@ _GEOJSON = Format(
     lost=geojson.lost,
 )
 # Not recognized by a first line: moving features are features too, and read as GeoJSON.
-_MFJSON = Format(
-    "mfjson",
-    (".mfjson",),
-    is_text=True,
-    read=JsonReader,
-    read_folder=partial(FeatureFolderReader, JsonReader),
+_MFJSON = replace(
+    _GEOJSON,
+    name="mfjson",
+    suffixes=(".mfjson",),
+    recognizes=lambda line: False,
     write=geojson.write_moving,
-    lonlat_only=True,
     needs_times=True,
     lost=geojson.lost_of_moving,
 )
@@ -220,7 +211,7 @@ FORMATS = {
 
 def format_of_output(path: Path, name: str | None, names: str | None = None) -> Format:
     """Choose the format to write, by its name if given, else by the suffix, and how its columns are named."""
-    format = _chosen(path, name)
+    format = chosen(path, name, FORMATS)
     format.prepare(path)
     if names is None:
         return format
@@ -230,17 +221,6 @@ def format_of_output(path: Path, name: str | None, names: str | None = None) -> 
         able = ", ".join(other.name for other in FORMATS.values() if other.has_columns)
         raise OutputError(f"{path}: {format.name} has no columns to name as {names} does; write one of {able}")
     return replace(format, write=partial(format.write, names=names), lost=printing.numbers_lost)
-
-
-def _chosen(path: Path, name: str | None) -> Format:
-    if name is not None and name not in FORMATS:
-        raise OutputError(f"{path}: unknown format {name!r}; it must be one of {', '.join(FORMATS)}")
-    if name is not None:
-        return FORMATS[name]
-    for format in FORMATS.values():
-        if path.name.lower().endswith(format.all_suffixes):
-            return format
-    raise OutputError(f"{path}: unknown format {path.suffix!r}; the suffix must be one of {listed_suffixes()}")
 
 
 def write(parts: Iterable[Trajectories], path: Path, format: Format, *, packed: bool) -> None:
@@ -259,9 +239,3 @@ def write(parts: Iterable[Trajectories], path: Path, format: Format, *, packed: 
             shutil.copyfileobj(file, packer, 1 << 20)
     finally:
         plain.unlink(missing_ok=True)
-
-
-def listed_suffixes() -> str:
-    """List the suffixes that name a format, in words."""
-    suffixes = [suffix for format in FORMATS.values() for suffix in format.suffixes]
-    return f"{', '.join(suffixes)}, and .gz after those of text"

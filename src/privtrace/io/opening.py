@@ -13,9 +13,10 @@ from privtrace.errors import DataError
 from privtrace.io import geolife, geoparquet
 from privtrace.io.columns import Declared
 from privtrace.io.files import CURE, Stamp, files_in, reading
-from privtrace.io.formats import FORMATS, Format, first_sign, listed_suffixes
+from privtrace.io.formats import FORMATS, Format, first_sign
 from privtrace.io.source import Reader
 from privtrace.io.streams import first_line, opened
+from privtrace.io.suffixes import listed_suffixes
 
 #: What is something else: where a mark stands, the mark, what has it and how to mend it.
 _FOREIGN: tuple[tuple[int, bytes, str, str], ...] = (
@@ -50,7 +51,9 @@ def open_reader(path: Path, declared: Declared) -> Reader:
         return FORMATS["geolife"].read(Stamp.of_folder(path, files), declared)
     files = _data_in(path)
     if not files:
-        raise DataError(f"{path}: no data in this folder; looked for {listed_suffixes()}, else .txt")
+        raise DataError(
+            f"{path}: no data in this folder; looked for {listed_suffixes(FORMATS.values())}, else .txt"
+        )
     stamp = Stamp.of_folder(path, files)
     kinds = {recognize(file): file for file in files}
     (kind, file), *others = kinds.items()

@@ -48,7 +48,7 @@ class Sheet:
             [(x - west) * (_WIDTH / (east - west)), (north - y) * (self.height / (north - south))], 1
         )
 
-    @property
+    @cached_property
     def outline(self) -> str:
         """Draw the edge of the region as a path."""
         if self.region.shape is None:

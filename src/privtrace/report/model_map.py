@@ -66,8 +66,7 @@ def model_map(view: View, trips: Trajectories, region: Region) -> str:
 
 def _density(layer: Layer) -> Floats:
     """Divide visits by area, in km² or square units."""
-    boxes, unit = layer.grid.boxes, 1e6 if layer.grid.region.crs == "lonlat" else 1.0
-    whole = np.prod((boxes[:, 2:] - boxes[:, :2]) * np.array(layer.grid.region.scale_m), axis=1) / unit
+    whole = layer.grid.sizes_m.prod(axis=1) / (1e6 if layer.grid.region.crs == "lonlat" else 1.0)
     # Slivers of cells at the region's edge would be the darkest by noise alone.
     density: Floats = layer.visits.values / np.maximum(areas(layer.grid), _LEAST_SHARE * whole)
     return density
@@ -156,8 +155,8 @@ def _described(layer: Layer, n_flows: int, n_trips: int) -> str:
 def _center(layer: Layer, cell: int, n_digits: int) -> str:
     """Write where a cell is; across the antimeridian, longitudes go on from -180 as in the data."""
     x, y = layer.grid.pieces.centers[cell]
-    x -= layer.grid.region.area.turn if x > 180 else 0
-    return ", ".join(plain(value, n_digits).replace(",", "") for value in (x, y))
+    longitude = float(layer.grid.region.wrap(x))
+    return ", ".join(plain(value, n_digits).replace(",", "") for value in (longitude, y))
 
 
 def _busiest(layer: Layer) -> str:

@@ -162,7 +162,7 @@ _STRENGTHS = {
 def _uses(model: Model, view: View) -> str:
     release = model.release
     finest = view.layers[-1]
-    sides = (finest.grid.boxes[:, 2:] - finest.grid.boxes[:, :2]) * np.array(release.region.scale_m)
+    sides = finest.grid.sizes_m
     small, large = (distance(float(side), release.region) for side in (sides.min(), sides.max()))
     error = rounded(finest.visits.error)
     size = f"{small} wide" if small == large else f"{small} to {large} wide"

@@ -161,6 +161,12 @@ class Grid:
         np.clip(boxes, np.tile(region.sides[:2], 2), np.tile(region.sides[2:], 2), out=boxes)
         return boxes
 
+    @property
+    def sizes_m(self) -> Floats:
+        """Give the width and height of each cell's box in meters (or planar units): (n_cells, 2)."""
+        sizes: Floats = (self.boxes[:, 2:] - self.boxes[:, :2]) * np.array(self.region.scale_m)
+        return sizes
+
     @cached_property
     def centers_m(self) -> Floats:
         """Give the center of each cell's piece in meters from the box's southwest corner: (n_cells, 2)."""

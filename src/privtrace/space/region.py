@@ -236,6 +236,10 @@ class Region:
         x = points[:, 0]
         return np.stack([np.where(x < self.west, x + self.area.turn, x), points[:, 1]], axis=1)
 
+    def wrap(self, x: Floats) -> Floats:
+        """Bring longitudes back to where maps end: across the antimeridian, 181 becomes -179."""
+        return np.where(x > 180, x - self.area.turn, x)
+
     def tally(self, part: Trajectories) -> Integers:
         """Count exactly, (6,): trajectories, those with a point inside; points inside, outside, and bad.
 

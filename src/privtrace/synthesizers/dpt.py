@@ -353,10 +353,8 @@ class DPTModel(FittedModel):
     @property
     def _after_single_cells(self) -> tuple[Integers, Integers]:
         """Give the cells that are contexts alone, and the clean moves that follow them: (n,), (n, 8)."""
-        contexts = self.contexts
-        single = slice(0, int(contexts.first[1]))
-        clean = consistent(contexts, self.arrivals, self.events)
-        return contexts.last_cell[single].astype(np.int64), clean[single, :STOP]
+        single = slice(0, int(self.contexts.first[1]))
+        return self.contexts.last_cell[single].astype(np.int64), self.descent.events[single, :STOP]
 
     def summary(self) -> dict[str, Any]:
         """Describe sizes for a reader."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from importlib import import_module
 from types import ModuleType
 
-from privtrace.errors import DataError, MissingExtra
+from privtrace.errors import DataError
 from privtrace.io.extras import require
 
 
@@ -15,12 +14,7 @@ def load(module: str, what: str, extra: str | None = None) -> ModuleType:
     with warnings.catch_warnings():
         # MovingPandas misses a package for smoothing, on every import, and says so.
         warnings.filterwarnings("ignore", "Missing optional dependencies", UserWarning)
-        if extra is not None:
-            return require(module, what, extra)
-        try:
-            return import_module(module)
-        except ImportError:
-            raise MissingExtra(f"{what} needs {module}: pip install {module}") from None
+        return require(module, what, extra)
 
 
 def check_kind(what: str, given: object, *kinds: type) -> None:
