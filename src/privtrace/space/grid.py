@@ -134,14 +134,14 @@ class Grid:
         return np.stack([column, row, division], axis=1)
 
     @cached_property
-    def _places(self) -> Integers:
+    def places(self) -> Integers:
         """Place each cell as its slot is placed: (n_cells, 3)."""
         return self._slot_places[self.slots]
 
     @cached_property
     def boxes(self) -> Floats:
         """Give each cell's west, south, east and north, in the region's coordinates: (n_cells, 4)."""
-        return self._boxes(self._places)
+        return self._boxes(self.places)
 
     def _boxes(self, places: Integers) -> Floats:
         region, size = self.region, self.divisions.shape[0]
@@ -185,7 +185,7 @@ class Grid:
 
     @cached_property
     def _links(self) -> csr_array:
-        places = self._places
+        places = self.places
         rows_at_once = max(1, _PAIRS // self.n_cells)
         pairs = [
             _touching(places[first : first + rows_at_once], places) + np.array([[first], [0]])

@@ -13,7 +13,7 @@ from privtrace.trajectories import Integers, is_bad
 
 #: Lines that pass a corner as near as this (in cells, or as part of the line) pass through it: rounding decides
 #: no run.
-_NEAR = 1e-10
+NEAR = 1e-10
 
 
 class Lattice(NamedTuple):
@@ -138,9 +138,9 @@ def _enters_gap(from_across, from_up, to_across, to_up, lattice):  # type: ignor
                 return True
         if is_last:
             return False
-        if until_column <= until_row + _NEAR:
+        if until_column <= until_row + NEAR:
             column += 1 if column < to_column else -1
-        if until_row <= until_column + _NEAR:
+        if until_row <= until_column + NEAR:
             row += 1 if row < to_row else -1
         across, up = end_across, end_up
 
@@ -156,9 +156,9 @@ def _enters_slot_gap(line, division, cells):  # type: ignore[no-untyped-def]
             return False
         until_column = until(column, to_column, across, end_across)
         until_row = until(row, to_row, up, end_up)
-        if until_column <= until_row + _NEAR:
+        if until_column <= until_row + NEAR:
             column += 1 if column < to_column else -1
-        if until_row <= until_column + _NEAR:
+        if until_row <= until_column + NEAR:
             row += 1 if row < to_row else -1
     return True
 
@@ -168,7 +168,7 @@ def _slot(place, toward, division):  # type: ignore[no-untyped-def]
     """Find the slot that a line is in at one of its ends: on an edge, the one toward the other end."""
     edge = np.floor(place + 0.5)
     slot = int(place)
-    if abs(place - edge) <= _NEAR:
+    if abs(place - edge) <= NEAR:
         slot = int(edge) - 1 if toward < place else int(edge)
     return min(max(slot, 0), division - 1)
 

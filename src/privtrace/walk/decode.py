@@ -63,15 +63,15 @@ def _place(cells, offsets, boxes, pieces, area, first_trajectory, seed):  # type
             words = philox(seed, trajectory, step, np.uint64(PLACING))
             shares = uniform(words[0]), uniform(words[1])
             if is_box:
-                x, y = _in_box(boxes[cell], shares)
+                x, y = in_box(boxes[cell], shares)
             else:
-                x, y = _in_piece(cell, shares, boxes, pieces)
+                x, y = in_piece(cell, shares, boxes, pieces)
                 for draw in range(1, _MAX_DRAWS):
                     if is_inside(x, y, area):
                         break
                     # Rounding put it outside. Odd purposes are this one's: walking has an even one.
                     words = philox(seed, trajectory, step, np.uint64(PLACING + 2 * draw))
-                    x, y = _in_piece(cell, (uniform(words[0]), uniform(words[1])), boxes, pieces)
+                    x, y = in_piece(cell, (uniform(words[0]), uniform(words[1])), boxes, pieces)
                 else:
                     x, y = pieces.centers[cell, 0], pieces.centers[cell, 1]
             points[p, 0] = x - turn if x > 180.0 else x
@@ -80,18 +80,18 @@ def _place(cells, offsets, boxes, pieces, area, first_trajectory, seed):  # type
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _in_box(box, shares):  # type: ignore[no-untyped-def]
+def in_box(box, shares):  # type: ignore[no-untyped-def]
     """Turn two shares into a point of a box."""
     x, y = box[0] + shares[0] * (box[2] - box[0]), box[1] + shares[1] * (box[3] - box[1])
     return min(x, box[2]), min(y, box[3])
 
 
 @njit(cache=True, nogil=True)
-def _in_piece(cell, shares, boxes, pieces):  # type: ignore[no-untyped-def]
+def in_piece(cell, shares, boxes, pieces):  # type: ignore[no-untyped-def]
     """Turn two shares into a point of a cell: in its box, or in a trapezoid of its piece chosen by area."""
     first, last = pieces.offsets[cell], pieces.offsets[cell + 1]
     if first == last:
-        return _in_box(boxes[cell], shares)
+        return in_box(boxes[cell], shares)
     target = shares[1] * pieces.cumulative[last - 1]
     t = min(first + np.searchsorted(pieces.cumulative[first:last], target, side="right"), last - 1)
     before = pieces.cumulative[t - 1] if t > first else 0.0

@@ -1,0 +1,1 @@
+"""Count and measure where traced paths go, what they do next, and how far they come."""

@@ -1,0 +1,52 @@
+"""Tell how far lines come and how long they are, in public bins: half octaves of the region's shorter side."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from privtrace.space.region import Region
+from privtrace.trajectories import Floats
+
+#: Bins of diameter, and of length: below a hundredth of the shorter side, then half octaves, and all above.
+N_BINS = 21
+_LEAST = 0.01
+
+#: Directions in which a line's extent is measured. The widest is its diameter, to 2 % at most.
+_COSINES = np.array([math.cos(k * math.pi / 8) for k in range(8)])
+_SINES = np.array([math.sin(k * math.pi / 8) for k in range(8)])
+
+
+def shape_edges(region: Region) -> Floats:
+    """Give the lower edges of the bins, in meters: (N_BINS,)."""
+    octaves = np.repeat(2.0 ** np.arange(N_BINS // 2 + 1), 2)[: N_BINS - 1]
+    octaves[1::2] *= math.sqrt(2)
+    edges: Floats = np.concatenate([[0.0], octaves * (_LEAST * min(region.width_m, region.height_m))])
+    return edges
+
+
+@njit(cache=True, nogil=True)
+def shape_of(line, n_points, scale_m):  # type: ignore[no-untyped-def]
+    """Measure the diameter and the length of the line through line[:n_points], in meters."""
+    low, high = np.full(8, np.inf), np.full(8, -np.inf)
+    length, x, y = 0.0, 0.0, 0.0
+    for p in range(n_points):
+        to_x, to_y = line[p, 0] * scale_m[0], line[p, 1] * scale_m[1]
+        if p > 0:
+            length += math.sqrt((to_x - x) * (to_x - x) + (to_y - y) * (to_y - y))
+        x, y = to_x, to_y
+        for k in range(8):
+            along = x * _COSINES[k] + y * _SINES[k]
+            low[k], high[k] = min(low[k], along), max(high[k], along)
+    diameter = 0.0
+    for k in range(8):
+        diameter = max(diameter, high[k] - low[k])
+    return diameter, length
+
+
+@njit(cache=True, nogil=True, inline="always")
+def shape_bin(meters, edges):  # type: ignore[no-untyped-def]
+    """Find the bin of a diameter or length."""
+    return np.searchsorted(edges, meters, side="right") - 1

@@ -1,0 +1,97 @@
+"""Judge what noisy numbers are worth, and move each toward what was expected of it as far as noise says.
+
+Empirical Bayes without a shape to choose: what is true of an entry is taken to be a multiple of what was expected,
+and the multiples to come from one distribution, which is found from all the noisy numbers together by maximum
+likelihood (Kiefer and Wolfowitz 1956; here by expectation maximization on a fixed list of multiples). The estimate
+of an entry is the mean of what is true, given its noisy number. Where all is noise, the expectation stays; where
+noise is small, it is the noisy number; and where most entries are empty, they are found to be.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from privtrace.trajectories import Floats
+
+#: The multiples of what was expected that can be true.
+_MULTIPLES: Floats = np.concatenate([[0.0], np.geomspace(0.01, 100.0, 41)])
+
+#: Rounds of expectation maximization.
+_ROUNDS = 40
+
+#: Entries judged together at least: fewer say too little of their distribution.
+_LEAST = 50
+
+
+def shrink(
+    noisy: Floats, expected: Floats, error: Floats | float, *, n_groups: int = 1, summed: bool = False
+) -> Floats:
+    """Estimate what is true of each entry, (n,), from its noisy number and from what was expected of it.
+
+    `expected` is positive. `error` is the standard deviation of the noise: Laplace noise, or, where each is a sum
+    of many, normal. Entries are judged in up to n_groups, by how much is expected of them: what holds where much
+    is expected need not hold where little is.
+    """
+    errors = np.broadcast_to(np.asarray(error, np.float64), noisy.shape)
+    order = np.argsort(expected / errors, kind="stable")
+    estimate = np.empty(len(noisy))
+    for group in np.array_split(order, max(1, min(n_groups, len(noisy) // _LEAST))):
+        estimate[group] = _shrink(noisy[group], expected[group], errors[group], _MULTIPLES, summed, _ROUNDS)
+    return estimate
+
+
+@njit(cache=True, nogil=True)
+def _shrink(noisy, expected, errors, multiples, summed, n_rounds):  # type: ignore[no-untyped-def]
+    n_multiples = len(multiples)
+    likelihood = np.empty((len(noisy), n_multiples), np.float32)
+    logs = np.empty(n_multiples)
+    for entry in range(len(noisy)):
+        for k in range(n_multiples):
+            away = abs(noisy[entry] - expected[entry] * multiples[k]) / errors[entry]
+            logs[k] = -0.5 * away * away if summed else -math.sqrt(2.0) * away
+        best = logs.max()
+        for k in range(n_multiples):
+            likelihood[entry, k] = math.exp(logs[k] - best)
+    prior = np.full(n_multiples, np.float32(1.0 / n_multiples), np.float32)
+    gathered = np.empty(n_multiples, np.float32)
+    posterior = np.empty(n_multiples, np.float32)
+    for _ in range(n_rounds):
+        gathered[:] = np.float32(1e-6)
+        for entry in range(len(noisy)):
+            row = likelihood[entry]
+            total = np.float32(0.0)
+            for k in range(n_multiples):
+                posterior[k] = row[k] * prior[k]
+                total += posterior[k]
+            scale = np.float32(1.0) / total
+            for k in range(n_multiples):
+                gathered[k] += posterior[k] * scale
+        prior[:] = gathered / gathered.sum()
+    estimate = np.empty(len(noisy))
+    for entry in range(len(noisy)):
+        total, mean = 0.0, 0.0
+        for k in range(n_multiples):
+            weight = np.float64(likelihood[entry, k]) * np.float64(prior[k])
+            total += weight
+            mean += weight * multiples[k]
+        estimate[entry] = expected[entry] * mean / total
+    return estimate
+
+
+def smoothed(table: Floats, possible: npt.NDArray[np.bool_]) -> Floats:
+    """Average each entry of a square table with its neighbors (1, 2, 1 along both axes) that are possible."""
+    weights: Floats = np.zeros(table.shape)
+    sums: Floats = np.zeros(table.shape)
+    padded, padded_possible = np.pad(np.where(possible, table, 0.0), 1), np.pad(possible, 1)
+    size = len(table)
+    for row, row_weight in enumerate((1, 2, 1)):
+        for column, column_weight in enumerate((1, 2, 1)):
+            weight = row_weight * column_weight
+            sums += weight * padded[row : row + size, column : column + size]
+            weights += weight * padded_possible[row : row + size, column : column + size]
+    averages: Floats = sums / np.maximum(weights, 1.0)
+    return averages

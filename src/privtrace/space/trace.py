@@ -1,0 +1,137 @@
+"""Trace trajectories through every cell that their lines cross, so that each step leads over a shared side."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from privtrace.paths import Paths
+from privtrace.space.area import unwrapped
+from privtrace.space.grid import Grid
+from privtrace.space.lattice import NEAR, longest_run
+from privtrace.space.ways import LONGEST
+from privtrace.trajectories import Trajectories, is_bad
+
+
+def trace(part: Trajectories, grid: Grid, longest: int = LONGEST) -> Paths:
+    """Turn each trajectory into the cells that the line of its longest run in the region passes, in order.
+
+    A line that meets a corner goes on over a side, first to the east or west, so that the next cell always
+    shares a side with the last; over a polygon, the other way round where only there a cell is. A path ends
+    after `longest` cells.
+    """
+    return Paths(*_trace(part.points, part.offsets, grid.lattice, longest))
+
+
+@njit(cache=True, nogil=True)
+def _trace(points, offsets, lattice, longest):  # type: ignore[no-untyped-def]
+    sides, turn, limits = lattice.area.sides, lattice.area.turn, lattice.area.limits
+    cells = np.empty(2 * len(points) + 16, np.int32)
+    path_offsets = np.zeros(len(offsets), np.int64)
+    n_cells = 0
+    for trajectory in range(len(offsets) - 1):
+        start, stop = longest_run(points, offsets[trajectory], offsets[trajectory + 1], lattice)
+        across, up = 0.0, 0.0
+        now = (0, 0, 0, 0)
+        first = True
+        for p in range(start, stop):
+            x, y = points[p, 0], points[p, 1]
+            if is_bad(x, y, limits):
+                continue
+            to_across = (unwrapped(x, sides, turn) - sides[0]) * lattice.columns_per_unit
+            to_up = (y - sides[1]) * lattice.rows_per_unit
+            goal = _slot_at(to_across, to_up, lattice.divisions)
+            line = (across, up, to_across, to_up)
+            while first or now != goal:
+                now = goal if first else _next(now, goal, line, lattice)
+                cell = _cell_in(now, lattice)
+                if cell >= 0 and (first or cell != cells[n_cells - 1]):
+                    if n_cells == path_offsets[trajectory] + longest:
+                        break
+                    if n_cells == len(cells):
+                        cells = np.concatenate((cells, np.empty_like(cells)))
+                    cells[n_cells] = cell
+                    n_cells += 1
+                first = False
+            across, up, now = to_across, to_up, goal
+        path_offsets[trajectory + 1] = n_cells
+    return cells[:n_cells].copy(), path_offsets
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _slot_at(across, up, divisions):  # type: ignore[no-untyped-def]
+    """Find the slot of a point given in coarse columns and rows: coarse column and row, fine column and row."""
+    size = divisions.shape[0]
+    column, row = min(int(across), size - 1), min(int(up), size - 1)
+    division = divisions[row, column]
+    fine_column = min(int((across - column) * division), division - 1)
+    fine_row = min(int((up - row) * division), division - 1)
+    return column, row, fine_column, fine_row
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _cell_in(slot, lattice):  # type: ignore[no-untyped-def]
+    """Give the cell in a slot, or -1."""
+    column, row, fine_column, fine_row = slot
+    coarse = row * lattice.divisions.shape[0] + column
+    number = lattice.first_slot[coarse] + fine_row * lattice.divisions[row, column] + fine_column
+    return np.int64(lattice.cells[number]) if lattice.has_gaps else number
+
+
+@njit(cache=True, nogil=True)
+def _next(now, goal, line, lattice):  # type: ignore[no-untyped-def]
+    """Give the slot that a line goes to next, over a side, on its way to the goal's slot.
+
+    Both axes are compared in whole numbers with where the goal is, and a side is never passed that the goal
+    is not behind. So every step brings the slot nearer, and rounding can neither lead astray nor go on forever.
+    """
+    divisions = lattice.divisions
+    across, up, to_across, to_up = line
+    division, goal_division = divisions[now[1], now[0]], divisions[goal[1], goal[0]]
+    until_side = _until(now[0], now[2], division, goal[0], goal[2], goal_division, across, to_across)
+    until_level = _until(now[1], now[3], division, goal[1], goal[3], goal_division, up, to_up)
+    if until_side == np.inf and until_level == np.inf:
+        return goal  # only rounding parts them
+    if until_side <= until_level + NEAR:
+        slot = _over(now, goal, up + until_side * (to_up - up), line, 0, divisions)
+        if until_level > until_side + NEAR or _cell_in(slot, lattice) >= 0:
+            return slot
+    return _over(now, goal, across + until_level * (to_across - across), line, 1, divisions)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _until(coarse, fine, division, goal_coarse, goal_fine, goal_division, start, end):  # type: ignore[no-untyped-def]
+    """Tell at which part of a line it leaves a slot along one axis; never, if the goal is not behind its edge."""
+    forward = end >= start
+    edge = coarse * division + fine + (1 if forward else 0)  # in fine slots of the coarse cell
+    far = goal_coarse * goal_division + goal_fine + (1 if forward else 0)  # the goal's far edge, in its own
+    beyond = far * division - edge * goal_division
+    if beyond == 0 or (beyond > 0) != forward or end == start:
+        return np.inf
+    return min(max((edge / division - start) / (end - start), 0.0), 1.0)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _over(now, goal, place, line, axis, divisions):  # type: ignore[no-untyped-def]
+    """Give the slot over the next side along an axis, at a place along that side.
+
+    Where coarse cells meet, it is one that shares some of the side, and lies no farther than the goal.
+    """
+    other, onward = 1 - axis, line[3 - axis] >= line[1 - axis]
+    forward = line[2 + axis] >= line[axis]
+    division = divisions[now[1], now[0]]
+    coarse, fine = now[axis], now[2 + axis] + (1 if forward else -1)
+    along = now[2 + other]
+    if not 0 <= fine < division:
+        coarse += 1 if forward else -1
+        onto = divisions[now[1], coarse] if axis == 0 else divisions[coarse, now[0]]
+        fine = 0 if forward else onto - 1
+        low, high = along * onto // division, ((along + 1) * onto - 1) // division
+        goal_division = divisions[goal[1], goal[0]]
+        goal_low = goal[other] * goal_division + goal[2 + other]
+        last = goal_low * onto // goal_division if not onward else ((goal_low + 1) * onto - 1) // goal_division
+        along = int((place - now[other]) * onto)
+        along = min(along, last - now[other] * onto) if onward else max(along, last - now[other] * onto)
+        along = min(max(along, low), high)
+        division = onto
+    return (coarse, now[1], fine, along) if axis == 0 else (now[0], coarse, along, fine)

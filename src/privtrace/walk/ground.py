@@ -1,0 +1,98 @@
+"""Hold the ground that walks between zones go on: all that follows from grid and zones, which are public."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from privtrace.bridges.shapes import shape_edges
+from privtrace.bridges.steps import Entries, Steps, entries, steps
+from privtrace.space.grid import Grid
+from privtrace.space.links import links
+from privtrace.trajectories import Floats, Integers
+from privtrace.walk.arrive import discounts
+from privtrace.walk.line import Sides, sides
+
+#: Zones are told apart by their distance, in parts of the region's shorter side; class 0 is a zone with itself.
+_CLASS_EDGES = (1 / 16, 1 / 8, 1 / 4, 1 / 2)
+N_CLASSES = len(_CLASS_EDGES) + 2
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """Hold a grid and the zone of each of its cells, and find what follows from them."""
+
+    grid: Grid
+    zone_of: Integers  # (n_cells,): every zone has a cell
+
+    @cached_property
+    def n_zones(self) -> int:
+        """Count the zones."""
+        return int(self.zone_of.max()) + 1
+
+    @cached_property
+    def steps(self) -> Steps:
+        """Lay out what paths can do next."""
+        return steps(links(self.grid))
+
+    @cached_property
+    def entries(self) -> Entries:
+        """List the entries of the steps table."""
+        return entries(self.steps)
+
+    @cached_property
+    def sides(self) -> Sides:
+        """Find the sides that paths go over."""
+        return sides(self.grid, self.steps.links)
+
+    @cached_property
+    def edges(self) -> Floats:
+        """Give the edges of the bins of shapes."""
+        return shape_edges(self.grid.region)
+
+    @cached_property
+    def coarse_of(self) -> Integers:
+        """Give the coarse cell of each cell, row by row from the southwest: (n_cells,)."""
+        column, row, division = self.grid.places.T
+        coarse: Integers = row // division * len(self.grid.divisions) + column // division
+        return coarse
+
+    @cached_property
+    def classes(self) -> npt.NDArray[np.int8]:
+        """Tell how far apart zones are, by class: (n_zones, n_zones)."""
+        n_cells = np.bincount(self.zone_of)
+        centers = np.stack(
+            [np.bincount(self.zone_of, axis) / n_cells for axis in self.grid.centers_m.T], axis=1
+        )
+        apart = centers[:, np.newaxis] - centers
+        distance = np.sqrt(np.sum(apart * apart, axis=2)) / _shorter_side_m(self.grid)
+        classes = 1 + np.searchsorted(_CLASS_EDGES, distance)
+        np.fill_diagonal(classes, 0)
+        return classes.astype(np.int8)
+
+    @cached_property
+    def joined(self) -> npt.NDArray[np.bool_]:
+        """Tell which zones a way joins: (n_zones, n_zones)."""
+        links, n_cells = self.steps.links, self.grid.n_cells
+        ones = np.ones(len(links.sources), np.bool_)
+        graph = csr_array((ones, (links.sources, links.targets)), shape=(n_cells, n_cells))
+        n_parts, part = connected_components(graph, directed=False)
+        has = np.zeros((self.n_zones, n_parts), np.int64)
+        has[self.zone_of, part] = 1
+        joined: npt.NDArray[np.bool_] = has @ has.T > 0
+        return joined
+
+    @cached_property
+    def discounts(self) -> Floats:
+        """Give what each level keeps of a walk's weight on a step over a link: (n_levels, n_links)."""
+        sizes = np.sqrt(self.grid.sizes_m.prod(axis=1)) / _shorter_side_m(self.grid)
+        return discounts(20.0 * sizes[self.steps.links.targets])
+
+
+def _shorter_side_m(grid: Grid) -> float:
+    return min(grid.region.width_m, grid.region.height_m)
