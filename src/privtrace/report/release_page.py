@@ -153,8 +153,8 @@ def _histogram(name: str, meaning: str, values: Floats, axis: charts.Axis, *, wh
 
 #: What a method keeps best and least, as docs/comparison.md measures it.
 _STRENGTHS = {
-    "bridgetrace": "BridgeTrace measures trips between zones, and its walks end where they should; how long trips "
-    "are and how far they come follows what was measured.",
+    "bridgetrace": "BridgeTrace measures trips between zones, and its walks end where they should; how long "
+    "trips are and how far they come follows what was measured.",
     "privtrace": "PrivTrace keeps fine patterns on a small budget; how long trips are, it keeps only roughly.",
     "adatrace": "AdaTrace keeps where trips begin and end, and how long they are; the way between, it loses.",
     "dpt": "DPT keeps where people go best; how long trips are and where they end, it keeps only roughly.",
