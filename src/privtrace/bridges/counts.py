@@ -1,7 +1,7 @@
 """Count what traced paths do exactly, in integers. Private until measured.
 
-Visits: a path divides its weight evenly over the different cells that it comes to, however often. Steps are those
-of `bridges.steps`. A trip leads from the zone of a path's first cell to that of its last. A shape is the bin of
+Visits: a path divides its weight over the different cells that it comes to, in proportion to public weights that
+are larger where few people go: what is rare is told as well as what is common. Steps are those of `bridges.steps`. A trip leads from the zone of a path's first cell to that of its last. A shape is the bin of
 a line's diameter and that of its length.
 """
 
@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from privtrace.bridges.shapes import N_BINS, shape_bin, shape_of
-from privtrace.bridges.steps import Steps, add_steps, add_visits, n_different
+from privtrace.bridges.steps import Steps, add_steps, weight_of
 from privtrace.paths import Paths
 from privtrace.privacy.unit import WEIGHT
 from privtrace.space.area import unwrapped
@@ -20,9 +20,9 @@ from privtrace.space.lattice import longest_run
 from privtrace.trajectories import Floats, Integers, Trajectories, is_bad
 
 
-def visit_counts(paths: Paths, n_cells: int) -> Integers:
-    """Count visits, floor(2**20 / different cells) each, (n_cells,); so a path adds at most 2**20 in all."""
-    return _visits(paths.cells, paths.offsets, n_cells, WEIGHT)  # type: ignore[no-any-return]
+def visit_counts(paths: Paths, weights: Integers) -> Integers:
+    """Count visits by the weights (n_cells,) of cells, shares rounded down; so a path adds at most 2**20 in all."""
+    return _visits(paths.cells, paths.offsets, weights, WEIGHT)  # type: ignore[no-any-return]
 
 
 def step_counts(paths: Paths, steps: Steps) -> Integers:
@@ -42,14 +42,16 @@ def shape_counts(part: Trajectories, grid: Grid, edges: Floats) -> Integers:
 
 
 @njit(cache=True, nogil=True)
-def _visits(cells, offsets, n_cells, weight):  # type: ignore[no-untyped-def]
-    counts = np.zeros(n_cells, np.int64)
-    latest = np.full(n_cells, -1, np.int64)
+def _visits(cells, offsets, weights, weight):  # type: ignore[no-untyped-def]
+    counts = np.zeros(len(weights), np.int64)
+    latest = np.full(len(weights), -1, np.int64)
     for path in range(len(offsets) - 1):
         first, last = offsets[path], offsets[path + 1]
-        if first < last:
-            amount = weight // n_different(cells, first, last, latest, 2 * path)
-            add_visits(counts, cells, first, last, amount, latest, 2 * path + 1)
+        total = weight_of(cells, first, last, weights, latest, 2 * path)
+        for p in range(first, last):
+            if latest[cells[p]] == 2 * path:
+                latest[cells[p]] = 2 * path + 1
+                counts[cells[p]] += weight * weights[cells[p]] // total
     return counts
 
 

@@ -19,7 +19,7 @@ from privtrace.trajectories import Integers, Trajectories
 
 #: What each stage counts, in their order.
 STATISTICS = {
-    "visits": "different cells visited, each trajectory weighing one in all",
+    "visits": "different cells visited, weighted to where few go, each trajectory weighing one in all",
     "moves": "steps over a side by the one before, with starts and ends, each trajectory weighing one in all",
     "trips": "trips from first to last zone, one a trajectory",
     "shapes": "diameter and length in bins, one a trajectory",
@@ -39,20 +39,21 @@ def measure_paths(
     scan: Scan,
     grid: Grid,
     steps: Steps,
+    weights: Integers,
     zone_of: Integers,
     ledger: Ledger,
     spend: Mapping[str, Fraction],
 ) -> Measured:
     """Trace trajectories and count what they do in one pass; noise and charge come one statistic at a time.
 
-    Grid and zones come from earlier releases, so each of the counts changes by a weight at most.
+    Grid, weights and zones come from earlier releases, so each of the counts changes by a weight at most.
     """
     edges, n_zones = shape_edges(grid.region), int(zone_of.max()) + 1
 
     def counts(part: Trajectories) -> tuple[Integers, ...]:
         paths = trace(part, grid)
         return (
-            visit_counts(paths, grid.n_cells),
+            visit_counts(paths, weights),
             step_counts(paths, steps),
             trip_counts(paths, zone_of, n_zones),
             shape_counts(part, grid, edges),

@@ -85,20 +85,11 @@ def add_steps(table, cells, first, last, amount, steps):  # type: ignore[no-unty
 
 
 @njit(cache=True, nogil=True)
-def n_different(cells, first, last, latest, mark):  # type: ignore[no-untyped-def]
-    """Count the different cells of the path cells[first:last], marking each in `latest` (n_cells,)."""
-    n_cells = 0
+def weight_of(cells, first, last, weights, latest, mark):  # type: ignore[no-untyped-def]
+    """Add up the weights of the different cells of the path cells[first:last], marking each in `latest`."""
+    total = 0
     for p in range(first, last):
         if latest[cells[p]] != mark:
             latest[cells[p]] = mark
-            n_cells += 1
-    return n_cells
-
-
-@njit(cache=True, nogil=True)
-def add_visits(table, cells, first, last, amount, latest, mark):  # type: ignore[no-untyped-def]
-    """Add an amount to each of the different cells of the path cells[first:last], marking them again."""
-    for p in range(first, last):
-        if latest[cells[p]] != mark:
-            latest[cells[p]] = mark
-            table[cells[p]] += amount
+            total += weights[cells[p]]
+    return total

@@ -17,7 +17,7 @@ from numba import njit
 
 from privtrace.backends.base import Backend
 from privtrace.bridges.shapes import N_BINS
-from privtrace.bridges.steps import add_steps, add_visits, n_different
+from privtrace.bridges.steps import add_steps, weight_of
 from privtrace.calibrate.first import POSSIBLE, Guess, normalized
 from privtrace.calibrate.shrink import shrink
 from privtrace.paths import Paths
@@ -51,6 +51,7 @@ class Target:
     """Hold what the walks should come to: noisy numbers, in trajectories, and the errors of their noise."""
 
     visits: Floats  # (n_cells,)
+    weights: Integers  # (n_cells,): by which a path's visits were weighted
     moves: Floats  # (n_entries,)
     shapes: Floats  # (N_BINS, N_BINS): clean, adding up to one
     visits_error: float
@@ -69,8 +70,12 @@ class Calibrated:
 def close_loop(ground: Ground, guess: Guess, target: Target, n_rounds: int, backend: Backend) -> Calibrated:
     """Adjust a guess to the target in so many rounds, and fit levels and shapes to the last."""
     drawn_by = np.full((N_CLASSES, len(LOSSES)), 1.0 / len(LOSSES))
+    arriving = None
     for turn in range(n_rounds + 1):
-        paths, drawn = _walks(ground, guess, drawn_by, turn, backend)
+        arriving = arrivals(
+            ground.steps, guess.chances, ground.discounts, ground.zone_of, ground.n_zones, backend, arriving
+        )
+        paths, drawn = _walks(ground, guess, arriving, drawn_by, turn, backend)
         levels, wanted = _fit_shapes(drawn, _class_shares(ground, guess), target.shapes)
         if turn == n_rounds:
             break
@@ -88,10 +93,11 @@ def in_weights(chances: Floats) -> Integers:
     return np.maximum(np.round(chances * 2.0**30), 1.0).astype(np.int64)
 
 
-def _walks(ground: Ground, guess: Guess, drawn_by: Floats, seed: int, backend: Backend) -> tuple[Paths, Drawn]:
+def _walks(
+    ground: Ground, guess: Guess, arriving: Floats, drawn_by: Floats, seed: int, backend: Backend
+) -> tuple[Paths, Drawn]:
     """Walk by a guess."""
     starts = guess.starts / np.bincount(ground.zone_of, guess.starts)[ground.zone_of]
-    arriving = arrivals(ground.steps, guess.chances, ground.discounts, ground.zone_of, ground.n_zones, backend)
     bridges = Bridges(
         ground,
         trips=np.round(guess.trips * 2.0**20).astype(np.int64),
@@ -141,7 +147,7 @@ def _fit_shapes(drawn: Drawn, class_shares: Floats, shapes: Floats) -> tuple[Flo
 def _adjusted(ground: Ground, guess: Guess, target: Target, paths: Paths, weights: Floats) -> Guess:
     """Multiply chances, starts and trips by some of what walks lack or have too much."""
     entries = ground.entries
-    visits, moves = _measured(paths.cells, paths.offsets, weights, ground.steps, ground.grid.n_cells)
+    visits, moves = _measured(paths.cells, paths.offsets, weights, target.weights, ground.steps)
     by_visits, of_zones = _visits_ratio(ground, target, visits)
     by_moves, by_starts = _moves_ratio(ground, guess, target, moves, weights.sum() / len(weights))
     chances = guess.chances * (by_moves * by_visits[entries.onto]) ** _DAMPING
@@ -197,13 +203,16 @@ def _bounded(ratio: Floats) -> Floats:
 
 
 @njit(cache=True, nogil=True)
-def _measured(cells, offsets, weights, steps, n_cells):  # type: ignore[no-untyped-def]
+def _measured(cells, offsets, weights, cell_weights, steps):  # type: ignore[no-untyped-def]
     """Measure walks as the data was: visits and moves, each walk weighing as given in all."""
-    visits, moves = np.zeros(n_cells), np.zeros(steps.offsets[-1])
-    latest = np.full(n_cells, -1, np.int64)
+    visits, moves = np.zeros(len(cell_weights)), np.zeros(steps.offsets[-1])
+    latest = np.full(len(cell_weights), -1, np.int64)
     for path in range(len(offsets) - 1):
         first, last = offsets[path], offsets[path + 1]
-        amount = weights[path] / n_different(cells, first, last, latest, 2 * path)
-        add_visits(visits, cells, first, last, amount, latest, 2 * path + 1)
+        total = weight_of(cells, first, last, cell_weights, latest, 2 * path)
+        for p in range(first, last):
+            if latest[cells[p]] == 2 * path:
+                latest[cells[p]] = 2 * path + 1
+                visits[cells[p]] += weights[path] * cell_weights[cells[p]] / total
         add_steps(moves, cells, first, last, weights[path] / (last - first), steps)
     return visits, moves

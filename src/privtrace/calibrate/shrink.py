@@ -20,8 +20,9 @@ from privtrace.trajectories import Floats
 #: The multiples of what was expected that can be true.
 _MULTIPLES: Floats = np.concatenate([[0.0], np.geomspace(0.01, 100.0, 41)])
 
-#: Rounds of expectation maximization.
+#: Rounds of expectation maximization, and entries that it looks at: of more, every second or third will do.
 _ROUNDS = 40
+_MOST = 4096
 
 #: Entries judged together at least: fewer say too little of their distribution.
 _LEAST = 50
@@ -40,46 +41,49 @@ def shrink(
     order = np.argsort(expected / errors, kind="stable")
     estimate = np.empty(len(noisy))
     for group in np.array_split(order, max(1, min(n_groups, len(noisy) // _LEAST))):
-        estimate[group] = _shrink(noisy[group], expected[group], errors[group], _MULTIPLES, summed, _ROUNDS)
+        some = group[:: max(1, len(group) // _MOST)]
+        prior = _prior(noisy[some], expected[some], errors[some], _MULTIPLES, summed, _ROUNDS)
+        estimate[group] = _means(noisy[group], expected[group], errors[group], _MULTIPLES, summed, prior)
     return estimate
 
 
 @njit(cache=True, nogil=True)
-def _shrink(noisy, expected, errors, multiples, summed, n_rounds):  # type: ignore[no-untyped-def]
-    n_multiples = len(multiples)
-    likelihood = np.empty((len(noisy), n_multiples), np.float32)
-    logs = np.empty(n_multiples)
+def _prior(noisy, expected, errors, multiples, summed, n_rounds):  # type: ignore[no-untyped-def]
+    """Find the distribution of the multiples under which the noisy numbers are likeliest."""
+    likelihood = np.empty((len(noisy), len(multiples)))
     for entry in range(len(noisy)):
-        for k in range(n_multiples):
-            away = abs(noisy[entry] - expected[entry] * multiples[k]) / errors[entry]
-            logs[k] = -0.5 * away * away if summed else -math.sqrt(2.0) * away
-        best = logs.max()
-        for k in range(n_multiples):
-            likelihood[entry, k] = math.exp(logs[k] - best)
-    prior = np.full(n_multiples, np.float32(1.0 / n_multiples), np.float32)
-    gathered = np.empty(n_multiples, np.float32)
-    posterior = np.empty(n_multiples, np.float32)
+        _likelihood(likelihood[entry], noisy[entry], expected[entry], errors[entry], multiples, summed)
+    prior = np.full(len(multiples), 1.0 / len(multiples))
     for _ in range(n_rounds):
-        gathered[:] = np.float32(1e-6)
+        gathered = np.full(len(multiples), 1e-6)
         for entry in range(len(noisy)):
-            row = likelihood[entry]
-            total = np.float32(0.0)
-            for k in range(n_multiples):
-                posterior[k] = row[k] * prior[k]
-                total += posterior[k]
-            scale = np.float32(1.0) / total
-            for k in range(n_multiples):
-                gathered[k] += posterior[k] * scale
-        prior[:] = gathered / gathered.sum()
-    estimate = np.empty(len(noisy))
+            posterior = likelihood[entry] * prior
+            gathered += posterior * (1.0 / posterior.sum())
+        prior = gathered / gathered.sum()
+    return prior
+
+
+@njit(cache=True, nogil=True)
+def _means(noisy, expected, errors, multiples, summed, prior):  # type: ignore[no-untyped-def]
+    """Find the mean of what is true of each entry, given its noisy number."""
+    means, likelihood = np.empty(len(noisy)), np.empty(len(multiples))
     for entry in range(len(noisy)):
-        total, mean = 0.0, 0.0
-        for k in range(n_multiples):
-            weight = np.float64(likelihood[entry, k]) * np.float64(prior[k])
-            total += weight
-            mean += weight * multiples[k]
-        estimate[entry] = expected[entry] * mean / total
-    return estimate
+        _likelihood(likelihood, noisy[entry], expected[entry], errors[entry], multiples, summed)
+        likelihood *= prior
+        means[entry] = expected[entry] * (likelihood * multiples).sum() / likelihood.sum()
+    return means
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _likelihood(into, noisy, expected, error, multiples, summed):  # type: ignore[no-untyped-def]
+    """Tell how likely a noisy number is under each multiple; the likeliest is 1."""
+    best = np.inf
+    for k in range(len(multiples)):
+        away = abs(noisy - expected * multiples[k]) / error
+        into[k] = 0.5 * away * away if summed else math.sqrt(2.0) * away
+        best = min(best, into[k])
+    for k in range(len(multiples)):
+        into[k] = math.exp(best - into[k])
 
 
 def smoothed(table: Floats, possible: npt.NDArray[np.bool_]) -> Floats:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from privtrace.backends.base import Backend
 from privtrace.backends.local import Threads
-from privtrace.bridges.measure import measure_paths
+from privtrace.bridges.measure import Measured, measure_paths
 from privtrace.bridges.shapes import N_BINS
 from privtrace.calibrate.close import Calibrated, Target, close_loop, in_weights
 from privtrace.calibrate.first import clean_shapes, first_guess, normalized
@@ -53,6 +53,9 @@ LEAST_DIVISION, MOST_DIVISION = 2, 64
 #: Chances to arrive at most, a number for each zone, level and link: half a gigabyte.
 MOST_CHANCES = 1 << 26
 
+#: The least density by which cells are weighed, as part of the mean: below, it is all noise.
+_LEAST_BUSY = 0.05
+
 #: Points are as far apart as this part of the region's shorter side, unless a spacing is set.
 SPACING = 1 / 160
 
@@ -67,7 +70,7 @@ class BridgeTrace(Settings):
 
     K: int | None = None  # coarse cells per side
     coarse_factor: float = 1.2  # the visits of a coarse cell, on average, in errors of its density
-    cell_factor: float = 16.0  # the visits that a cell should have, in errors of a move
+    cell_factor: float = 32.0  # the visits that a cell should have, in errors of a move
     zone_factor: float = 1.5  # the trips between two zones, on average, in errors of one
     max_states: int = 20_000  # a limit on memory that no data decides
     max_zones: int = 128
@@ -120,11 +123,12 @@ class BridgeTrace(Settings):
         ground = self._ground(coarse, visits, n_trajectories)
 
         # What traced paths do, in one pass: visits, moves, trips and shapes.
-        measured = measure_paths(scan, ground.grid, ground.steps, ground.zone_of, ledger, spend)
+        weights = _weights(ground, visits)
+        measured = measure_paths(scan, ground.grid, ground.steps, weights, ground.zone_of, ledger, spend)
 
         # Walks that do the same: post-processing, like all that follows.
         with scan.observer.stage("Fitting walks to what was measured"):
-            fitted = self._calibrated(ground, visits, *map(in_trajectories, measured), scan.backend)
+            fitted = self._calibrated(ground, visits, weights, measured, scan.backend)
 
         return BridgeTraceModel(
             release=self._release(region, ledger),
@@ -225,19 +229,14 @@ class BridgeTrace(Settings):
         return division
 
     def _calibrated(
-        self,
-        ground: Ground,
-        density: Floats,
-        visits: Floats,
-        moves: Floats,
-        trips: Floats,
-        shapes: Floats,
-        backend: Backend,
+        self, ground: Ground, density: Floats, weights: Integers, measured: Measured, backend: Backend
     ) -> Calibrated:
         """Guess what walks go by, and close the loop."""
+        visits, moves, trips, shapes = (in_trajectories(noisy) for noisy in measured)
         guess = first_guess(ground, density.ravel(), moves, trips, self._error("trips"))
         target = Target(
             visits,
+            weights,
             moves,
             clean_shapes(shapes, self._error("shapes")),
             self._error("visits"),
@@ -248,6 +247,13 @@ class BridgeTrace(Settings):
     def _spacing_m(self, ground: Ground) -> float:
         region = ground.grid.region
         return self.spacing or SPACING * min(region.width_m, region.height_m)
+
+
+def _weights(ground: Ground, density: Floats) -> Integers:
+    """Weigh cells so that one in a coarse cell with a quarter of the density counts twice, up to a limit."""
+    busy = np.maximum(density.ravel() / density.mean(), _LEAST_BUSY)
+    weights: Integers = np.round(1024 / np.sqrt(busy)).astype(np.int64)
+    return np.maximum(weights, 1)[ground.coarse_of]
 
 
 def _in_weights(fitted: Calibrated, ground: Ground) -> dict[str, Integers]:
@@ -408,7 +414,9 @@ class BridgeTraceModel(FittedModel):
         density = Noisy.of("visits", self.density.ravel()[coarse.slots], error_of(release, "density"))
         n_cells, n_links = self.grid.n_cells, steps.n_links
         moves, starting = self.moves, entries.rows >= n_links
-        per_cell = 2 * round(steps.n_entries / n_cells)  # the noise of a cell differs a little by its sides
+        per_cell = max(
+            1, n_links // n_cells + 1
+        )  # numbers added up; it differs a little by the sides of a cell
 
         def summed(chosen: npt.NDArray[np.bool_], name: str, n_added: int) -> Noisy:
             values = np.zeros(n_cells, np.int64)
@@ -417,10 +425,9 @@ class BridgeTraceModel(FittedModel):
 
         numbers = (
             summed(np.ones(len(moves), np.bool_), "visits", steps.n_entries // n_cells),
-            summed(starting, "starts", max(1, n_links // n_cells + 1)),
-            summed(entries.is_end, "ends", max(1, n_links // n_cells + 1)),
+            summed(starting, "starts", per_cell),
+            summed(entries.is_end, "ends", per_cell),
         )
-        del per_cell
         taken = np.zeros(n_links, np.int64)
         np.add.at(taken, entries.links[~entries.is_end], moves[~entries.is_end])
         clean = _clean_by_cell(taken, steps.links.offsets)
@@ -430,7 +437,7 @@ class BridgeTraceModel(FittedModel):
             links.sources.astype(np.int64),
             links.targets.astype(np.int64),
             clean,
-            error_of(release, "moves", max(1, n_links // n_cells + 1)),
+            error_of(release, "moves", per_cell),
         )
         layers = (Layer("coarse cells", coarse, (density,)), Layer("cells", self.grid, numbers))
         return View(layers, self._sampled_trips(0, coarse), SAMPLED, (flows,))

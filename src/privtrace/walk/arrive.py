@@ -27,7 +27,7 @@ LOSSES = np.array([0.7, 0.3, 0.13, 0.055, 0.023, 0.01])
 _TOGETHER = 16
 
 #: Chances are known to this part of themselves, or as well as so many times through the links can do.
-_TOLERANCE = 1e-3
+_TOLERANCE = 1e-2
 _MOST_ROUNDS = 400
 
 
@@ -42,31 +42,47 @@ def discounts(lengths: Floats) -> Floats:
 
 
 def arrivals(
-    steps: Steps, chances: Floats, kept: Floats, zone_of: Integers, n_zones: int, backend: Backend
+    steps: Steps,
+    chances: Floats,
+    kept: Floats,
+    zone_of: Integers,
+    n_zones: int,
+    backend: Backend,
+    before: Floats | None = None,
 ) -> Floats:
     """Solve for the chances to arrive, (n_zones, n_levels, n_links).
 
     `chances` (n_entries,) are those of the steps table: in a row, all moves sum to one, and the end's comes on
-    top. `kept` is that of `discounts`.
+    top. `kept` is that of `discounts`. From a solution for chances that were not much different `before`, a new
+    one is soon found.
     """
     firsts = range(0, n_zones, _TOGETHER)
+    known = np.empty((0, *kept.shape)) if before is None else before
 
     def solve(first: int) -> Floats:
         n_together = min(_TOGETHER, n_zones - first)
-        solved: Floats = _arrivals(steps, chances, kept, zone_of, first, n_together, _TOLERANCE, _MOST_ROUNDS)
+        solved: Floats = _arrivals(
+            steps, chances, kept, zone_of, first, n_together, known, _TOLERANCE, _MOST_ROUNDS
+        )
         return solved
 
     return np.concatenate(list(backend.map(solve, firsts)))
 
 
 @njit(cache=True, nogil=True)
-def _arrivals(steps, chances, kept, zone_of, first, n_zones, tolerance, most_rounds):  # type: ignore[no-untyped-def]
+def _arrivals(  # type: ignore[no-untyped-def]
+    steps, chances, kept, zone_of, first, n_zones, known, tolerance, most_rounds
+):
     links, offsets = steps.links, steps.offsets
     n_levels, n_links = kept.shape
     chance = np.zeros((n_links, n_zones))
     found = np.empty((n_zones, n_levels, n_links))
     row = np.empty(n_zones)
     for level in range(n_levels):
+        if len(known):
+            for zone in range(n_zones):
+                for link in range(n_links):
+                    chance[link, zone] = known[first + zone, level, link]
         for turn in range(most_rounds):
             settled = turn % 4 == 3  # looked at now and then: it costs as much as a round
             for place in range(n_links):
