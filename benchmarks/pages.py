@@ -23,7 +23,7 @@ def main() -> None:
     }
     for method, model in models.items():
         show(f"release page, {method}", model.report)
-    synthetic = models["privtrace"].sample(seed=1)
+    synthetic = models["bridgetrace"].sample(seed=1)
     show("evaluation page", pt.evaluate(trips, synthetic, region=region, profile="all").report)
 
 

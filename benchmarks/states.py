@@ -20,6 +20,7 @@ from privtrace.datasets import city_trips
 
 #: What makes models of each method larger and larger.
 SIZES: dict[str, tuple[dict[str, Any], ...]] = {
+    "bridgetrace": tuple({"cell_factor": 0.5, "max_states": most} for most in (1000, 2000, 5000, 10_000)),
     "privtrace": tuple({"states_factor": 100, "max_states": most} for most in (500, 1000, 2000, 3000)),
     "adatrace": tuple({"N": size} for size in (8, 16, 32, 40)),
     "dpt": tuple({"finest": size, "expand": 0.01} for size in (32, 64, 128, 256)),
@@ -40,7 +41,7 @@ def bench(method: str) -> None:
         plan = synthesizer.plan(len(made.trajectories))
         words = ", ".join(f"{name} {value:g}" for name, value in settings.items())
         print(
-            f"{method:9} {words:36} {seconds:8.1f} s (planned {plan.seconds:5.1f}) "
+            f"{method:11} {words:36} {seconds:8.1f} s (planned {plan.seconds:5.1f}) "
             f"{peak_mb():8.0f} MB (planned {plan.memory_mb:,})",
             flush=True,
         )

@@ -1,6 +1,6 @@
 """Compare the methods: the paper's four errors on every public data set, at every epsilon, in a Markdown table.
 
-    python -m experiments.comparison [--methods privtrace,adatrace,dpt] [--runs 10]
+    python -m experiments.comparison [--methods bridgetrace,privtrace,adatrace,dpt] [--runs 10]
         [--data porto,geolife,brinkhoff] [--epsilons 0.2,0.5,1,2] [--profile paper|adatrace|mobility] > table.md
 
 Prints mean and standard deviation of the runs; the limit, one random half of the real data against the other;

@@ -14,7 +14,12 @@ REGIONS = {
     "brinkhoff": ("brinkhoff_oldenburg.parquet", (0, 3500, 24000, 31000)),
 }
 
-METHODS = {"privtrace": pt.PrivTrace, "adatrace": pt.AdaTrace, "dpt": pt.DPT}
+METHODS = {
+    "bridgetrace": pt.BridgeTrace,
+    "privtrace": pt.PrivTrace,
+    "adatrace": pt.AdaTrace,
+    "dpt": pt.DPT,
+}
 
 #: The paper's own metrics, by which experiments judge.
 METRICS = ("length", "diameter", "density", "pattern")

@@ -1,7 +1,7 @@
 """Sweep a method's defaults: how error depends on sizes and on the shares of epsilon.
 
-    python -m experiments.defaults --method privtrace|adatrace|dpt [--runs 5] [--data porto,geolife,brinkhoff]
-        [--epsilons 0.2,1,2] > all.csv
+    python -m experiments.defaults --method bridgetrace|privtrace|adatrace|dpt [--runs 5]
+        [--data porto,geolife,brinkhoff] [--epsilons 0.2,1,2] > all.csv
 
 One setting changes at a time. Prints the errors of every setting, mean of the runs; and on standard error, as a
 Markdown table, how they compare with the defaults, by data set and by metric (geometric means; 1 is as good,
@@ -15,12 +15,29 @@ from __future__ import annotations
 import csv
 import sys
 from collections.abc import Iterator
+from dataclasses import fields
+from fractions import Fraction
 
 import numpy as np
 
 from experiments.data import METHODS, METRICS, arguments, load
 from experiments.runs import runs_of
 from privtrace.evaluation.yardstick import Yardstick
+from privtrace.privacy.ledger import decimal
+
+
+def bridgetrace_settings() -> Iterator[dict[str, object]]:
+    """List the settings of BridgeTrace."""
+    defaults = {field.name: field.default for field in fields(METHODS["bridgetrace"])}
+    yield from ({"K": size} for size in (8, 12, 16, 20))
+    for name in ("cell_factor", "zone_factor", "coarse_factor"):
+        yield from ({name: factor * defaults[name]} for factor in (0.5, 2.0))
+    yield from ({"rounds": rounds} for rounds in (0, 2, 8))
+    visits = Fraction(defaults["visits_share"])
+    for name in ("moves_share", "trips_share", "shapes_share", "density_share"):
+        share = Fraction(defaults[name])
+        for moved in (share / 2, -share / 2):  # from visits to the other, and back
+            yield {"visits_share": decimal(visits - moved), name: decimal(share + moved)}
 
 
 def privtrace_settings() -> Iterator[dict[str, object]]:
@@ -92,12 +109,17 @@ def dpt_settings() -> Iterator[dict[str, object]]:
         yield {"systems_share": systems, "starts_share": starts, "trees_share": trees}
 
 
-SETTINGS = {"privtrace": privtrace_settings, "adatrace": adatrace_settings, "dpt": dpt_settings}
+SETTINGS = {
+    "bridgetrace": bridgetrace_settings,
+    "privtrace": privtrace_settings,
+    "adatrace": adatrace_settings,
+    "dpt": dpt_settings,
+}
 
 
 def main() -> None:
     """Print a row for each data set, epsilon and setting."""
-    options = arguments(__doc__, method="privtrace")
+    options = arguments(__doc__, method="bridgetrace")
     table = csv.writer(sys.stdout)
     table.writerow(["data", "epsilon", "setting", *METRICS])
     logs: dict[str, dict[str, list[np.ndarray]]] = {}

@@ -1,6 +1,6 @@
 """Print the ladder of each method on every public data set, as a Markdown table: the paper's four metrics.
 
-    python -m experiments.ladders [--methods privtrace,adatrace,dpt] [--runs 10] [--epsilons 1]
+    python -m experiments.ladders [--methods bridgetrace,privtrace,adatrace,dpt] [--runs 10] [--epsilons 1]
         [--data porto,geolife,brinkhoff]
 
 Reads real data: NOT PRIVATE. `privtrace explain` prints the same for one file, with all metrics.

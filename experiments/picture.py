@@ -1,7 +1,7 @@
 """Draw pictures of the invented city: its real trips, and beside them what methods make of them at epsilon 1.
 
 python -m experiments.picture docs/images/city.png
-python -m experiments.picture docs/images/methods.png privtrace,adatrace,dpt
+python -m experiments.picture docs/images/methods.png bridgetrace,privtrace,adatrace,dpt
 """
 
 from __future__ import annotations
@@ -94,4 +94,4 @@ def _chunk(kind: bytes, data: bytes) -> bytes:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2].split(",") if sys.argv[2:] else ["privtrace"])
+    main(Path(sys.argv[1]), sys.argv[2].split(",") if sys.argv[2:] else ["bridgetrace"])

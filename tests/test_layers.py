@@ -26,7 +26,9 @@ ORDER = [
     "markov",
     "trips",
     "trees",
+    "bridges",
     "walk",
+    "calibrate",
     "release",
     "synthesizers",
     "models",
@@ -45,8 +47,10 @@ DOWNWARD = {
     ("evaluation", "report"),
 }
 # Who may know the ledger: its own folder, the crossings, the recipes; others may read and print its numbers.
-CROSSINGS = {"space/measure.py", "markov/measure.py", "trips/measure.py", "trees/measure.py"}
-RECIPES = {f"synthesizers/{name}.py" for name in ("settings", "fitted", "privtrace", "adatrace", "dpt")}
+CROSSINGS = {f"{room}/measure.py" for room in ("space", "markov", "trips", "trees", "bridges")}
+RECIPES = {
+    f"synthesizers/{name}.py" for name in ("settings", "fitted", "bridgetrace", "privtrace", "adatrace", "dpt")
+}
 PRINTERS = {
     "release.py",
     "models.py",
@@ -128,16 +132,17 @@ def test_exact_counts_are_seen_by_crossings_alone(module: str) -> None:
     """Evaluation compares with real data and is NOT PRIVATE on its face."""
     if module in CROSSINGS or module.endswith("/counts.py") or layer(module) == "evaluation":
         return
-    counting = ("counts.", "markov.counts", "trips.counts", "trees.counts")
+    counting = ("counts.", "markov.counts", "trips.counts", "trees.counts", "bridges.counts")
     assert not {name for name in imports(module) if name.startswith(counting) or "_counts" in name}
     attributes = {node.attr for node in ast.walk(tree(module)) if isinstance(node, ast.Attribute)}
     assert "tally" not in attributes
 
 
-@pytest.mark.parametrize(
-    "module",
-    [m for m in MODULES if layer(m) in ("markov", "trips", "trees", "walk", "release", "models", "export")],
-)
+# Rooms that count, and rooms that work on what was measured.
+AFTER = ("markov", "trips", "trees", "bridges", "walk", "calibrate", "release", "models", "export")
+
+
+@pytest.mark.parametrize("module", [m for m in MODULES if layer(m) in AFTER])
 def test_post_processing_sees_no_private_data(module: str) -> None:
     """After the crossing, only walked paths and synthetic trajectories remain."""
     if module in CROSSINGS or module.endswith("/counts.py"):

@@ -3,7 +3,7 @@
 import privtrace as pt
 
 trips = pt.read("trips.parquet")
-model = pt.PrivTrace(epsilon=1.0, region=pt.Region.box(-8.70, 41.10, -8.54, 41.22)).fit(trips)
+model = pt.BridgeTrace(epsilon=1.0, region=pt.Region.box(-8.70, 41.10, -8.54, 41.22)).fit(trips)
 model.save("porto.model")
 pt.load("porto.model").sample(100_000, seed=7).write("synthetic.parquet")
 """
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from privtrace.privacy.noise import NoNoise, SeededNoise
     from privtrace.space.region import Region
     from privtrace.synthesizers.adatrace import AdaTrace, AdaTraceModel
+    from privtrace.synthesizers.bridgetrace import BridgeTrace, BridgeTraceModel
     from privtrace.synthesizers.dpt import DPT, DPTModel
     from privtrace.synthesizers.privtrace import PrivTrace, PrivTraceModel
     from privtrace.trajectories import Source, Trajectories
@@ -58,6 +59,8 @@ _HOMES = {
     "BudgetFile": "privacy.budget_file",
     "Threads": "backends.local",
     "Region": "space.region",
+    "BridgeTrace": "synthesizers.bridgetrace",
+    "BridgeTraceModel": "synthesizers.bridgetrace",
     "PrivTrace": "synthesizers.privtrace",
     "PrivTraceModel": "synthesizers.privtrace",
     "AdaTrace": "synthesizers.adatrace",
@@ -90,6 +93,8 @@ __all__ = [
     "BudgetFile",
     "Threads",
     "Region",
+    "BridgeTrace",
+    "BridgeTraceModel",
     "PrivTrace",
     "PrivTraceModel",
     "AdaTrace",

@@ -30,7 +30,7 @@ from privtrace.privacy.ledger import Charge, decimal, exact
 from privtrace.privacy.unit import Unit
 from privtrace.release import Release
 from privtrace.space.region import Region
-from privtrace.synthesizers import adatrace, dpt, privtrace
+from privtrace.synthesizers import adatrace, bridgetrace, dpt, privtrace
 from privtrace.synthesizers.base import Model
 from privtrace.synthesizers.fitted import FittedModel
 from privtrace.synthesizers.settings import Settings
@@ -40,6 +40,7 @@ VERSION = 1
 
 #: Each method's settings and model, and the schema of its arrays.
 _METHODS: dict[str, tuple[type[Settings], type[FittedModel], dict[str, tuple[str, int]]]] = {
+    "bridgetrace": (bridgetrace.BridgeTrace, bridgetrace.BridgeTraceModel, bridgetrace.SCHEMA),
     "privtrace": (privtrace.PrivTrace, privtrace.PrivTraceModel, privtrace.SCHEMA),
     "adatrace": (adatrace.AdaTrace, adatrace.AdaTraceModel, adatrace.SCHEMA),
     "dpt": (dpt.DPT, dpt.DPTModel, dpt.SCHEMA),

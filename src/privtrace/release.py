@@ -13,7 +13,7 @@ from privtrace.space.region import Region
 from privtrace.trajectories import Crs
 
 #: What methods are called in prose.
-METHODS = {"privtrace": "PrivTrace", "adatrace": "AdaTrace", "dpt": "DPT"}
+METHODS = {"bridgetrace": "BridgeTrace", "privtrace": "PrivTrace", "adatrace": "AdaTrace", "dpt": "DPT"}
 
 Setting: TypeAlias = str | int | float | bool | None
 

@@ -15,6 +15,7 @@ from privtrace.release import METHODS
 
 BOX = "--region=0,0,10,10"
 STAGES = {
+    "bridgetrace": ["count", "density", "visits", "moves", "trips", "shapes"],
     "privtrace": ["count", "density", "first order", "second order"],
     "adatrace": ["count", "density", "fine density", "transitions", "trips", "lengths"],
     "dpt": ["count", "systems", "starts", "level 1", "level 2", "level 3"],
@@ -46,7 +47,8 @@ def test_plan_fit_generate_and_explain(method: str, folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "setting"), [("privtrace", "--order=1"), ("adatrace", "--N=5"), ("dpt", "--height=2")]
+    ("method", "setting"),
+    [("bridgetrace", "--rounds=1"), ("privtrace", "--order=1"), ("adatrace", "--N=5"), ("dpt", "--height=2")],
 )
 def test_synth_with_a_setting_of_the_method(method: str, setting: str, folder: Path) -> None:
     arguments = (
@@ -75,13 +77,13 @@ def test_a_setting_of_another_method_ends_with_2(folder: Path) -> None:
         cwd=folder,
         code=2,
     )
-    assert "--K is a setting of privtrace, and the method is dpt" in done.stderr
+    assert "--K is a setting of bridgetrace and privtrace, and the method is dpt" in done.stderr
     assert not (folder / "a.model").exists()
 
 
 def test_a_budget_file_tells_the_methods_apart(folder: Path) -> None:
     for number, method in enumerate(STAGES):
-        limit = ("--limit=3",) if number == 0 else ()
+        limit = ("--limit=4",) if number == 0 else ()
         run(
             "fit", "trips.parquet", BOX, "--epsilon=1", f"--method={method}", f"--output={method}.model",
             "--budget-file=a.ledger", *limit, cwd=folder,

@@ -32,10 +32,9 @@ def test_every_setting_has_an_option_that_says_its_default(method: MethodName, n
     assert default is not MISSING
     shown, dashed = option(name).show_default, name.replace("_", "-")
     expected = dashed if default is True else f"no-{dashed}" if default is False else str(default)
-    if isinstance(shown, str) and f"{method.value} " in shown:  # "0.2, adatrace 0.05"
-        shown = shown.partition(f"{method.value} ")[2]
-    elif isinstance(shown, str):
-        shown = shown.partition(",")[0]
+    if isinstance(shown, str):  # "0.01, privtrace 0.02, dpt 0.02"
+        others = dict(other.split(" ", 1) for other in shown.split(", ")[1:])
+        shown = others.get(method.value, shown.partition(",")[0])
     assert shown in ((False, "by rule") if default is None else (expected,))
 
 
@@ -60,7 +59,11 @@ def test_options_make_the_synthesizer_that_settings_make(method: MethodName) -> 
 
 def test_options_reach_their_settings() -> None:
     region = pt.Region.box(0, 0, 10, 10)
-    privtrace = FitOptions(**BOX, order=OrderName.second, second_layer=False, theta2=3.0).synthesizer()
+    bridgetrace = FitOptions(**BOX, spacing=2.5, K=6, rounds=0).synthesizer()
+    assert bridgetrace == pt.BridgeTrace(epsilon=0.5, region=region, spacing=2.5, K=6, rounds=0)
+    privtrace = FitOptions(
+        **BOX, method=MethodName.privtrace, order=OrderName.second, second_layer=False, theta2=3.0
+    ).synthesizer()
     assert privtrace == pt.PrivTrace(epsilon=0.5, region=region, order=2, second_layer=False, theta2=3)
     adatrace = FitOptions(**BOX, method=MethodName.adatrace, N=7, public_count=9).synthesizer()
     assert adatrace == pt.AdaTrace(epsilon=0.5, region=region, N=7, public_count=9)
@@ -78,6 +81,9 @@ def test_options_reach_their_settings() -> None:
             "--max-steps is a setting of privtrace and dpt, .* take --method privtrace",
         ),
         ("privtrace", {"hysteresis": False}, "--hysteresis is a setting of dpt"),
+        ("adatrace", {"K": 6}, "--K is a setting of bridgetrace and privtrace, .* take --method bridgetrace"),
+        ("privtrace", {"spacing": 6}, "--spacing is a setting of bridgetrace, and the method is privtrace"),
+        ("bridgetrace", {"order": OrderName.first}, "--order is a setting of privtrace, .* is bridgetrace"),
         ("privtrace", {"N": 6}, "--N is a setting of adatrace"),
     ],
 )

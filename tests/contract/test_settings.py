@@ -128,7 +128,7 @@ def test_numbers_of_numpy_are_numbers(region: pt.Region, wanderers: pt.Trajector
     assert to_bytes(one) == to_bytes(two)
 
 
-@pytest.mark.parametrize("method", [pt.PrivTrace, pt.AdaTrace, pt.DPT])
+@pytest.mark.parametrize("method", [pt.BridgeTrace, pt.PrivTrace, pt.AdaTrace, pt.DPT])
 def test_what_no_file_could_hold_is_refused(method: Any, region: pt.Region) -> None:
     with pytest.raises(pt.SettingsError, match="too many digits"):
         method(epsilon="0." + "1" * 79, region=region)

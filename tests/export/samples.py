@@ -42,14 +42,17 @@ def strait() -> pt.Region:
 BOX = pt.Region.box(0, 0, 10, 10)
 
 _SETTINGS: dict[str, Callable[[], Any]] = {
+    "bridgetrace": lambda: pt.BridgeTrace(epsilon=20, region=BOX, K=3, rounds=1),
     "privtrace": lambda: pt.PrivTrace(epsilon=20, region=BOX, K=3, density_per_cell=5),
     "adatrace": lambda: pt.AdaTrace(epsilon=20, region=BOX, N=4, density_per_cell=3),
     "dpt": lambda: pt.DPT(epsilon=20, region=BOX, finest=8, keep=1e-9),
+    "bridgetrace, holes": lambda: pt.BridgeTrace(epsilon=20, region=polygons.region("mixed 1"), K=4, rounds=1),
     "privtrace, holes": lambda: pt.PrivTrace(
         epsilon=20, region=polygons.region("mixed 1"), K=4, density_per_cell=5
     ),
     "adatrace, frame": lambda: pt.AdaTrace(epsilon=20, region=polygons.region("frame"), N=4),
     "dpt, holes": lambda: pt.DPT(epsilon=20, region=polygons.region("mixed 2"), finest=8, keep=1e-9),
+    "bridgetrace, across": lambda: pt.BridgeTrace(epsilon=20, region=pt.Region.box(*ACROSS), K=3, rounds=1),
     "privtrace, across": lambda: pt.PrivTrace(
         epsilon=20, region=pt.Region.box(*ACROSS), K=3, density_per_cell=5
     ),
@@ -58,6 +61,7 @@ _SETTINGS: dict[str, Callable[[], Any]] = {
 }
 MODELS = [*_SETTINGS]
 POLYGONS = {
+    "bridgetrace, holes": polygons.oracle("mixed 1"),
     "privtrace, holes": polygons.oracle("mixed 1"),
     "adatrace, frame": polygons.oracle("frame"),
     "dpt, holes": polygons.oracle("mixed 2"),

@@ -25,7 +25,7 @@ SUFFIXES = {
     "a.tiff": "GeoTIFF",
 }
 PAIRS = [(what, suffix) for what in PRODUCTS for suffix in (".csv", ".csv.gz", ".parquet", ".geojson")]
-METHODS = {"privtrace": pt.PrivTrace, "adatrace": pt.AdaTrace, "dpt": pt.DPT}
+METHODS = {"bridgetrace": pt.BridgeTrace, "privtrace": pt.PrivTrace, "adatrace": pt.AdaTrace, "dpt": pt.DPT}
 
 
 @pytest.mark.parametrize("name", SUFFIXES)

@@ -33,6 +33,7 @@ from privtrace.trees.systems import STOP, Systems
 
 #: Every method, each with settings under which the little data here reaches all of its stages.
 SETUPS: dict[str, Callable[..., Any]] = {
+    "bridgetrace": partial(pt.BridgeTrace, rounds=0, cell_factor=2.0, zone_factor=0.5),
     "adaptive": partial(pt.PrivTrace, theta1=5.0),
     "order 2": partial(pt.PrivTrace, order=2),
     "adatrace": partial(pt.AdaTrace, N=5, density_per_cell=20.0, max_extra=9),
@@ -42,6 +43,7 @@ SETUPS: dict[str, Callable[..., Any]] = {
 
 #: Points of a trajectory that weighs exactly one in every vector of a method: there, the tests can fail.
 HEAVY = {
+    "bridgetrace": [(5.0, 5.0)],
     "order 2": [(5.0, 5.0)],
     "adatrace": [(1.0, 1.0), (9.0, 9.0)],
     # Nearly one: the longer, the nearer, because of a string's events one is left out of every vector.

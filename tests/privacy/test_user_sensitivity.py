@@ -27,6 +27,7 @@ SETUP: dict[str, Any] = {"epsilon": 40, "unit": "user", "max_per_user": K}
 
 #: What a trip of one point weighs in stages of these methods, if not one; None where that depends on the place.
 WEIGHTS_OF_A_POINT: dict[str, dict[str, float | None]] = {
+    "bridgetrace": {},
     "order 2": {},
     "adatrace": {"transitions": 0},
     "dpt": {"systems": 0.5, "level 1": 0.5, "level 2": None, "level 3": 0},

@@ -33,10 +33,12 @@ def across_the_antimeridian() -> pt.Trajectories:
 
 #: Models of all kinds of grids.
 MODELS: dict[str, Callable[[], Any]] = {
+    "BridgeTrace": lambda: fitted(pt.BridgeTrace(epsilon=30, region=REGION, rounds=1), walks(300)),
     "PrivTrace": lambda: fitted(pt.PrivTrace(epsilon=30, region=REGION), walks(300)),
     "AdaTrace": lambda: fitted(pt.AdaTrace(epsilon=30, region=REGION), walks(300)),
     "DPT": lambda: fitted(pt.DPT(epsilon=30, region=REGION, finest=8, keep=1e-9), walks(300)),
     "a polygon with a hole": lambda: fitted(pt.PrivTrace(epsilon=30, region=FRAME, K=5), walks(300)),
+    "islands, BridgeTrace": lambda: fitted(pt.BridgeTrace(epsilon=30, region=ISLANDS, rounds=1), walks(300)),
     "islands, AdaTrace": lambda: fitted(pt.AdaTrace(epsilon=30, region=ISLANDS, N=5), walks(300)),
     "islands, DPT": lambda: fitted(pt.DPT(epsilon=30, region=ISLANDS, finest=8, keep=1e-9), walks(300)),
     "the antimeridian": lambda: fitted(pt.PrivTrace(epsilon=30, region=FIJI, K=4), across_the_antimeridian()),

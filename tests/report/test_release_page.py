@@ -25,7 +25,7 @@ from privtrace.privacy.ledger import decimal
 from privtrace.report.release_page import SEED
 
 REGION = pt.Region.box(*BOX)
-METHODS = {"PrivTrace": pt.PrivTrace, "AdaTrace": pt.AdaTrace, "DPT": pt.DPT}
+METHODS = {"BridgeTrace": pt.BridgeTrace, "PrivTrace": pt.PrivTrace, "AdaTrace": pt.AdaTrace, "DPT": pt.DPT}
 
 #: What a privacy statement has to answer.
 QUESTIONS = [

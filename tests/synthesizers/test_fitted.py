@@ -53,7 +53,7 @@ def test_one_of_a_kind_is_named_as_one() -> None:
     assert in_words(sizes) == "1 trajectory, 1 coarse cell divided, 1 second-order entry, 1,200 states"
 
 
-@pytest.mark.parametrize("method", [pt.PrivTrace, pt.AdaTrace, pt.DPT])
+@pytest.mark.parametrize("method", [pt.BridgeTrace, pt.PrivTrace, pt.AdaTrace, pt.DPT])
 def test_a_model_tells_its_promise_and_sizes_in_a_line(
     method: Any, region: pt.Region, wanderers: pt.Trajectories
 ) -> None:

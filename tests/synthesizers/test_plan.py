@@ -69,7 +69,7 @@ def test_more_epsilon_is_less_noise_and_more_states() -> None:
     assert all(a.error == 4 * b.error for a, b in zip(less.stages, more.stages, strict=True))
 
 
-@pytest.mark.parametrize("method", [pt.PrivTrace, pt.AdaTrace, pt.DPT])
+@pytest.mark.parametrize("method", [pt.BridgeTrace, pt.PrivTrace, pt.AdaTrace, pt.DPT])
 def test_a_public_count_sets_the_sizes(method: Any) -> None:
     synthesizer = method(epsilon=1, region=SETTINGS.region)
     declared = replace(synthesizer, public_count=100)

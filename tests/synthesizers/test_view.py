@@ -53,6 +53,29 @@ def of_flows(flows: Flows) -> Counter[tuple[int, int]]:
     return Counter(dict(zip(pairs, [round(weight * WEIGHT) for weight in flows.weights], strict=True)))
 
 
+def test_bridgetrace(area: pt.Region, wanderers: pt.Trajectories) -> None:
+    settings = pt.BridgeTrace(epsilon=1, region=area, K=4, cell_factor=0.5, rounds=0)
+    model = settings.fit(wanderers, noise=pt.NoNoise())
+    view = model.view()
+    coarse, cells = view.layers
+    assert 4 * coarse.grid.n_cells < cells.grid.n_cells
+    assert of_cells(coarse.visits.values) == counted(iter, listed(coarse.grid.encode(wanderers)), lambda n: n)
+    paths = listed(model.encode(wanderers))
+    visits, starts, ends = cells.numbers
+    assert of_cells(visits.values) == counted(iter, paths, lambda n: n)
+    assert of_cells(starts.values) == counted(lambda path: path[:1], paths, lambda n: n)
+    assert of_cells(ends.values) == counted(lambda path: path[-1:], paths, lambda n: n)
+    assert of_flows(view.moves[0]) == counted(pairwise, paths, lambda n: n)
+    assert_trips_are_those_of_walks(model)
+
+
+def assert_trips_are_those_of_walks(model: Any) -> None:
+    view = model.view()
+    paths = listed(view.layers[view.trips.layer].grid.encode(model.sample(seed=0)))
+    assert of_flows(view.trips) == counted(lambda path: [(path[0], path[-1])], paths, lambda n: 1)
+    assert view.trips.error is None and "walks" in view.trips_from
+
+
 def test_privtrace(area: pt.Region, wanderers: pt.Trajectories) -> None:
     settings = pt.PrivTrace(epsilon=1, region=area, K=3, density_per_cell=40)
     model = settings.fit(wanderers, noise=pt.NoNoise())
@@ -125,14 +148,12 @@ def _together(shown: list[Counter[Any]], model: pt.DPTModel) -> Counter[Any]:
 
 def test_dpt_shows_trips_of_walks(region: pt.Region, wanderers: pt.Trajectories) -> None:
     model = pt.DPT(epsilon=1, region=region, finest=8, keep=1e-9).fit(wanderers, noise=pt.NoNoise())
-    view = model.view()
-    paths = listed(view.layers[view.trips.layer].grid.encode(model.sample(seed=0)))
-    assert of_flows(view.trips) == counted(lambda path: [(path[0], path[-1])], paths, lambda n: 1)
-    assert view.trips.error is None and "walks" in view.trips_from
+    assert_trips_are_those_of_walks(model)
 
 
 #: Each noisy number of each method: layer, name, the stage that measured it, and how many are added up.
 ERRORS = {
+    "bridgetrace": (0, "visits", "density", 1),
     "privtrace": (0, "visits", "density", 1),
     "privtrace, states": (1, "visits", "first order", "states"),
     "privtrace, starts": (1, "starts", "first order", 1),
@@ -144,7 +165,7 @@ ERRORS = {
     "dpt": (0, "visits", "level 1", 1),
     "dpt, starts": (0, "starts", "starts", 1),
 }
-METHODS = {"privtrace": pt.PrivTrace, "adatrace": pt.AdaTrace, "dpt": pt.DPT}
+METHODS = {"bridgetrace": pt.BridgeTrace, "privtrace": pt.PrivTrace, "adatrace": pt.AdaTrace, "dpt": pt.DPT}
 
 
 @pytest.mark.parametrize("case", ERRORS)
@@ -167,9 +188,16 @@ def test_errors_of_moves(method: str, stage: str, region: pt.Region, wanderers: 
     assert {flows.error for flows in model.view().moves} == {math.sqrt(2) * scale}
 
 
-def test_the_noise_has_the_error_that_is_shown(region: pt.Region, wanderers: pt.Trajectories) -> None:
+@pytest.mark.parametrize("method", ["bridgetrace", "privtrace"])
+def test_the_noise_has_the_error_that_is_shown(
+    method: str, region: pt.Region, wanderers: pt.Trajectories
+) -> None:
     """Sums of noisy numbers too: of all fits, the errors over the true numbers vary as much as they say."""
-    settings = pt.PrivTrace(epsilon=1, region=region, K=6, second_layer=False)
+    one_size = {
+        "bridgetrace": {"K": 4, "cell_factor": 1e6, "rounds": 0},
+        "privtrace": {"K": 6, "second_layer": False},
+    }
+    settings = METHODS[method](epsilon=1, region=region, **one_size[method])
     exact = settings.fit(wanderers, noise=pt.NoNoise()).view().layers[1].numbers
     shown = [settings.fit(wanderers, noise=pt.SeededNoise(seed)).view().layers[1].numbers for seed in range(30)]
     for place, true in enumerate(exact):

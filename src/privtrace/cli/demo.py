@@ -37,7 +37,7 @@ def demo(
     from privtrace.io.atomic import check_target, replacing
     from privtrace.models import load
     from privtrace.space.region import Region
-    from privtrace.synthesizers.privtrace import PrivTrace
+    from privtrace.synthesizers.bridgetrace import BridgeTrace
 
     screen = Screen(quiet)
     files = {
@@ -58,7 +58,7 @@ def demo(
         with replacing(files["region"], force) as temporary:
             temporary.write_text(json.dumps({"type": "Polygon", "coordinates": [made.limits.tolist()]}))
     trips = read(files["trips"])
-    synthesizer = PrivTrace(epsilon=1, region=Region.parse(str(files["region"])))
+    synthesizer = BridgeTrace(epsilon=1, region=Region.parse(str(files["region"])))
     synthesizer.fit(trips, observer=screen).save(files["model"], force=force)
     model = load(files["model"])
     with screen.stage("Generating synthetic trajectories"), warnings.catch_warnings(record=True) as caught:

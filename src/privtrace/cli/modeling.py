@@ -106,7 +106,7 @@ def synth(
     Examples:
       privtrace demo --output demo --force
       privtrace synth demo/trips.parquet --region demo/region.geojson --epsilon 0.5 --output made.parquet \\
-          --model made.model --report made.html --evaluation compared.html
+          --spacing 100 --model made.model --report made.html --evaluation compared.html
     """
     from privtrace.io import check_output
     from privtrace.io.atomic import check_target

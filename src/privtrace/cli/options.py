@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from privtrace.privacy.budget_file import BudgetFile
     from privtrace.synthesizers.adatrace import AdaTrace
     from privtrace.synthesizers.base import Synthesizer
+    from privtrace.synthesizers.bridgetrace import BridgeTrace
     from privtrace.synthesizers.dpt import DPT
     from privtrace.synthesizers.privtrace import PrivTrace
 
@@ -32,6 +33,7 @@ class CrsName(StrEnum):
 class MethodName(StrEnum):
     """Name the methods."""
 
+    bridgetrace = "bridgetrace"
     privtrace = "privtrace"
     adatrace = "adatrace"
     dpt = "dpt"
@@ -207,7 +209,7 @@ class MethodOptions:
         str | None, typer.Option(metavar="NUMBER", help="The whole privacy budget, such as 1 or 0.5. Required.")
     ] = None
     method: Annotated[MethodName, typer.Option(help="How to synthesize; see docs/choosing.md.")] = (
-        MethodName.privtrace
+        MethodName.bridgetrace
     )
     unit: Annotated[UnitName, typer.Option(help="What is protected: one trajectory, or all of one user's.")] = (
         UnitName.trajectory
@@ -224,12 +226,35 @@ class MethodOptions:
         OrderName | None,
         setting("privtrace", "Order of the Markov model, chosen by state or fixed.", "adaptive"),
     ] = None
-    K: Annotated[int | None, setting("privtrace", "Coarse cells per side.", None, "--K")] = None
+    coarse_factor: Annotated[
+        float | None, setting("bridgetrace", "Visits of a coarse cell, in errors of its density.", "1.2")
+    ] = None
+    cell_factor: Annotated[
+        float | None, setting("bridgetrace", "Visits that a cell should have, in errors of a move.", "16.0")
+    ] = None
+    zone_factor: Annotated[
+        float | None, setting("bridgetrace", "Trips between two zones, in errors of one.", "1.5")
+    ] = None
+    max_zones: Annotated[int | None, setting("bridgetrace", "Zones at most.", "128")] = None
+    rounds: Annotated[
+        int | None, setting("bridgetrace", "Rounds of fitting walks to what was measured.", "4")
+    ] = None
+    spacing: Annotated[
+        float | None,
+        setting(
+            "bridgetrace",
+            "Meters (or planar units) between points; left out, 1/160 of the region's shorter side.",
+            None,
+        ),
+    ] = None
+    K: Annotated[int | None, setting("bridgetrace, privtrace", "Coarse cells per side.", None, "--K")] = None
     c: Annotated[float | None, setting("privtrace", "The paper's K = sqrt(count / c).", None, "--c")] = None
     trip_estimation: Annotated[
         bool | None, setting("privtrace", "Correct starts for trip length.", "trip-estimation")
     ] = None
-    max_states: Annotated[int | None, setting("privtrace", "States at most.", "3000")] = None
+    max_states: Annotated[
+        int | None, setting("bridgetrace, privtrace", "States at most.", "20000, privtrace 3000")
+    ] = None
     states_factor: Annotated[
         float | None, setting("privtrace", "Scale the number of states; 1 balances noise and data.", "1.5")
     ] = None
@@ -291,7 +316,15 @@ class MethodOptions:
     ] = None
     count_share: Annotated[
         str | None,
-        setting("all methods", "Epsilon's share for the count.", "0.02, adatrace 0.01"),
+        setting("all methods", "Epsilon's share for the count.", "0.01, privtrace 0.02, dpt 0.02"),
+    ] = None
+    density_share: Annotated[
+        str | None, setting("bridgetrace", "Epsilon's share for count and coarse cells.", "0.06")
+    ] = None
+    visits_share: Annotated[str | None, setting("bridgetrace", "Epsilon's share for visits.", "0.36")] = None
+    moves_share: Annotated[str | None, setting("bridgetrace", "Epsilon's share for moves.", "0.36")] = None
+    shapes_share: Annotated[
+        str | None, setting("bridgetrace", "Epsilon's share for diameters and lengths.", "0.09")
     ] = None
     grid_share: Annotated[
         str | None,
@@ -310,7 +343,9 @@ class MethodOptions:
     transitions_share: Annotated[
         str | None, setting("adatrace", "Epsilon's share for moves to neighbors.", "0.35")
     ] = None
-    trips_share: Annotated[str | None, setting("adatrace", "Epsilon's share for trips.", "0.5")] = None
+    trips_share: Annotated[
+        str | None, setting("bridgetrace, adatrace", "Epsilon's share for trips.", "0.13, adatrace 0.5")
+    ] = None
     lengths_share: Annotated[str | None, setting("adatrace", "Epsilon's share for lengths.", "0.1")] = None
     systems_share: Annotated[
         str | None, setting("dpt", "Epsilon's share for count and reference systems.", "0.1")
@@ -348,11 +383,12 @@ class MethodOptions:
         return method(region=region, epsilon=self.epsilon, unit=self.unit.value, **given)
 
 
-def method_class(name: MethodName) -> type[PrivTrace | AdaTrace | DPT]:
+def method_class(name: MethodName) -> type[BridgeTrace | PrivTrace | AdaTrace | DPT]:
     """Find the class of a method."""
     import privtrace
 
-    classes: dict[MethodName, type[PrivTrace | AdaTrace | DPT]] = {
+    classes: dict[MethodName, type[BridgeTrace | PrivTrace | AdaTrace | DPT]] = {
+        MethodName.bridgetrace: privtrace.BridgeTrace,
         MethodName.privtrace: privtrace.PrivTrace,
         MethodName.adatrace: privtrace.AdaTrace,
         MethodName.dpt: privtrace.DPT,

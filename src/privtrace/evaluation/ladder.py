@@ -160,7 +160,7 @@ def explain(
         raise SettingsError(f"a seed is a whole number from 0 to 2**64 - 1, for each run the next, not {seed}")
     if not hasattr(synthesizer, "at"):
         raise SettingsError(
-            f"a method with its settings is needed, such as PrivTrace(epsilon=1, region=region), "
+            f"a method with its settings is needed, such as BridgeTrace(epsilon=1, region=region), "
             f"not {type(synthesizer).__name__}"
         )
     at_epsilons = {text: synthesizer.at(text) for text in _texts(epsilons)}

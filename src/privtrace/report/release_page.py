@@ -117,7 +117,7 @@ def _distributions(trips: Trajectories, release: Release) -> str:
     figures = [
         _histogram("Length", "the sum of all steps", lengths, axis),
         _histogram("Diameter", "the greatest distance between two points", diameters, axis),
-        _histogram("Points", "about one for each cell visited", n_points, charts.Axis("points", 1), whole=True),
+        _histogram("Points", "how many a trip has", n_points, charts.Axis("points", 1), whole=True),
     ]
     quantiles = (0.1, 0.25, 0.5, 0.75, 0.9)
     names = ("Length", "Diameter", "Points")
@@ -153,6 +153,8 @@ def _histogram(name: str, meaning: str, values: Floats, axis: charts.Axis, *, wh
 
 #: What a method keeps best and least, as docs/comparison.md measures it.
 _STRENGTHS = {
+    "bridgetrace": "BridgeTrace measures trips between zones, and its walks end where they should; how long "
+    "trips are and how far they come follows what was measured.",
     "privtrace": "PrivTrace keeps fine patterns on a small budget; how long trips are, it keeps only roughly.",
     "adatrace": "AdaTrace keeps where trips begin and end, and how long they are; the way between, it loses.",
     "dpt": "DPT keeps where people go best; how long trips are and where they end, it keeps only roughly.",
@@ -174,8 +176,8 @@ def _uses(model: Model, view: View) -> str:
     ]
     bad = [
         "Nothing about single people: no trip here belongs to anyone, and none can be looked up.",
-        f"Nothing smaller than a cell: cells are {size}, points are placed at random in them, and lines "
-        "between points do not follow streets.",
+        f"Nothing smaller than a cell: cells are {size}, where in them points lie is drawn at random, and "
+        "lines between points do not follow streets.",
         f"Nothing below the noise: a cell's visits are off by about ± {error}, so small numbers mean little, "
         "and rare trips are lost or made up.",
         "Long trips fare worse than short ones, because each trajectory weighs one in all however long it is.",
