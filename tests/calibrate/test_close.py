@@ -99,6 +99,14 @@ def test_visits_of_walks_come_nearer_to_what_was_measured() -> None:
     assert off[1] < 0.7 * off[0] and off[1] < 0.15
 
 
+@pytest.mark.xfail(strict=True, reason="visits and moves are both made up for, so that walks overshoot")
+def test_with_more_rounds_walks_come_nearer_still() -> None:
+    ground = ground_of("box")
+    guess, target = measured()
+    visits = visits_of(ground, close_loop(ground, guess, target, 12, Threads(2)))
+    assert apart(visits, target.visits / target.visits.sum()) < 0.06
+
+
 def test_shapes_of_walks_are_those_called_for() -> None:
     """Levels and what is kept are fitted even without a round."""
     ground = ground_of("box")

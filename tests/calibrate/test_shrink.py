@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from privtrace.calibrate.shrink import shrink, smoothed
+from privtrace.calibrate.shrink import shrink, smoothed, sums
 from privtrace.trajectories import Floats
 
 
@@ -138,3 +138,8 @@ def test_averages_are_over_possible_neighbors() -> None:
     assert np.allclose(averages[possible], 3.0)
     corner = smoothed(table, possible)[0, 0]
     assert corner == pytest.approx((4 * 0 + 2 * 1 + 1 * 5) / 7)
+
+
+def test_sums_are_by_place() -> None:
+    assert sums(np.array([1.0, 2.0, 4.0]), np.array([2, 0, 2]), 4).tolist() == [2, 0, 5, 0]
+    assert sums(np.empty(0), np.empty(0, np.int64), 2).tolist() == [0, 0]
