@@ -18,8 +18,16 @@ from numba import njit
 
 from privtrace.trajectories import Floats, Integers
 
-#: The multiples of what was expected that can be true.
-_MULTIPLES: Floats = np.concatenate([[0.0], np.geomspace(0.01, 100.0, 41)])
+#: Multiples of what was expected that can be true, told apart in bands: none at all, and from a hundredth to a
+#: hundred times, five bands to an octave and a half. Before any number is seen, they are likeliest near one.
+_EDGES: Floats = np.geomspace(0.01, 100.0, 42)
+_LOW: Floats = np.concatenate([[0.0], _EDGES[:-1]])
+_HIGH: Floats = np.concatenate([[0.0], _EDGES[1:]])
+_LIKELY: Floats = np.concatenate([[0.1], np.exp(-2.0 * np.log(np.sqrt(_EDGES[1:] * _EDGES[:-1])) ** 2)])
+_LIKELY[1:] *= 0.9 / _LIKELY[1:].sum()
+
+#: As many entries is that worth.
+_BEFOREHAND = 20.0
 
 #: Rounds of expectation maximization, and entries that it looks at: of more, every second or third will do.
 _ROUNDS = 40
@@ -43,20 +51,20 @@ def shrink(
     estimate = np.empty(len(noisy))
     for group in np.array_split(order, max(1, min(n_groups, len(noisy) // _LEAST))):
         some = group[:: max(1, len(group) // _MOST)]
-        prior = _prior(noisy[some], expected[some], errors[some], _MULTIPLES, summed, _ROUNDS)
-        estimate[group] = _means(noisy[group], expected[group], errors[group], _MULTIPLES, summed, prior)
+        prior = _prior(noisy[some], expected[some], errors[some], _BEFOREHAND * _LIKELY, summed, _ROUNDS)
+        estimate[group] = _means(noisy[group], expected[group], errors[group], prior, summed)
     return estimate
 
 
 @njit(cache=True, nogil=True)
-def _prior(noisy, expected, errors, multiples, summed, n_rounds):  # type: ignore[no-untyped-def]
+def _prior(noisy, expected, errors, beforehand, summed, n_rounds):  # type: ignore[no-untyped-def]
     """Find the distribution of the multiples under which the noisy numbers are likeliest."""
-    likelihood = np.empty((len(noisy), len(multiples)))
+    likelihood = np.empty((len(noisy), len(beforehand)))
     for entry in range(len(noisy)):
-        _likelihood(likelihood[entry], noisy[entry], expected[entry], errors[entry], multiples, summed)
-    prior = np.full(len(multiples), 1.0 / len(multiples))
+        _likelihood(likelihood[entry], noisy[entry], expected[entry], errors[entry], summed)
+    prior = beforehand / beforehand.sum()
     for _ in range(n_rounds):
-        gathered = np.full(len(multiples), 1e-6)
+        gathered = beforehand.copy()
         for entry in range(len(noisy)):
             posterior = likelihood[entry] * prior
             gathered += posterior * (1.0 / posterior.sum())
@@ -65,26 +73,35 @@ def _prior(noisy, expected, errors, multiples, summed, n_rounds):  # type: ignor
 
 
 @njit(cache=True, nogil=True)
-def _means(noisy, expected, errors, multiples, summed, prior):  # type: ignore[no-untyped-def]
-    """Find the mean of what is true of each entry, given its noisy number."""
-    means, likelihood = np.empty(len(noisy)), np.empty(len(multiples))
+def _means(noisy, expected, errors, prior, summed):  # type: ignore[no-untyped-def]
+    """Find the mean of what is true of each entry: in each band, what is nearest to the noisy number."""
+    means, likelihood = np.empty(len(noisy)), np.empty(len(prior))
     for entry in range(len(noisy)):
-        _likelihood(likelihood, noisy[entry], expected[entry], errors[entry], multiples, summed)
-        likelihood *= prior
-        means[entry] = expected[entry] * (likelihood * multiples).sum() / likelihood.sum()
+        _likelihood(likelihood, noisy[entry], expected[entry], errors[entry], summed)
+        total, mean = 0.0, 0.0
+        for band in range(len(prior)):
+            weight = likelihood[band] * prior[band]
+            total += weight
+            mean += weight * _nearest(noisy[entry], expected[entry], band)
+        means[entry] = mean / total
     return means
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _likelihood(into, noisy, expected, error, multiples, summed):  # type: ignore[no-untyped-def]
-    """Tell how likely a noisy number is under each multiple; the likeliest is 1."""
+def _nearest(noisy, expected, band):  # type: ignore[no-untyped-def]
+    return min(max(noisy, expected * _LOW[band]), expected * _HIGH[band])
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _likelihood(into, noisy, expected, error, summed):  # type: ignore[no-untyped-def]
+    """Tell how likely a noisy number is in each band; the likeliest is 1."""
     best = np.inf
-    for k in range(len(multiples)):
-        away = abs(noisy - expected * multiples[k]) / error
-        into[k] = 0.5 * away * away if summed else math.sqrt(2.0) * away
-        best = min(best, into[k])
-    for k in range(len(multiples)):
-        into[k] = math.exp(best - into[k])
+    for band in range(len(into)):
+        away = abs(noisy - _nearest(noisy, expected, band)) / error
+        into[band] = 0.5 * away * away if summed else math.sqrt(2.0) * away
+        best = min(best, into[band])
+    for band in range(len(into)):
+        into[band] = math.exp(best - into[band])
 
 
 def sums(values: Floats, places: Integers, n_places: int) -> Floats:

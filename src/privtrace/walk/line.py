@@ -29,8 +29,8 @@ STRAIGHTNESS = 0.5
 #: Rounds of pulling the string taut, of which each carries a bend a side further.
 _PULLS = 4
 
-#: Draws for a point that would lie outside a polygon; then the cell's center is taken.
-_MAX_DRAWS = 100
+#: Steps in which a point outside a polygon is pulled inside.
+_PULLS_INSIDE = 16
 
 
 class Sides(NamedTuple):
@@ -166,16 +166,14 @@ def _place(cells, offsets, sides, spacing_m, first_trajectory, seed):  # type: i
             n_gaps = max(1, int(min(length_m / spacing_m, 1e9) + uniform(words[1])))
             while n_points + n_gaps + 1 > len(points):
                 points = np.concatenate((points, np.empty_like(points)))
-            _set_out(points, n_points, n_gaps, length_m, room.line, cells, first, last, sides, seed, trajectory)
+            _set_out(points, n_points, n_gaps, length_m, room.line, cells, first, last, sides)
             n_points += n_gaps + 1
         point_offsets[path + 1] = n_points
     return points[:n_points].copy(), point_offsets
 
 
 @njit(cache=True, nogil=True)
-def _set_out(  # type: ignore[no-untyped-def]
-    points, n_points, n_gaps, length_m, line, cells, first, last, sides, seed, trajectory
-):
+def _set_out(points, n_points, n_gaps, length_m, line, cells, first, last, sides):  # type: ignore[no-untyped-def]
     """Set points on a line, n_gaps + 1 of them, as far apart along it."""
     n_cells = last - first
     k, before = 0, 0.0  # the stretch in hand, and the length before it
@@ -193,7 +191,7 @@ def _set_out(  # type: ignore[no-untyped-def]
         x = min(max(line[k, 0] + share * (line[k + 1, 0] - line[k, 0]), box[0]), box[2])
         y = min(max(line[k, 1] + share * (line[k + 1, 1] - line[k, 1]), box[1]), box[3])
         if not sides.area.is_box:
-            x, y = _kept_inside(x, y, cells[first + k], sides, seed, trajectory, gap)
+            x, y = _kept_inside(x, y, cells[first + k], sides)
         points[n_points + gap, 0] = x - sides.area.turn if x > 180.0 else x
         points[n_points + gap, 1] = y
 
@@ -205,13 +203,12 @@ def _stretch_m(line, k, scale_m):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _kept_inside(x, y, cell, sides, seed, trajectory, step):  # type: ignore[no-untyped-def]
-    """Draw a point of the cell anew where the line has left the polygon."""
-    draw = 0
-    while not is_inside(x, y, sides.area) and draw < _MAX_DRAWS:
-        draw += 1
-        words = philox(seed, trajectory, np.uint64(step), np.uint64(PLACING + 2 * draw))
-        x, y = in_piece(cell, (uniform(words[0]), uniform(words[1])), sides.boxes, sides.pieces)
-    if not is_inside(x, y, sides.area):
-        return sides.pieces.centers[cell, 0], sides.pieces.centers[cell, 1]
-    return x, y
+def _kept_inside(x, y, cell, sides):  # type: ignore[no-untyped-def]
+    """Pull a point where the line has left the polygon toward a place of its cell inside, until it is inside."""
+    to_x, to_y = sides.pieces.centers[cell, 0], sides.pieces.centers[cell, 1]
+    for pull in range(_PULLS_INSIDE):
+        share = pull / _PULLS_INSIDE
+        near_x, near_y = x + share * (to_x - x), y + share * (to_y - y)
+        if is_inside(near_x, near_y, sides.area):
+            return near_x, near_y
+    return to_x, to_y
