@@ -1,7 +1,8 @@
 """Count what traced paths do exactly, in integers. Private until measured.
 
-Visits: a path divides its weight over the different cells that it comes to, in proportion to public weights that
-are larger where few people go: what is rare is told as well as what is common. Steps are those of `bridges.steps`. A trip leads from the zone of a path's first cell to that of its last. A shape is the bin of
+Visits: a path divides its weight over the different cells that it comes to, in proportion to public weights
+that are larger where few people go: what is rare is told as well as what is common. Steps are those of
+`bridges.steps`. A trip leads from the zone of a path's first cell to that of its last. A shape is the bin of
 a line's diameter and that of its length.
 """
 
@@ -21,7 +22,7 @@ from privtrace.trajectories import Floats, Integers, Trajectories, is_bad
 
 
 def visit_counts(paths: Paths, weights: Integers) -> Integers:
-    """Count visits by the weights (n_cells,) of cells, shares rounded down; so a path adds at most 2**20 in all."""
+    """Count visits by the weights (n_cells,) of cells, rounded down; a path adds at most 2**20 in all."""
     return _visits(paths.cells, paths.offsets, weights, WEIGHT)  # type: ignore[no-any-return]
 
 

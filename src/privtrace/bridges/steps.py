@@ -15,10 +15,10 @@ from privtrace.trajectories import Integers
 class Steps(NamedTuple):
     """Hold the layout of the table, for kernels.
 
-    A row for each link that was just taken, and one for each cell that a path has just started in. A row has an
-    entry for each link that leads on from where it stands, in their order, and a last one for the end. So a path
-    of n cells takes n steps, of which the last is its end; and sums of the table are the starts, the ends, the
-    visits and the moves of first order.
+    A row for each link that was just taken, and one for each cell that a path has just started in. A row has
+    an entry for each link that leads on from where it stands, in their order, and a last one for the end. So a
+    path of n cells takes n steps, of which the last is its end; and sums of the table are the starts, the ends,
+    the visits and the moves of first order.
     """
 
     links: Links

@@ -1,11 +1,11 @@
 """Close the loop: walk, measure the walks as the data was measured, compare, and adjust what walks go by.
 
-What was measured gives each trajectory the same weight, however long it is, and so do the walks when they are
-measured: whatever that does to the numbers it does to both. Where they differ by more than noise explains, chances,
-starts and trips are multiplied by some of the difference, and the walks walk anew. Walks that are all drawn alike
-would be too short or too long; by how they are drawn (the level of discount) and which are kept (by shape), their
-diameters and lengths follow the measured ones. All randomness here is from fixed seeds, and nothing but noisy
-numbers comes in.
+What was measured gives each trajectory the same weight, however long it is, and so do the walks when they
+are measured: whatever that does to the numbers it does to both. Where they differ by more than noise
+explains, chances, starts and trips are multiplied by some of the difference, and the walks walk anew. Walks
+that are all drawn alike would be too short or too long; by how they are drawn (the level of discount) and
+which are kept (by shape), their diameters and lengths follow the measured ones. All randomness here is from
+fixed seeds, and nothing but noisy numbers comes in.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from privtrace.backends.base import Backend
 from privtrace.bridges.shapes import N_BINS
 from privtrace.bridges.steps import add_steps, weight_of
 from privtrace.calibrate.first import POSSIBLE, Guess, normalized
-from privtrace.calibrate.shrink import shrink
+from privtrace.calibrate.shrink import shrink, sums
 from privtrace.paths import Paths
 from privtrace.trajectories import Floats, Integers
 from privtrace.walk.arrive import LOSSES, arrivals
@@ -93,11 +93,16 @@ def in_weights(chances: Floats) -> Integers:
     return np.maximum(np.round(chances * 2.0**30), 1.0).astype(np.int64)
 
 
+def within_zones(starts: Floats, ground: Ground) -> Floats:
+    """Divide starts by those of their zone."""
+    return starts / sums(starts, ground.zone_of, ground.n_zones)[ground.zone_of]
+
+
 def _walks(
     ground: Ground, guess: Guess, arriving: Floats, drawn_by: Floats, seed: int, backend: Backend
 ) -> tuple[Paths, Drawn]:
     """Walk by a guess."""
-    starts = guess.starts / np.bincount(ground.zone_of, guess.starts)[ground.zone_of]
+    starts = within_zones(guess.starts, ground)
     bridges = Bridges(
         ground,
         trips=np.round(guess.trips * 2.0**20).astype(np.int64),
@@ -116,7 +121,7 @@ def _walks(
 
 
 def _class_shares(ground: Ground, guess: Guess) -> Floats:
-    shares = np.bincount(ground.classes.ravel(), guess.trips.ravel(), N_CLASSES)
+    shares = sums(guess.trips.ravel(), ground.classes.ravel().astype(np.int64), N_CLASSES)
     return shares / max(float(shares.sum()), 1e-12)
 
 
@@ -162,12 +167,13 @@ def _adjusted(ground: Ground, guess: Guess, target: Target, paths: Paths, weight
 def _visits_ratio(ground: Ground, target: Target, visits: Floats) -> tuple[Floats, Floats]:
     """Compare visits, first of coarse cells and then of cells; return the ratios of cells and of zones."""
     expected = visits + 0.02 * np.maximum(visits, 0.05 * visits.mean())
-    n_within = np.bincount(ground.coarse_of)
+    n_coarse = ground.grid.divisions.size
+    n_within = np.bincount(ground.coarse_of, minlength=n_coarse)
     exists = n_within > 0
-    coarse = np.bincount(ground.coarse_of, expected)
+    coarse = sums(expected, ground.coarse_of, n_coarse)
     judged = np.zeros(len(coarse))
     judged[exists] = shrink(
-        np.bincount(ground.coarse_of, target.visits)[exists],
+        sums(target.visits, ground.coarse_of, n_coarse)[exists],
         coarse[exists],
         target.visits_error * np.sqrt(n_within[exists]),
         n_groups=_GROUPS,
@@ -176,7 +182,8 @@ def _visits_ratio(ground: Ground, target: Target, visits: Floats) -> tuple[Float
     expected *= np.maximum(judged / np.where(exists, coarse, 1.0), 1e-3)[ground.coarse_of]
     estimate = shrink(target.visits, expected, target.visits_error, n_groups=_GROUPS)
     estimate *= visits.sum() / max(float(estimate.sum()), 1e-12)
-    of_zones = np.bincount(ground.zone_of, estimate) / (np.bincount(ground.zone_of, visits) + 1e-9)
+    by_zone = (sums(values, ground.zone_of, ground.n_zones) for values in (estimate, visits + 1e-9))
+    of_zones = np.divide(*by_zone)
     return _bounded(estimate / (visits + 1e-3 * visits.mean())), _bounded(of_zones)
 
 
@@ -187,14 +194,14 @@ def _moves_ratio(
 
     Few walks take a rare step. So half a walk is added to each row, which steps as the guess does.
     """
-    rows, n_links = ground.entries.rows, ground.steps.n_links
-    taken = np.bincount(rows, moves)
-    going = moves + 0.5 * weight * guess.chances / np.bincount(rows, guess.chances)[rows]
+    rows, n_rows, n_links = ground.entries.rows, len(ground.steps.cells), ground.steps.n_links
+    taken = sums(moves, rows, n_rows)
+    going = moves + 0.5 * weight * guess.chances / sums(guess.chances, rows, n_rows)[rows]
     least = 0.02 * taken[:n_links].mean() if n_links else 0.0
-    expected = np.maximum(taken, least + 1e-9)[rows] * going / np.bincount(rows, going)[rows]
+    expected = np.maximum(taken, least + 1e-9)[rows] * going / sums(going, rows, n_rows)[rows]
     expected *= max(float(target.moves.sum()), 1.0) / expected.sum()
     estimate = shrink(target.moves, expected, target.moves_error)
-    started = np.bincount(rows, estimate)[n_links:] / np.bincount(rows, expected)[n_links:]
+    started = sums(estimate, rows, n_rows)[n_links:] / sums(expected, rows, n_rows)[n_links:]
     return _bounded(estimate / expected), _bounded(started)
 
 

@@ -1,4 +1,4 @@
-"""Make a first guess: walks that know where people are, how often they turn, and between which zones they travel."""
+"""Make a first guess: walks that know where people are, how often they turn, and where they travel."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from privtrace.bridges.shapes import N_BINS
-from privtrace.calibrate.shrink import shrink, smoothed
+from privtrace.calibrate.shrink import shrink, smoothed, sums
 from privtrace.trajectories import Floats, Integers
 from privtrace.walk.ground import N_CLASSES, Ground
 
@@ -37,17 +37,18 @@ def first_guess(ground: Ground, density: Floats, moves: Floats, trips: Floats, e
     `error` is the standard deviation of the noise of a trip.
     """
     area = ground.grid.sizes_m.prod(axis=1)
-    share = area / np.bincount(ground.coarse_of, area, len(density))[ground.coarse_of]
+    share = area / sums(area, ground.coarse_of, len(density))[ground.coarse_of]
     visits = density[ground.coarse_of] * share
     visits = np.maximum(visits, _LEAST * visits.mean())
-    between = _trips(ground, np.bincount(ground.zone_of, visits), trips, error)
+    between = _trips(ground, sums(visits, ground.zone_of, ground.n_zones), trips, error)
     return Guess(between, visits, normalized(_steps(ground, visits, moves), ground))
 
 
 def normalized(weights: Floats, ground: Ground) -> Floats:
     """Divide rows of the steps table by the sum of their moves; a row that has none ends for certain."""
-    moves = np.bincount(ground.entries.rows, np.where(ground.entries.is_end, 0.0, weights))
-    rows = moves[ground.entries.rows]
+    entries, n_rows = ground.entries, len(ground.steps.cells)
+    moves = sums(np.where(entries.is_end, 0.0, weights), entries.rows, n_rows)
+    rows = moves[entries.rows]
     chances: Floats = np.where(rows > 0, weights / np.where(rows > 0, rows, 1.0), 1.0)
     return chances
 
@@ -57,7 +58,10 @@ def clean_shapes(noisy: Floats, error: float) -> Floats:
     expected = np.maximum(smoothed(noisy, POSSIBLE), 1e-3 * np.abs(noisy).mean() + 1e-9)
     clean = np.zeros(noisy.shape)
     clean[POSSIBLE] = shrink(noisy[POSSIBLE], expected[POSSIBLE], error)
-    return clean / clean.sum() if clean.sum() > 0 else POSSIBLE / POSSIBLE.sum()
+    if not clean.any():  # noise has left nothing: any shape will do
+        clean = POSSIBLE.astype(np.float64)
+    shapes: Floats = clean / clean.sum()
+    return shapes
 
 
 def _steps(ground: Ground, visits: Floats, moves: Floats) -> Floats:
@@ -70,12 +74,12 @@ def _steps(ground: Ground, visits: Floats, moves: Floats) -> Floats:
     border = (sides.high - sides.low) * scale[1 - sides.axis]
     part = border / (2 * ground.grid.sizes_m.sum(axis=1))[links.sources]
     flow = np.sqrt(visits[links.sources] * part * visits[links.targets] * part[links.back])
-    through = np.maximum(np.bincount(links.sources, flow, n_cells), 1e-12)
+    through = np.maximum(sums(flow, links.sources.astype(np.int64), n_cells), 1e-12)
     flow_in = np.concatenate([flow, through])[entries.rows]
     flow_out = np.where(entries.is_end, through[entries.cells], flow[entries.links])
     expected = flow_in * flow_out / through[entries.cells]
     kinds = _kinds(ground)
-    measured, guessed = np.bincount(kinds, moves, _END + 1), np.bincount(kinds, expected, _END + 1)
+    measured, guessed = sums(moves, kinds, _END + 1), sums(expected, kinds, _END + 1)
     measured = np.maximum(measured, _LEAST_KIND * np.abs(measured).sum() + 1e-12)
     weights: Floats = expected * (measured / np.maximum(guessed, 1e-300))[kinds]
     return weights
@@ -112,13 +116,13 @@ def _trips(ground: Ground, visits: Floats, noisy: Floats, error: float) -> Float
 
 def _by_distance(ground: Ground, noisy: Floats, starts: Floats, ends: Floats, error: float) -> Floats:
     """Expect trips in proportion to starts and ends, and to how many are measured at their distance."""
-    classes = ground.classes.ravel()
+    classes = ground.classes.ravel().astype(np.int64)
     n_pairs = np.bincount(classes, minlength=N_CLASSES)
-    measured, errors = np.bincount(classes, noisy.ravel(), N_CLASSES), error * np.sqrt(n_pairs)
+    measured, errors = sums(noisy.ravel(), classes, N_CLASSES), error * np.sqrt(n_pairs)
     expected = np.where(ground.joined, np.outer(starts, ends), 1e-12)
     for _ in range(4):
         expected = _fitted(expected, starts, ends)
-        guessed = np.bincount(classes, expected.ravel(), N_CLASSES)
+        guessed = sums(expected.ravel(), classes, N_CLASSES)
         trust = guessed**2 / (guessed**2 + errors**2 + 1e-12)
         better = np.maximum(guessed + trust * (measured - guessed), 0.05 * guessed)
         expected *= (better / np.maximum(guessed, 1e-12))[ground.classes]

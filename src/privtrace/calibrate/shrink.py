@@ -1,10 +1,11 @@
 """Judge what noisy numbers are worth, and move each toward what was expected of it as far as noise says.
 
-Empirical Bayes without a shape to choose: what is true of an entry is taken to be a multiple of what was expected,
-and the multiples to come from one distribution, which is found from all the noisy numbers together by maximum
-likelihood (Kiefer and Wolfowitz 1956; here by expectation maximization on a fixed list of multiples). The estimate
-of an entry is the mean of what is true, given its noisy number. Where all is noise, the expectation stays; where
-noise is small, it is the noisy number; and where most entries are empty, they are found to be.
+Empirical Bayes without a shape to choose: what is true of an entry is taken to be a multiple of what was
+expected, and the multiples to come from one distribution, which is found from all the noisy numbers together
+by maximum likelihood (Kiefer and Wolfowitz 1956; here by expectation maximization on a fixed list of
+multiples). The estimate of an entry is the mean of what is true, given its noisy number. Where all is noise,
+the expectation stays; where noise is small, it is the noisy number; and where most entries are empty, they
+are found to be.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from privtrace.trajectories import Floats
+from privtrace.trajectories import Floats, Integers
 
 #: The multiples of what was expected that can be true.
 _MULTIPLES: Floats = np.concatenate([[0.0], np.geomspace(0.01, 100.0, 41)])
@@ -33,9 +34,9 @@ def shrink(
 ) -> Floats:
     """Estimate what is true of each entry, (n,), from its noisy number and from what was expected of it.
 
-    `expected` is positive. `error` is the standard deviation of the noise: Laplace noise, or, where each is a sum
-    of many, normal. Entries are judged in up to n_groups, by how much is expected of them: what holds where much
-    is expected need not hold where little is.
+    `expected` is positive. `error` is the standard deviation of the noise: Laplace noise, or, where each is a
+    sum of many, normal. Entries are judged in up to n_groups, by how much is expected of them: what holds where
+    much is expected need not hold where little is.
     """
     errors = np.broadcast_to(np.asarray(error, np.float64), noisy.shape)
     order = np.argsort(expected / errors, kind="stable")
@@ -84,6 +85,11 @@ def _likelihood(into, noisy, expected, error, multiples, summed):  # type: ignor
         best = min(best, into[k])
     for k in range(len(multiples)):
         into[k] = math.exp(best - into[k])
+
+
+def sums(values: Floats, places: Integers, n_places: int) -> Floats:
+    """Add up values by their places: (n_places,)."""
+    return np.bincount(places, values, n_places).astype(np.float64)
 
 
 def smoothed(table: Floats, possible: npt.NDArray[np.bool_]) -> Floats:

@@ -93,22 +93,25 @@ def _next(now, goal, line, lattice):  # type: ignore[no-untyped-def]
     if until_side == np.inf and until_level == np.inf:
         return goal  # only rounding parts them
     if until_side <= until_level + NEAR:
-        slot = _over(now, goal, up + until_side * (to_up - up), line, 0, divisions)
+        slot = _over(now, goal, up + min(until_side, 1.0) * (to_up - up), line, 0, divisions)
         if until_level > until_side + NEAR or _cell_in(slot, lattice) >= 0:
             return slot
-    return _over(now, goal, across + until_level * (to_across - across), line, 1, divisions)
+    return _over(now, goal, across + min(until_level, 1.0) * (to_across - across), line, 1, divisions)
 
 
 @njit(cache=True, nogil=True, inline="always")
 def _until(coarse, fine, division, goal_coarse, goal_fine, goal_division, start, end):  # type: ignore[no-untyped-def]
-    """Tell at which part of a line it leaves a slot along one axis; never, if the goal is not behind its edge."""
+    """Tell at which part of a line it leaves a slot along one axis; never, if the goal is not behind its edge.
+
+    That is more than 1 where only some of the goal is behind the edge, and the line ends before.
+    """
     forward = end >= start
     edge = coarse * division + fine + (1 if forward else 0)  # in fine slots of the coarse cell
     far = goal_coarse * goal_division + goal_fine + (1 if forward else 0)  # the goal's far edge, in its own
     beyond = far * division - edge * goal_division
     if beyond == 0 or (beyond > 0) != forward or end == start:
         return np.inf
-    return min(max((edge / division - start) / (end - start), 0.0), 1.0)
+    return max((edge / division - start) / (end - start), 0.0)
 
 
 @njit(cache=True, nogil=True, inline="always")

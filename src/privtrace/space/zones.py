@@ -23,7 +23,8 @@ def zones(grid: Grid, density: Floats, n_zones: int) -> Integers:
     below[1:, 1:] = lattice.cumsum(axis=0).cumsum(axis=1)
 
     whole = ((0, len(lattice)), (0, len(lattice)))
-    waiting, done = [(-float(below[-1, -1]), 0, whole)], []
+    waiting = [(-float(below[-1, -1]), 0, whole)]
+    done: list[tuple[_Span, _Span]] = []  # cells that cannot be cut
     n_cut = 0
     while waiting and len(waiting) + len(done) < n_zones:
         _, _, zone = heapq.heappop(waiting)

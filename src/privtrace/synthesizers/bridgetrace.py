@@ -19,7 +19,7 @@ from privtrace.backends.base import Backend
 from privtrace.backends.local import Threads
 from privtrace.bridges.measure import Measured, measure_paths
 from privtrace.bridges.shapes import N_BINS
-from privtrace.calibrate.close import Calibrated, Target, close_loop, in_weights
+from privtrace.calibrate.close import Calibrated, Target, close_loop, in_weights, within_zones
 from privtrace.calibrate.first import clean_shapes, first_guess, normalized
 from privtrace.calibrate.shrink import shrink
 from privtrace.errors import SettingsError
@@ -64,8 +64,8 @@ SPACING = 1 / 160
 class BridgeTrace(Settings):
     """Hold BridgeTrace's settings; all of them are public.
 
-    Sizes left as None follow from the noisy count and epsilon, by the rules in docs/methods/bridgetrace.md; where
-    users are protected, they read epsilon over max_per_user for epsilon.
+    Sizes left as None follow from the noisy count and epsilon, by the rules in docs/methods/bridgetrace.md;
+    where users are protected, they read epsilon over max_per_user for epsilon.
     """
 
     K: int | None = None  # coarse cells per side
@@ -165,8 +165,8 @@ class BridgeTrace(Settings):
             count,
             _NOISY,
             self._own_warnings(states),
-            grid=f"The grid: about {size} x {size} coarse cells, divided into about {states:,} states; trips go "
-            f"between about {n_zones} zones.",
+            grid=f"The grid: about {size} x {size} coarse cells, divided into about {states:,} states; trips "
+            f"go between about {n_zones} zones.",
             coarse_per_side=size,
             states=states,
             # As measured on two cores: see benchmarks/README.md.
@@ -259,11 +259,10 @@ def _weights(ground: Ground, density: Floats) -> Integers:
 def _in_weights(fitted: Calibrated, ground: Ground) -> dict[str, Integers]:
     """Turn what walks go by into integers, so that a model file walks the same everywhere."""
     guess = fitted.guess
-    starts = guess.starts / np.bincount(ground.zone_of, guess.starts)[ground.zone_of]
     trips = guess.trips / guess.trips.sum()
     return {
         "walk_trips": np.where(ground.joined, in_weights(trips), 0),
-        "walk_starts": in_weights(starts),
+        "walk_starts": in_weights(within_zones(guess.starts, ground)),
         "walk_moves": in_weights(guess.chances / np.maximum(guess.chances.max(), 1.0)),
         "walk_levels": in_weights(fitted.levels),
         "walk_kept": in_weights(fitted.kept),
@@ -300,7 +299,7 @@ SCHEMA = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BridgeTraceModel(FittedModel):
-    """Hold what BridgeTrace released, noisy as measured, in weights of 2**-20 trajectories, and what walks go by."""
+    """Hold what BridgeTrace released, noisy, in weights of 2**-20 trajectories, and what walks go by."""
 
     density: Integers  # (K, K): visits per coarse cell
     divisions: npt.NDArray[np.int32]  # (K, K): cells per side of each coarse cell
@@ -393,7 +392,7 @@ class BridgeTraceModel(FittedModel):
     @property
     def longest_walk(self) -> int:
         """Bound the points of a walk: those of a line as long as the last bin of lengths begins."""
-        return math.ceil(self.ground.edges[-1] / self._spacing_m)
+        return math.ceil(float(self.ground.edges[-1]) / self._spacing_m)
 
     def walk(self, trajectories: range, seed: int) -> tuple[Paths, int]:
         """Walk one path of cells for each trajectory number; none is cut short."""
@@ -465,4 +464,5 @@ def _clean_by_cell(moves: Integers, offsets: Integers) -> Integers:
     cell = np.repeat(np.arange(len(sizes)), sizes)
     place = np.arange(len(moves)) - offsets[cell]
     rows[cell, place] = moves
-    return normcut(rows)[cell, place]
+    clean: Integers = normcut(rows)[cell, place]
+    return clean

@@ -1,14 +1,14 @@
 """Find the chance to arrive: how likely a walk, wherever it is, still ends in a given zone.
 
-A walk on links goes from link e to link f with chance P[e, f], and every step is discounted by how long it is.
-The discounted chance to end in zone d, h, then solves
+A walk on links goes from link e to link f with chance P[e, f], and every step is discounted by how long it
+is. The discounted chance to end in zone d, h, then solves
 
     h[e] = discount[e] * (end[e] if e leads into d, else 0 + the sum over f of P[e, f] h[f])
 
-and a walk that goes on in proportion to P[e, f] h[f] is one that ends in d for certain: a Doob transform. Strong
-discounts make short walks likelier, weak ones let them wander. Since all moves on sum to one and each is
-discounted, h is finite; it is found by going through the links to and fro, from one level of discount to the
-next weaker one. Only + - * are used, one after the other, so every machine comes to the same numbers.
+and a walk that goes on in proportion to P[e, f] h[f] is one that ends in d for certain: a Doob transform.
+Strong discounts make short walks likelier, weak ones let them wander. Since all moves on sum to one and each
+is discounted, h is finite; it is found by going through the links to and fro, from one level of discount to
+the next weaker one. Only + - * are used, one after the other, so every machine comes to the same numbers.
 """
 
 from __future__ import annotations

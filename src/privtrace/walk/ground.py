@@ -73,7 +73,8 @@ class Ground:
         distance = np.sqrt(np.sum(apart * apart, axis=2)) / _shorter_side_m(self.grid)
         classes = 1 + np.searchsorted(_CLASS_EDGES, distance)
         np.fill_diagonal(classes, 0)
-        return classes.astype(np.int8)
+        told: npt.NDArray[np.int8] = classes.astype(np.int8)
+        return told
 
     @cached_property
     def joined(self) -> npt.NDArray[np.bool_]:
