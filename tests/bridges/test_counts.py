@@ -36,12 +36,16 @@ def grid(request: pytest.FixtureRequest) -> Grid:
     return GRIDS[request.param]
 
 
+def weights_of(grid: Grid) -> Integers:
+    return np.random.default_rng(2).integers(1, 1 << 20, grid.n_cells)
+
+
 def counts_of(part: pt.Trajectories, grid: Grid) -> list[Integers]:
     """Count visits, steps, trips and shapes, as they are measured together."""
     zone_of = zones(grid, np.ones(grid.divisions.shape), 5)
     paths = trace(part, grid)
     return [
-        visit_counts(paths, grid.n_cells),
+        visit_counts(paths, weights_of(grid)),
         step_counts(paths, steps(links(grid))),
         trip_counts(paths, zone_of, int(zone_of.max()) + 1),
         shape_counts(part, grid, shape_edges(grid.region)),
@@ -72,13 +76,14 @@ def test_a_trajectory_adds_a_weight_at_most_to_each(grid: Grid, wanderers: pt.Tr
             one = part[number : number + 1]
             visits, moves, trips, shapes = counts_of(one, grid)
             paths = trace(one, grid)
-            n_cells, n_different = len(paths.cells), len(np.unique(paths.cells))
+            n_cells, weights = len(paths.cells), weights_of(grid)[np.unique(paths.cells)]
             for counts in (visits, moves, trips, shapes):
                 assert counts.dtype == np.int64 and counts.min() >= 0 and counts.sum() <= WEIGHT
             if n_cells == 0:
                 assert not any(counts.any() for counts in (visits, moves, trips, shapes))
                 continue
-            assert sorted(visits[visits > 0].tolist()) == [WEIGHT // n_different] * n_different
+            assert visits[np.unique(paths.cells)].tolist() == (WEIGHT * weights // weights.sum()).tolist()
+            assert visits.sum() > WEIGHT - len(weights)  # what rounding takes
             assert set((moves[moves > 0] % (WEIGHT // n_cells)).tolist()) == {0}
             assert sorted(trips[trips > 0].tolist()) == sorted(shapes[shapes > 0].tolist()) == [WEIGHT]
             if grid.region.shape is None:
@@ -90,7 +95,8 @@ def test_a_path_of_any_cells_adds_a_weight_at_most(grid: Grid) -> None:
     rng = np.random.default_rng(3)
     for length in (1, 2, 3, 100, 5000):
         paths = Paths(rng.integers(0, grid.n_cells, length).astype(np.int32), np.array([0, length]))
-        assert 0 < visit_counts(paths, grid.n_cells).sum() <= WEIGHT
+        for weights in (weights_of(grid), np.ones(grid.n_cells, np.int64)):
+            assert 0 < visit_counts(paths, weights).sum() <= WEIGHT
         assert 0 < step_counts(paths, steps(links(grid))).sum() <= WEIGHT
 
 
@@ -98,7 +104,7 @@ def test_a_path_too_long_for_any_weight_adds_nothing_to_steps() -> None:
     grid = GRIDS["uneven"]
     paths = Paths(np.tile([0, 1], WEIGHT).astype(np.int32)[: WEIGHT + 1], np.array([0, WEIGHT + 1]))
     assert step_counts(paths, steps(links(grid))).sum() == 0
-    assert visit_counts(paths, grid.n_cells).sum() == WEIGHT
+    assert visit_counts(paths, np.ones(grid.n_cells, np.int64)).sum() == WEIGHT
 
 
 def test_counts_are_those_by_hand(wanderers: pt.Trajectories) -> None:
@@ -106,18 +112,20 @@ def test_counts_are_those_by_hand(wanderers: pt.Trajectories) -> None:
     table = steps(links(grid))
     zone_of = zones(grid, np.ones((4, 4)), 5)
     paths = trace(wanderers, grid)
+    weights = weights_of(grid).tolist()
     visits, trips = Counter[int](), Counter[tuple[int, int]]()
     moves = Counter[tuple[int, int, int]]()
     for part in np.split(paths.cells, paths.offsets[1:-1]):
         path = part.tolist()
         if not path:
             continue
+        total = sum(weights[cell] for cell in set(path))
         for cell in set(path):
-            visits[cell] += WEIGHT // len(set(path))
+            visits[cell] += WEIGHT * weights[cell] // total
         trips[int(zone_of[path[0]]), int(zone_of[path[-1]])] += WEIGHT
         for before, now, after in zip([-1, *path], path, [*path[1:], -1], strict=False):
             moves[before, now, after] += WEIGHT // len(path)
-    assert visit_counts(paths, grid.n_cells).tolist() == [visits[cell] for cell in range(grid.n_cells)]
+    assert visit_counts(paths, weights_of(grid)).tolist() == [visits[cell] for cell in range(grid.n_cells)]
     found = trip_counts(paths, zone_of, 5)
     assert {(a, b): int(found[a, b]) for a, b in np.argwhere(found).tolist()} == trips
     counted, of_entries = step_counts(paths, table), entries(table)

@@ -10,7 +10,7 @@ import pytest
 from tests import polygons
 
 import privtrace as pt
-from privtrace.bridges.steps import Steps, add_steps, add_visits, entries, n_different, steps
+from privtrace.bridges.steps import Steps, add_steps, entries, steps, weight_of
 from privtrace.paths import Paths
 from privtrace.space.grid import Grid
 from privtrace.space.links import links
@@ -136,11 +136,10 @@ def split(paths: Paths) -> list[np.ndarray]:
     return np.split(paths.cells, paths.offsets[1:-1])
 
 
-def test_different_cells_are_counted_once() -> None:
-    cells = np.array([3, 1, 2, 1, 2, 1, 0], np.int32)
+def test_different_cells_weigh_once() -> None:
+    cells, weights = np.array([3, 1, 2, 1, 2, 1, 0], np.int32), np.array([1, 10, 100, 1000])
     latest = np.full(4, -1, np.int64)
-    assert n_different(cells, 1, 6, latest, 0) == 2
-    visits = np.zeros(4)
-    add_visits(visits, cells, 1, 6, 0.5, latest, 1)
-    assert visits.tolist() == [0, 0.5, 0.5, 0]
-    assert n_different(cells, 0, 7, latest, 2) == 4
+    assert weight_of(cells, 1, 6, weights, latest, 0) == 110
+    assert latest.tolist() == [-1, 0, 0, -1]
+    assert weight_of(cells, 0, 7, weights, latest, 2) == 1111
+    assert weight_of(cells, 3, 3, weights, latest, 4) == 0

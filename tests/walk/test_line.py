@@ -174,6 +174,30 @@ def test_a_step_that_no_side_joins_raises_nothing(name: str) -> None:
     assert grid.region.contains(made.points).all()
 
 
+def length_of(made: pt.Trajectories, grid: Grid) -> float:
+    return float(sum(np.hypot(*np.diff(points, axis=0).T).sum() for points in each(made, grid)))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "uniform",
+        "uneven",
+        "diamond",
+        "two banks",
+        *(
+            pytest.param(name, marks=pytest.mark.xfail(strict=True, reason="points are drawn anew, each alone"))
+            for name in ("mixed 0", "mixed 3")
+        ),
+    ],
+)
+def test_more_points_make_a_line_hardly_longer(name: str) -> None:
+    """Points that are set more densely lie on the same line, also where it follows a polygon's border."""
+    grid, paths = GRIDS[name], random_paths(GRIDS[name])
+    coarsely, finely = (length_of(placed(paths, grid, share), grid) for share in (0.02, 0.004))
+    assert finely < 1.3 * coarsely
+
+
 def test_a_long_path_has_room() -> None:
     grid = GRIDS["uniform"]
     made = placed(Paths(np.tile([0, 1], 5000).astype(np.int32), np.array([0, 10_000])), grid)

@@ -94,16 +94,15 @@ def _arrivals(  # type: ignore[no-untyped-def]
                     row[zone_of[now] - first] = chances[last]
                 onward = links.offsets[now] - offsets[link]
                 for entry in range(offsets[link], last):
-                    weight, arriving = chances[entry], chance[onward + entry]
+                    weight = chances[entry]
                     for zone in range(n_zones):
-                        row[zone] += weight * arriving[zone]
-                here, keep = chance[link], kept[level, link]
+                        row[zone] += weight * chance[onward + entry, zone]
+                keep = kept[level, link]
                 for zone in range(n_zones):
-                    row[zone] *= keep
-                if settled:
-                    for zone in range(n_zones):
-                        settled = settled and abs(row[zone] - here[zone]) <= tolerance * row[zone]
-                here[:] = row
+                    value = row[zone] * keep
+                    if settled and abs(value - chance[link, zone]) > tolerance * value:
+                        settled = False
+                    chance[link, zone] = value
             if settled:
                 break
         for zone in range(n_zones):
