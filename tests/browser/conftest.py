@@ -21,7 +21,7 @@ CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
 class Demo:
     """Hold what the demo wrote."""
 
-    model: pt.PrivTraceModel
+    model: pt.BridgeTraceModel
     release: Path
     evaluation: Path
 

@@ -29,13 +29,13 @@ def folder(tmp_path: Path, wanderers: pt.Trajectories) -> Path:
 
 def test_fit_inspect_generate(folder: Path) -> None:
     done = run("fit", "trips.parquet", f"--region={BOX}", "--epsilon", "1", "--output", "a.model", cwd=folder)
-    assert "epsilon = 1 per trajectory" in done.stdout and "first order" in done.stdout
+    assert "epsilon = 1 per trajectory" in done.stdout and "shapes" in done.stdout
     assert done.stderr == ""  # no terminal, no progress
     shown = run("inspect", "a.model", cwd=folder).stdout
-    for word in ("Protected unit", "Ledger", "second-order states", "Fitting twice"):
+    for word in ("Protected unit", "Ledger", "steps after another", "Fitting twice"):
         assert word in shown
     facts = json.loads(run("inspect", "a.model", "--json", cwd=folder).stdout)
-    assert facts["private"] is True and facts["epsilon"] == "1" and len(facts["ledger"]) == 4
+    assert facts["private"] is True and facts["epsilon"] == "1" and len(facts["ledger"]) == 6
     assert facts["region"] == {"box": [0.0, 0.0, 10.0, 10.0], "crs": "planar"}
     for name in ("one.parquet", "two.parquet"):
         run("generate", "a.model", "--count", "1000", "--seed", "7", "--output", name, cwd=folder)
@@ -64,9 +64,9 @@ def test_synth_in_one_go(folder: Path) -> None:
 
 def test_settings_reach_the_model(folder: Path) -> None:
     run(
-        "fit", "trips.parquet", f"--region={BOX}", "--epsilon=0.5", "--output=a.model", "--order=1", "--K=3",
-        "--no-second-layer", "--no-trip-estimation", "--theta2=3", "--max-steps=9", "--public-count=600",
-        "--grid-share=0.3", "--first-order-share=0.3", "--threads=1", cwd=folder,
+        "fit", "trips.parquet", f"--region={BOX}", "--epsilon=0.5", "--output=a.model", "--method=privtrace",
+        "--order=1", "--K=3", "--no-second-layer", "--no-trip-estimation", "--theta2=3", "--max-steps=9",
+        "--public-count=600", "--grid-share=0.3", "--first-order-share=0.3", "--threads=1", cwd=folder,
     )  # fmt: skip
     facts = json.loads(run("inspect", "a.model", "--json", cwd=folder).stdout)
     wanted = {
@@ -197,7 +197,7 @@ def test_progress_is_shown_on_a_terminal(folder: Path) -> None:
     for words in (
         b"Counting trajectories",
         b"Measuring where",
-        b"Estimating trips",
+        b"Fitting walks to what was measured",
         b"curator only, NOT PRIVATE",
     ):
         assert words in shown

@@ -133,10 +133,10 @@ def test_explain(folder: Path) -> None:
     assert shown[4].startswith("epsilon 0.5: 300 trajectories, ")
     assert shown[7].split()[:4] == ["metric", "epsilon", "limit", "cells"]
     assert [line.split()[:2] for line in shown[8:10]] == [["length", "0.5"], ["length", "2"]]
-    listed = json.loads(run(*given, "--json", "--order=1", cwd=folder).stdout)
+    listed = json.loads(run(*given, "--json", "--rounds=0", cwd=folder).stdout)
     expected = pt.explain(
         pt.read(folder / "real.parquet"),
-        pt.PrivTrace(epsilon=1, region=REGION, order=1),
+        pt.BridgeTrace(epsilon=1, region=REGION, rounds=0),
         epsilons=["0.5", "2"],
         runs=2,
     )

@@ -22,10 +22,11 @@ def folder(tmp_path: Path, wanderers: pt.Trajectories) -> Path:
 
 
 def test_a_plan_touches_no_data_and_speaks_plainly(tmp_path: Path) -> None:
-    shown = run("plan", "--region=-8.70,41.10,-8.54,41.22", "--epsilon=1", "--count=25000", cwd=tmp_path)
-    assert "a first-order count is off by about ±3.5 trips" in shown.stdout
+    arguments = ["--region=-8.70,41.10,-8.54,41.22", "--epsilon=1", "--count=25000", "--max-states=100"]
+    shown = run("plan", *arguments, cwd=tmp_path)
+    assert "a trip from zone to zone is off by about ±11 trips" in shown.stdout
     assert "0.5" in shown.stdout and "MB" in shown.stdout and "No data was touched" in shown.stdout
-    assert "second order will hardly be used" in shown.stderr
+    assert "max_states limits the model to 100 states" in shown.stderr.replace("--max-states", "max_states")
     assert not list(tmp_path.iterdir())
 
 
@@ -41,7 +42,7 @@ def test_a_plan_for_users_says_what_the_cap_costs(tmp_path: Path) -> None:
     assert "a factor of 5" in shown.stderr and "per user" in shown.stdout
     facts = json.loads(run("plan", *arguments, "--json", cwd=tmp_path).stdout)
     assert facts["unit"] == {"kind": "user", "contributions": 5}
-    assert facts["stages"][2]["noise_scale"] == 12.5
+    assert facts["stages"][1] | {"stage": "density", "noise_scale": 100.0} == facts["stages"][1]
     assert [other["epsilon"] for other in facts["instead"]] == ["0.5", "2"]
 
 
@@ -76,8 +77,11 @@ def test_users_are_protected_and_charged(folder: Path) -> None:
         (["--budget-file=a.ledger", "--limit=x"], "limit"),
         (["--budget-file=a.ledger", "--limit=9", "--noise-seed=1"], "NOT PRIVATE"),
         (["--max-states=3"], "--max-states"),
-        (["--K=3", "--c=4"], "--K and --c"),
-        (["--grid-share=0.9"], "add up"),
+        (["--method=privtrace", "--K=3", "--c=4"], "--K and --c"),
+        (["--K=50", "--max-states=5000"], "10,000 states at least"),
+        (["--spacing=0"], "--spacing must be a positive"),
+        (["--order=1"], "take --method privtrace"),
+        (["--visits-share=0.9"], "add up"),
     ],
 )
 def test_mistakes_end_with_2_and_words(folder: Path, arguments: list[str], words: str) -> None:

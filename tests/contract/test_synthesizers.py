@@ -24,13 +24,13 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*walks reached")
 
 SYNTHESIZERS = {
     "bridgetrace": lambda **setup: pt.BridgeTrace(rounds=1, **setup),
-    "bridgetrace, no rounds": lambda **setup: pt.BridgeTrace(rounds=0, K=3, spacing=2, **setup),
-    "bridgetrace, few states": lambda **setup: pt.BridgeTrace(rounds=1, max_states=16, max_zones=2, **setup),
-    "bridgetrace, users": lambda **setup: pt.BridgeTrace(rounds=1, unit="user", max_per_user=2, **setup),
+    "bridgetrace, K and spacing": lambda **setup: pt.BridgeTrace(rounds=0, K=3, spacing=2, **setup),
+    "bridgetrace, few states": lambda **setup: pt.BridgeTrace(rounds=0, max_states=16, max_zones=2, **setup),
+    "bridgetrace, users": lambda **setup: pt.BridgeTrace(rounds=0, unit="user", max_per_user=2, **setup),
     "bridgetrace, polygon": lambda **setup: pt.BridgeTrace(
         **setup | {"region": polygons.region("mixed 1"), "rounds": 1, "K": 4}
     ),
-    "bridgetrace, public count": lambda **setup: pt.BridgeTrace(rounds=1, public_count=500, **setup),
+    "bridgetrace, public count": lambda **setup: pt.BridgeTrace(rounds=0, K=2, public_count=500, **setup),
     "privtrace": pt.PrivTrace,
     "order 1": lambda **setup: pt.PrivTrace(order=1, **setup),
     "order 2": lambda **setup: pt.PrivTrace(order=2, **setup),

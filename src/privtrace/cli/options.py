@@ -230,7 +230,7 @@ class MethodOptions:
         float | None, setting("bridgetrace", "Visits of a coarse cell, in errors of its density.", "1.2")
     ] = None
     cell_factor: Annotated[
-        float | None, setting("bridgetrace", "Visits that a cell should have, in errors of a move.", "16.0")
+        float | None, setting("bridgetrace", "Visits that a cell should have, in errors of a move.", "32.0")
     ] = None
     zone_factor: Annotated[
         float | None, setting("bridgetrace", "Trips between two zones, in errors of one.", "1.5")

@@ -56,7 +56,7 @@ def words(release: Release, what: str) -> dict[str, str]:
 
 _LAYER = {"layer": "the layer of cells, from coarse to fine; each numbers its own"}
 _MEASURED = "in trajectories, noisy as measured, so some may be negative; null where the layer has none"
-_ONCE = "weighing one, but with method privtrace as little as one visit"
+_ONCE = "weighing one, but with methods bridgetrace and privtrace as little as one visit"
 _ERROR = "the standard deviation of the noise of each number of"
 
 
