@@ -3,11 +3,15 @@
     python -m experiments.bars [--runs 10] [--data porto,geolife,brinkhoff] [--epsilons 0.2,0.5,1,2] > table.md
     python -m experiments.bars --freeze --methods privtrace,adatrace,dpt > experiments/frozen.csv
 
-The bars, on the means of the runs: (1) of each of the paper's four errors at most half of the best of PrivTrace,
-AdaTrace and DPT, whose errors are frozen in `frozen.csv`, and never more than it; (2) at epsilon 2, length and
-diameter within three times the limit, one random half of the real data against the other, density and pattern
-within five times; (3) the share of short trips from 0.45 to 0.55, and the density error of long trips at most 1.3
-times that of short ones; (4) twice the time of PrivTrace at most, to fit and to sample, measured side by side.
+The bars, on the means of the runs:
+
+1. each of the paper's four errors is at most half of the best of PrivTrace, AdaTrace and DPT, whose errors are
+   frozen in `frozen.csv`, and never more than it;
+2. at epsilon 2, length and diameter are within three times the limit, one random half of the real data against
+   the other, and density and pattern within five times;
+3. the share of short trips is from 0.45 to 0.55, and the density error of long trips at most 1.3 times that of
+   short ones;
+4. fitting and sampling take twice the time of PrivTrace at most, measured side by side.
 
 Reads real data: NOT PRIVATE.
 """

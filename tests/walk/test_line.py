@@ -185,10 +185,8 @@ def length_of(made: pt.Trajectories, grid: Grid) -> float:
         "uneven",
         "diamond",
         "two banks",
-        *(
-            pytest.param(name, marks=pytest.mark.xfail(strict=True, reason="points are drawn anew, each alone"))
-            for name in ("mixed 0", "mixed 3")
-        ),
+        "mixed 0",
+        "mixed 3",
     ],
 )
 def test_more_points_make_a_line_hardly_longer(name: str) -> None:

@@ -18,16 +18,19 @@ from numba import njit
 
 from privtrace.trajectories import Floats, Integers
 
-#: Multiples of what was expected that can be true, told apart in bands: none at all, and from a hundredth to a
-#: hundred times, five bands to an octave and a half. Before any number is seen, they are likeliest near one.
-_EDGES: Floats = np.geomspace(0.01, 100.0, 42)
-_LOW: Floats = np.concatenate([[0.0], _EDGES[:-1]])
-_HIGH: Floats = np.concatenate([[0.0], _EDGES[1:]])
-_LIKELY: Floats = np.concatenate([[0.1], np.exp(-2.0 * np.log(np.sqrt(_EDGES[1:] * _EDGES[:-1])) ** 2)])
-_LIKELY[1:] *= 0.9 / _LIKELY[1:].sum()
+#: Multiples of what was expected that can be true: none at all, and from a hundredth to a hundred times. They
+#: are closest together near one, where they are likeliest before any number is seen.
+_MULTIPLES: Floats = np.concatenate(
+    [[0.0], np.geomspace(0.01, 0.25, 12), np.geomspace(0.25, 4.0, 42)[1:-1], np.geomspace(4.0, 100.0, 12)]
+)
+_LIKELY: Floats = np.concatenate([[0.4], np.exp(-2.0 * np.log(_MULTIPLES[1:]) ** 2)])
+_LIKELY[1:] *= 0.6 / _LIKELY[1:].sum()
 
 #: As many entries is that worth.
-_BEFOREHAND = 20.0
+_BEFOREHAND = 30.0
+
+#: How far multiples near one are apart.
+_STEP = 0.07
 
 #: Rounds of expectation maximization, and entries that it looks at: of more, every second or third will do.
 _ROUNDS = 40
@@ -74,34 +77,28 @@ def _prior(noisy, expected, errors, beforehand, summed, n_rounds):  # type: igno
 
 @njit(cache=True, nogil=True)
 def _means(noisy, expected, errors, prior, summed):  # type: ignore[no-untyped-def]
-    """Find the mean of what is true of each entry: in each band, what is nearest to the noisy number."""
+    """Find the mean of what is true of each entry, given its noisy number."""
     means, likelihood = np.empty(len(noisy)), np.empty(len(prior))
     for entry in range(len(noisy)):
         _likelihood(likelihood, noisy[entry], expected[entry], errors[entry], summed)
-        total, mean = 0.0, 0.0
-        for band in range(len(prior)):
-            weight = likelihood[band] * prior[band]
-            total += weight
-            mean += weight * _nearest(noisy[entry], expected[entry], band)
-        means[entry] = mean / total
+        likelihood *= prior
+        mean = expected[entry] * (likelihood * _MULTIPLES).sum() / likelihood.sum()
+        # Where noise is smaller than the step from one multiple to the next, the noisy number knows better.
+        step, noise = (_STEP * mean) ** 2 / 12.0, errors[entry] ** 2
+        means[entry] = (step * max(noisy[entry], 0.0) + noise * mean) / (step + noise)
     return means
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _nearest(noisy, expected, band):  # type: ignore[no-untyped-def]
-    return min(max(noisy, expected * _LOW[band]), expected * _HIGH[band])
-
-
-@njit(cache=True, nogil=True, inline="always")
 def _likelihood(into, noisy, expected, error, summed):  # type: ignore[no-untyped-def]
-    """Tell how likely a noisy number is in each band; the likeliest is 1."""
+    """Tell how likely a noisy number is under each multiple; the likeliest is 1."""
     best = np.inf
-    for band in range(len(into)):
-        away = abs(noisy - _nearest(noisy, expected, band)) / error
-        into[band] = 0.5 * away * away if summed else math.sqrt(2.0) * away
-        best = min(best, into[band])
-    for band in range(len(into)):
-        into[band] = math.exp(best - into[band])
+    for k in range(len(into)):
+        away = abs(noisy - expected * _MULTIPLES[k]) / error
+        into[k] = 0.5 * away * away if summed else math.sqrt(2.0) * away
+        best = min(best, into[k])
+    for k in range(len(into)):
+        into[k] = math.exp(best - into[k])
 
 
 def sums(values: Floats, places: Integers, n_places: int) -> Floats:

@@ -11,7 +11,7 @@ from privtrace.trajectories import Floats, Integers
 
 
 def zones(grid: Grid, density: Floats, n_zones: int) -> Integers:
-    """Give each cell its zone, (n_cells,): rectangles, of which there are n_zones, or one a cell if that is less.
+    """Give each cell its zone, (n_cells,): rectangles, n_zones of them, or one a cell if that is less.
 
     `density` (K, K), not negative, is that of the coarse cells, and is taken to lie evenly in their cells. The
     fullest zone is cut in two, across its longer side if it can be, and as near to half its density as can be,
@@ -41,7 +41,8 @@ def zones(grid: Grid, density: Floats, n_zones: int) -> Integers:
     number: Integers = np.zeros(lattice.shape[1:], np.int64)
     for place_in_list, ((south, north), (west, east)) in enumerate(sorted([*done, *(z for _, _, z in zones)])):
         number[south:north, west:east] = place_in_list
-    return number[place]
+    zone_of: Integers = number[place]
+    return zone_of
 
 
 _Span = tuple[int, int]

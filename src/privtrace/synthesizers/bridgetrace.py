@@ -32,6 +32,7 @@ from privtrace.privacy.noise import Noise
 from privtrace.privacy.unit import WEIGHT
 from privtrace.space.grid import MAX_SLOTS, Grid
 from privtrace.space.measure import in_trajectories, measure_density
+from privtrace.space.region import Region
 from privtrace.space.trace import trace
 from privtrace.space.zones import zones
 from privtrace.synthesizers.fitted import SAMPLED, FittedModel, check_sound, within_limits
@@ -58,6 +59,9 @@ _LEAST_BUSY = 0.05
 
 #: Points are as far apart as this part of the region's shorter side, unless a spacing is set.
 SPACING = 1 / 160
+
+#: The least spacing as part of it: closer points would fill the memory.
+LEAST_SPACING = 1e-5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,6 +118,7 @@ class BridgeTrace(Settings):
         """
         scan, region, ledger = self._begin(source, noise, backend, observer, budget_file)
         spend = self.budget
+        self._spacing_m(region)
 
         # Ground: a coarse grid, finer cells where its noisy density is high, and zones of about equal density.
         n_trajectories = self._count(scan, region, ledger)
@@ -215,8 +220,11 @@ class BridgeTrace(Settings):
         while grid.n_cells > self.max_states and divisions.max() > 1:
             divisions = np.maximum(np.where(divisions == divisions.max(), divisions // 2, divisions), 1)
             grid = Grid(coarse.region, divisions)
-        links = Ground(grid, np.zeros(grid.n_cells, np.int64)).steps.n_links
-        return Ground(grid, zones(grid, visits, self._n_zones(n_trajectories, links)))
+        one_zone = Ground(grid, np.zeros(grid.n_cells, np.int64))
+        zone_of = zones(grid, visits, self._n_zones(n_trajectories, one_zone.steps.n_links))
+        # A zone in several parts of the region promises ways that there are not: cut it, if zones suffice.
+        by_part = np.unique(zone_of * (one_zone.parts.max() + 1) + one_zone.parts, return_inverse=True)[1]
+        return Ground(grid, by_part if by_part.max() < self.max_zones else zone_of)
 
     def _divisions(self, visits: Floats) -> npt.NDArray[np.int32]:
         """Halve coarse cells until the visits of a cell are in proportion to the noise of its moves."""
@@ -244,9 +252,15 @@ class BridgeTrace(Settings):
         )
         return close_loop(ground, guess, target, self.rounds, backend)
 
-    def _spacing_m(self, ground: Ground) -> float:
-        region = ground.grid.region
-        return self.spacing or SPACING * min(region.width_m, region.height_m)
+    def _spacing_m(self, region: Region) -> float:
+        """Choose the spacing of points; whether it is too small for the region shows when that has meters."""
+        shorter_side = min(region.width_m, region.height_m)
+        if self.spacing is not None and self.spacing < LEAST_SPACING * shorter_side:
+            raise SettingsError(
+                f"a spacing of {self.spacing:g} is too small for a region of this size; set "
+                f"{LEAST_SPACING * shorter_side:g} at least"
+            )
+        return self.spacing or SPACING * shorter_side
 
 
 def _weights(ground: Ground, density: Floats) -> Integers:
@@ -316,6 +330,7 @@ class BridgeTraceModel(FittedModel):
 
     def __post_init__(self) -> None:
         settings = BridgeTrace.of_release(self.release)
+        settings._spacing_m(self.release.region)
         size = len(self.divisions)
         check_sound(
             {
@@ -387,7 +402,7 @@ class BridgeTraceModel(FittedModel):
 
     @cached_property
     def _spacing_m(self) -> float:
-        return BridgeTrace.of_release(self.release)._spacing_m(self.ground)
+        return BridgeTrace.of_release(self.release)._spacing_m(self.release.region)
 
     @property
     def longest_walk(self) -> int:
@@ -413,9 +428,7 @@ class BridgeTraceModel(FittedModel):
         density = Noisy.of("visits", self.density.ravel()[coarse.slots], error_of(release, "density"))
         n_cells, n_links = self.grid.n_cells, steps.n_links
         moves, starting = self.moves, entries.rows >= n_links
-        per_cell = max(
-            1, n_links // n_cells + 1
-        )  # numbers added up; it differs a little by the sides of a cell
+        per_cell = round(n_links / n_cells) + 1  # numbers added up for an average cell
 
         def summed(chosen: npt.NDArray[np.bool_], name: str, n_added: int) -> Noisy:
             values = np.zeros(n_cells, np.int64)
@@ -423,7 +436,7 @@ class BridgeTraceModel(FittedModel):
             return Noisy.of(name, values, error_of(release, "moves", n_added))
 
         numbers = (
-            summed(np.ones(len(moves), np.bool_), "visits", steps.n_entries // n_cells),
+            summed(np.ones(len(moves), np.bool_), "visits", round(steps.n_entries / n_cells)),
             summed(starting, "starts", per_cell),
             summed(entries.is_end, "ends", per_cell),
         )

@@ -77,14 +77,18 @@ class Ground:
         return told
 
     @cached_property
-    def joined(self) -> npt.NDArray[np.bool_]:
-        """Tell which zones a way joins: (n_zones, n_zones)."""
+    def parts(self) -> Integers:
+        """Tell which part of the region each cell is in, where ways over sides join a part: (n_cells,)."""
         links, n_cells = self.steps.links, self.grid.n_cells
         ones = np.ones(len(links.sources), np.bool_)
         graph = csr_array((ones, (links.sources, links.targets)), shape=(n_cells, n_cells))
-        n_parts, part = connected_components(graph, directed=False)
-        has = np.zeros((self.n_zones, n_parts), np.int64)
-        has[self.zone_of, part] = 1
+        return connected_components(graph, directed=False)[1].astype(np.int64)  # type: ignore[no-any-return]
+
+    @cached_property
+    def joined(self) -> npt.NDArray[np.bool_]:
+        """Tell which zones a way joins: (n_zones, n_zones)."""
+        has = np.zeros((self.n_zones, int(self.parts.max()) + 1), np.int64)
+        has[self.zone_of, self.parts] = 1
         joined: npt.NDArray[np.bool_] = has @ has.T > 0
         return joined
 

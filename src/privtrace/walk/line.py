@@ -204,7 +204,7 @@ def _stretch_m(line, k, scale_m):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _kept_inside(x, y, cell, sides):  # type: ignore[no-untyped-def]
-    """Pull a point where the line has left the polygon toward a place of its cell inside, until it is inside."""
+    """Pull a point of a line that has left the polygon toward a place inside, as far as it must."""
     to_x, to_y = sides.pieces.centers[cell, 0], sides.pieces.centers[cell, 1]
     for pull in range(_PULLS_INSIDE):
         share = pull / _PULLS_INSIDE
