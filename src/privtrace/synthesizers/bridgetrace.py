@@ -51,8 +51,8 @@ MOST_BY_RULE = 10
 #: Every coarse cell is divided into four at least, and the densest into so many per side at most.
 LEAST_DIVISION, MOST_DIVISION = 2, 64
 
-#: Chances to arrive at most, a number for each zone, level and link: half a gigabyte.
-MOST_CHANCES = 1 << 26
+#: Chances to arrive at most, a number for each zone, level and link: a quarter of a gigabyte.
+MOST_CHANCES = 1 << 25
 
 #: The least density by which cells are weighed, as part of the mean: below, it is all noise.
 _LEAST_BUSY = 0.05
@@ -175,8 +175,8 @@ class BridgeTrace(Settings):
             coarse_per_side=size,
             states=states,
             # As measured on two cores: see benchmarks/README.md.
-            memory_mb=round(370 + 8e-6 * 4 * states * n_zones * len(LOSSES) * 2 + 0.02 * states),
-            seconds=1 + self.rounds * states * n_zones * 4e-6,
+            memory_mb=round(370 + 24e-6 * 4 * states * n_zones * len(LOSSES) + 0.02 * states),
+            seconds=0.4 + 7e-8 * (self.rounds + 1) * states**1.5 * n_zones,
         )
 
     def _own_warnings(self, states: int) -> Iterator[str]:
