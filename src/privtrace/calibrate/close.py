@@ -38,7 +38,7 @@ _MOST = 10.0  # times as much, or as little
 _GROUPS = 4
 
 #: Walks drawn for one that is kept, at most where they are as often called for as drawn; and the least chance.
-_DRAWN_FOR_ONE = 2.0
+_DRAWN_FOR_ONE = 1.5
 _LEAST_KEPT = 0.02
 
 #: Rounds of fitting levels to shapes, and the share of walks drawn at any level, so that all stay known.
