@@ -26,7 +26,7 @@ from privtrace.walk.arrive import LOSSES, arrivals
 from privtrace.walk.bridges import Bridges, Drawn
 from privtrace.walk.ground import N_CLASSES, Ground
 
-#: Walks that are measured in a round, and how many one task walks.
+#: Walks that are measured in a round, at most: a block for each so many trips. One task walks a block.
 _WALKS = 8192
 _BLOCK = 1024
 
@@ -112,7 +112,8 @@ def _walks(
         levels=in_weights(drawn_by),
         kept=np.ones((N_BINS, N_BINS)),
     )
-    blocks = [range(first, first + _BLOCK) for first in range(0, _WALKS, _BLOCK)]
+    n_walks = min(max(round(guess.trips.sum() / _BLOCK), 1) * _BLOCK, _WALKS)
+    blocks = [range(first, first + _BLOCK) for first in range(0, n_walks, _BLOCK)]
     walked = list(backend.map(lambda block: bridges.candidates(block, seed), blocks))
     sizes = np.concatenate([np.diff(paths.offsets) for paths, _ in walked])
     cells = np.concatenate([paths.cells for paths, _ in walked])
