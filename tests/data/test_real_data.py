@@ -48,7 +48,7 @@ def test_streaming_and_memory_give_the_same_model(method: str, real_data: Path) 
 def test_errors_lie_between_limit_and_ceiling(name: str, real_data: Path) -> None:
     file, box = REGIONS[name]
     source, region = pt.read(real_data / file), pt.Region.box(*box)
-    synthetic = pt.BridgeTrace(epsilon=1, region=region).fit(source, noise=pt.SeededNoise(1)).sample(seed=1)
+    synthetic = pt.PrivTrace(epsilon=1, region=region).fit(source, noise=pt.SeededNoise(1)).sample(seed=1)
     table = pt.evaluate(source, synthetic, region=region, profile="all")
     for metric, score in table.items():
         errors = [abs(value - score.metric.best) for value in (score.limit, score.value, score.ceiling)]

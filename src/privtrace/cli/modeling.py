@@ -69,7 +69,7 @@ def generate(
     Examples:
       privtrace demo --output demo --force
       privtrace generate demo/city.model --output more.parquet
-      privtrace generate demo/city.model --count 50000 --seed 7 --output many.csv.gz
+      privtrace generate demo/city.model --count 10000 --seed 7 --output many.csv.gz
     """
     from privtrace.io import check_output
     from privtrace.models import load
