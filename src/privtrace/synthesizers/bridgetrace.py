@@ -451,7 +451,7 @@ class BridgeTraceModel(FittedModel):
             clean,
             error_of(release, "moves", per_cell),
         )
-        layers = (Layer("coarse cells", coarse, (density,)), Layer("cells", self.grid, numbers))
+        layers = (Layer("coarse cells", coarse, (density,)), Layer("states", self.grid, numbers))
         return View(layers, self._sampled_trips(0, coarse), SAMPLED, (flows,))
 
     def summary(self) -> dict[str, Any]:
