@@ -28,6 +28,7 @@ import numpy as np
 
 import privtrace as pt
 from experiments.data import METHODS, METRICS, REGIONS, load
+from experiments.runs import runs_of
 from privtrace.evaluation.yardstick import Yardstick
 
 FROZEN = Path(__file__).parent / "frozen.csv"
@@ -97,10 +98,9 @@ def mean_errors(
     method: str, trips: pt.Trajectories, region: pt.Region, yardstick: Yardstick, epsilon: str, runs: int
 ) -> dict[str, float]:
     """Average every metric of the paper over runs with seeded noise."""
-    synthesizer = METHODS[method](epsilon=epsilon, region=region)
-    made = (synthesizer.fit(trips, noise=pt.SeededNoise(seed)).sample(seed=seed) for seed in range(runs))
-    values = [yardstick.values(yardstick.measure(sample)) for sample in made]
-    return {metric: float(np.mean([run[metric] for run in values])) for metric in values[0]}
+    names = [metric.name for metric in yardstick.metrics]
+    errors, _ = runs_of(trips, METHODS[method](epsilon=epsilon, region=region), yardstick, names, runs)
+    return dict(zip(names, errors.mean(axis=0).tolist(), strict=True))
 
 
 def best_frozen(name: str, epsilon: str) -> dict[str, float]:

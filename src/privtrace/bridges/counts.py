@@ -19,6 +19,7 @@ from privtrace.space.area import unwrapped
 from privtrace.space.grid import Grid
 from privtrace.space.lattice import longest_run
 from privtrace.trajectories import Floats, Integers, Trajectories, is_bad
+from privtrace.trips.counts import trip_counts as cell_trips
 
 
 def visit_counts(paths: Paths, weights: Integers) -> Integers:
@@ -33,7 +34,7 @@ def step_counts(paths: Paths, steps: Steps) -> Integers:
 
 def trip_counts(paths: Paths, zone_of: Integers, n_zones: int) -> Integers:
     """Count trips from zone to zone, (n_zones, n_zones); a path adds 2**20, and an empty one nothing."""
-    return _trips(paths.cells, paths.offsets, zone_of, n_zones, WEIGHT)  # type: ignore[no-any-return]
+    return cell_trips(Paths(zone_of[paths.cells].astype(np.int32), paths.offsets), n_zones)
 
 
 def shape_counts(part: Trajectories, grid: Grid, edges: Floats) -> Integers:
@@ -63,15 +64,6 @@ def _steps(cells, offsets, steps, weight):  # type: ignore[no-untyped-def]
         first, last = offsets[path], offsets[path + 1]
         if first < last:
             add_steps(counts, cells, first, last, weight // (last - first), steps)
-    return counts
-
-
-@njit(cache=True, nogil=True)
-def _trips(cells, offsets, zone_of, n_zones, weight):  # type: ignore[no-untyped-def]
-    counts = np.zeros((n_zones, n_zones), np.int64)
-    for path in range(len(offsets) - 1):
-        if offsets[path] < offsets[path + 1]:
-            counts[zone_of[cells[offsets[path]]], zone_of[cells[offsets[path + 1] - 1]]] += weight
     return counts
 
 

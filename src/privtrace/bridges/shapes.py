@@ -23,7 +23,7 @@ def shape_edges(region: Region) -> Floats:
     """Give the lower edges of the bins, in meters: (N_BINS,)."""
     octaves = np.repeat(2.0 ** np.arange(N_BINS // 2 + 1), 2)[: N_BINS - 1]
     octaves[1::2] *= math.sqrt(2)
-    edges: Floats = np.concatenate([[0.0], octaves * (_LEAST * min(region.width_m, region.height_m))])
+    edges: Floats = np.concatenate([[0.0], octaves * (_LEAST * region.shorter_side_m)])
     return edges
 
 

@@ -60,7 +60,7 @@ def measuring(frame: Frame) -> Callable[[Trajectories], PaperTraits]:
 def draw_circles(frame: Frame) -> Circles:
     """Draw 500 circles: center uniform in the region, radius uniform from 1 % to 25 % of its shorter side."""
     centers = frame.centers_m(N_CIRCLES, CIRCLES)
-    least, most = (share * min(frame.region.width_m, frame.region.height_m) for share in RADII)
+    least, most = (share * frame.region.shorter_side_m for share in RADII)
     radii = least + (most - least) * frame.draw(N_CIRCLES, CIRCLES)[:, 0]
     return Circles.over(frame.region, centers, radii)
 

@@ -96,14 +96,21 @@ def longest_run(points, first, last, lattice):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _cell(across, up, divisions, first_slot, cells):  # type: ignore[no-untyped-def]
-    """Find the cell of a point given in coarse columns and rows, or -1."""
+def slot_at(across, up, divisions):  # type: ignore[no-untyped-def]
+    """Find the slot of a point given in coarse columns and rows: coarse column and row, fine column and row."""
     size = divisions.shape[0]
     column, row = min(int(across), size - 1), min(int(up), size - 1)
     division = divisions[row, column]
     fine_column = min(int((across - column) * division), division - 1)
     fine_row = min(int((up - row) * division), division - 1)
-    slot = first_slot[row * size + column] + fine_row * division + fine_column
+    return column, row, fine_column, fine_row
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _cell(across, up, divisions, first_slot, cells):  # type: ignore[no-untyped-def]
+    """Find the cell of a point given in coarse columns and rows, or -1."""
+    column, row, fine_column, fine_row = slot_at(across, up, divisions)
+    slot = first_slot[row * divisions.shape[0] + column] + fine_row * divisions[row, column] + fine_column
     return slot if len(cells) == 0 else np.int64(cells[slot])
 
 

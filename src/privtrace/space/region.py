@@ -119,7 +119,7 @@ class Region:
                 "ends leads around the other side of the globe. Cut a polygon across the antimeridian in two "
                 f"there, as the GeoJSON standard asks; else {advice}"
             )
-        if min(self.width_m, self.height_m) < _MIN_LONLAT_M:
+        if self.shorter_side_m < _MIN_LONLAT_M:
             raise SettingsError(
                 f"the region {self} is too small: it is less than {_MIN_LONLAT_M:g} m wide or high. Is it in "
                 "degrees, as the data is?"
@@ -127,7 +127,7 @@ class Region:
 
     def _check_planar(self) -> None:
         least = max(_MIN_PLANAR, _RESOLUTION * float(np.abs(self.sides).max()))
-        if not least <= min(self.width_m, self.height_m) <= max(self.width_m, self.height_m) < _MAX_PLANAR:
+        if not least <= self.shorter_side_m <= max(self.width_m, self.height_m) < _MAX_PLANAR:
             raise SettingsError(
                 f"the region {self} is too small or too large to be cut into cells: its width and height must "
                 f"be from {_MIN_PLANAR:g} to {_MAX_PLANAR:g}, and more than {_RESOLUTION:g} of its coordinates"
@@ -212,6 +212,11 @@ class Region:
     def height_m(self) -> float:
         """Measure south to north, in meters (or planar units)."""
         return (self.north - self.south) * self.scale_m[1]
+
+    @property
+    def shorter_side_m(self) -> float:
+        """Measure the shorter side of the box, in meters (or planar units)."""
+        return min(self.width_m, self.height_m)
 
     @property
     def sides(self) -> Floats:

@@ -8,7 +8,7 @@ from numba import njit
 from privtrace.paths import Paths
 from privtrace.space.area import unwrapped
 from privtrace.space.grid import Grid
-from privtrace.space.lattice import NEAR, longest_run
+from privtrace.space.lattice import NEAR, longest_run, slot_at
 from privtrace.space.ways import LONGEST
 from privtrace.trajectories import Trajectories, is_bad
 
@@ -40,7 +40,7 @@ def _trace(points, offsets, lattice, longest):  # type: ignore[no-untyped-def]
                 continue
             to_across = (unwrapped(x, sides, turn) - sides[0]) * lattice.columns_per_unit
             to_up = (y - sides[1]) * lattice.rows_per_unit
-            goal = _slot_at(to_across, to_up, lattice.divisions)
+            goal = slot_at(to_across, to_up, lattice.divisions)
             line = (across, up, to_across, to_up)
             while first or now != goal:
                 now = goal if first else _next(now, goal, line, lattice)
@@ -56,17 +56,6 @@ def _trace(points, offsets, lattice, longest):  # type: ignore[no-untyped-def]
             across, up, now = to_across, to_up, goal
         path_offsets[trajectory + 1] = n_cells
     return cells[:n_cells].copy(), path_offsets
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _slot_at(across, up, divisions):  # type: ignore[no-untyped-def]
-    """Find the slot of a point given in coarse columns and rows: coarse column and row, fine column and row."""
-    size = divisions.shape[0]
-    column, row = min(int(across), size - 1), min(int(up), size - 1)
-    division = divisions[row, column]
-    fine_column = min(int((across - column) * division), division - 1)
-    fine_row = min(int((up - row) * division), division - 1)
-    return column, row, fine_column, fine_row
 
 
 @njit(cache=True, nogil=True, inline="always")

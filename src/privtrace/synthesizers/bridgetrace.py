@@ -254,13 +254,12 @@ class BridgeTrace(Settings):
 
     def _spacing_m(self, region: Region) -> float:
         """Choose the spacing of points; whether it is too small for the region shows when that has meters."""
-        shorter_side = min(region.width_m, region.height_m)
-        if self.spacing is not None and self.spacing < LEAST_SPACING * shorter_side:
+        least = LEAST_SPACING * region.shorter_side_m
+        if self.spacing is not None and self.spacing < least:
             raise SettingsError(
-                f"a spacing of {self.spacing:g} is too small for a region of this size; set "
-                f"{LEAST_SPACING * shorter_side:g} at least"
+                f"a spacing of {self.spacing:g} is too small for a region of this size; set {least:g} at least"
             )
-        return self.spacing or SPACING * shorter_side
+        return self.spacing or SPACING * region.shorter_side_m
 
 
 def _weights(ground: Ground, density: Floats) -> Integers:

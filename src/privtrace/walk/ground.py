@@ -70,7 +70,7 @@ class Ground:
             [np.bincount(self.zone_of, axis) / n_cells for axis in self.grid.centers_m.T], axis=1
         )
         apart = centers[:, np.newaxis] - centers
-        distance = np.sqrt(np.sum(apart * apart, axis=2)) / _shorter_side_m(self.grid)
+        distance = np.sqrt(np.sum(apart * apart, axis=2)) / self.grid.region.shorter_side_m
         classes = 1 + np.searchsorted(_CLASS_EDGES, distance)
         np.fill_diagonal(classes, 0)
         told: npt.NDArray[np.int8] = classes.astype(np.int8)
@@ -95,9 +95,5 @@ class Ground:
     @cached_property
     def discounts(self) -> Floats:
         """Give what each level keeps of a walk's weight on a step over a link: (n_levels, n_links)."""
-        sizes = np.sqrt(self.grid.sizes_m.prod(axis=1)) / _shorter_side_m(self.grid)
+        sizes = np.sqrt(self.grid.sizes_m.prod(axis=1)) / self.grid.region.shorter_side_m
         return discounts(20.0 * sizes[self.steps.links.targets])
-
-
-def _shorter_side_m(grid: Grid) -> float:
-    return min(grid.region.width_m, grid.region.height_m)
