@@ -67,10 +67,10 @@ def entries(steps: Steps) -> Entries:
 
 
 @njit(cache=True, nogil=True)
-def add_steps(table, cells, first, last, amount, steps):  # type: ignore[no-untyped-def]
-    """Add an amount to the entry of each step of the path cells[first:last].
+def step_entries(entries, cells, first, last, steps):  # type: ignore[no-untyped-def]
+    """Write into entries[first:last] the entry of each step of the path cells[first:last], the last its end.
 
-    A move between cells that no link joins is not counted, and the path goes on as if it started anew.
+    A move between cells that no link joins has none, -1, and the path goes on as if it started anew.
     """
     links = steps.links
     n_links = len(links.sources)
@@ -78,10 +78,9 @@ def add_steps(table, cells, first, last, amount, steps):  # type: ignore[no-unty
     for p in range(first + 1, last):
         now, onto = np.int64(cells[p - 1]), np.int64(cells[p])
         link = link_between(now, onto, links)
-        if link >= 0:
-            table[steps.offsets[row] + link - links.offsets[now]] += amount
+        entries[p - 1] = steps.offsets[row] + link - links.offsets[now] if link >= 0 else -1
         row = link if link >= 0 else n_links + onto
-    table[steps.offsets[row + 1] - 1] += amount
+    entries[last - 1] = steps.offsets[row + 1] - 1
 
 
 @njit(cache=True, nogil=True)

@@ -17,7 +17,7 @@ from numba import njit
 
 from privtrace.backends.base import Backend
 from privtrace.bridges.shapes import N_BINS
-from privtrace.bridges.steps import add_steps, weight_of
+from privtrace.bridges.steps import step_entries, weight_of
 from privtrace.calibrate.first import POSSIBLE, Guess, normalized
 from privtrace.calibrate.shrink import shrink, sums
 from privtrace.paths import Paths
@@ -215,12 +215,15 @@ def _measured(cells, offsets, weights, cell_weights, steps):  # type: ignore[no-
     """Measure walks as the data was: visits and moves, each walk weighing as given in all."""
     visits, moves = np.zeros(len(cell_weights)), np.zeros(steps.offsets[-1])
     latest = np.full(len(cell_weights), -1, np.int64)
+    entries = np.empty(len(cells), np.int64)
     for path in range(len(offsets) - 1):
         first, last = offsets[path], offsets[path + 1]
+        step_entries(entries, cells, first, last, steps)
         total = weight_of(cells, first, last, cell_weights, latest, 2 * path)
         for p in range(first, last):
             if latest[cells[p]] == 2 * path:
                 latest[cells[p]] = 2 * path + 1
                 visits[cells[p]] += weights[path] * cell_weights[cells[p]] / total
-        add_steps(moves, cells, first, last, weights[path] / (last - first), steps)
+            if entries[p] >= 0:
+                moves[entries[p]] += weights[path] / (last - first)
     return visits, moves

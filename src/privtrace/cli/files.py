@@ -137,10 +137,11 @@ def check(
 def _tell_region(source: FileSource, region: Region, screen: Screen) -> None:
     """Tell how much of a source lies in a region, and whether its axes look swapped."""
     from privtrace.backends.local import Threads
-    from privtrace.backends.scan import Scan
-    from privtrace.space.measure import tell_curator
+    from privtrace.backends.passes import Passes
+    from privtrace.space.inside import tell_inside
 
-    tell_curator(Scan(source, Threads(), screen), region)
+    passes = Passes(source, Threads(), screen)
+    tell_inside(passes.map(region.tally, "Counting trajectories in the region"), screen)
 
 
 def _show(found: Remarks, reasons: Counter[str], screen: Screen) -> None:

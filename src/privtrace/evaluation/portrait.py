@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from privtrace.backends.scan import Scan
+from privtrace.backends.passes import Passes
 from privtrace.errors import DataError
 from privtrace.evaluation.frame import Frame
 from privtrace.evaluation.metric import Measure
@@ -49,7 +49,7 @@ class Portrait:
         return self.weighing(first.weights), self.weighing(second.weights)
 
 
-def portrait_of(scan: Scan, frame: Frame, measures: Mapping[str, Measure], use: int, text: str) -> Portrait:
+def portrait_of(passes: Passes, frame: Frame, measures: Mapping[str, Measure], use: int, text: str) -> Portrait:
     """Measure all that the profiles look at, in one pass over a source."""
 
     def kernel(part: Trajectories) -> _Part:
@@ -58,7 +58,7 @@ def portrait_of(scan: Scan, frame: Frame, measures: Mapping[str, Measure], use: 
         ends = [runs.points.min(axis=0, initial=np.inf), -runs.points.max(axis=0, initial=-np.inf)]
         return _Part(traits, np.diff(runs.offsets), frame.region.tally(part), np.array(ends))
 
-    parts = [*scan.map(kernel, text)] or [kernel(Trajectories.concatenate([], scan.source.crs))]
+    parts = [*passes.map(kernel, text)] or [kernel(Trajectories.concatenate([], passes.source.crs))]
     n_points = np.concatenate([part.n_points for part in parts])
     tally = np.sum([part.tally for part in parts], axis=0)
     extent_m = -np.min([part.ends_m for part in parts], axis=0).sum(axis=0)

@@ -9,7 +9,7 @@ import numpy as np
 
 from privtrace.backends.base import Backend
 from privtrace.backends.local import Threads
-from privtrace.backends.scan import Scan
+from privtrace.backends.passes import Passes
 from privtrace.errors import DataError, SettingsError
 from privtrace.evaluation import adatrace, mobility, paper
 from privtrace.evaluation.compare import defined
@@ -66,16 +66,16 @@ class Yardstick:
             raise SettingsError(MISSING)
         if not isinstance(seed, int) or not 0 <= seed < 1 << 64:
             raise SettingsError(f"a seed is a whole number from 0 to 2**64 - 1, not {seed}")
-        scan = Scan(real, backend or Threads(), observer or Silent())
+        passes = Passes(real, backend or Threads(), observer or Silent())
         frame = Frame(region.for_data(real.crs), seed)
         profiles = profiles_named(profile)
         measured = dict.fromkeys((*profiles, *also))  # each once: some draw circles first
         measures = {profile.name: profile.measuring(frame) for profile in measured}
-        portrait = portrait_of(scan, frame, measures, REAL, "Measuring the real data")
-        check(portrait, frame, named(real, "real"), scan.observer)
+        portrait = portrait_of(passes, frame, measures, REAL, "Measuring the real data")
+        check(portrait, frame, named(real, "real"), passes.observer)
         if not len(portrait):
             raise DataError(f"{named(real, 'real')}: there are no trajectories to compare with")
-        return cls(frame, profiles, measures, portrait, real.crs, scan.backend, scan.observer)
+        return cls(frame, profiles, measures, portrait, real.crs, passes.backend, passes.observer)
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
@@ -87,13 +87,13 @@ class Yardstick:
         return self._measured(synthetic, self.measures, "Measuring the synthetic data")
 
     def _measured(self, synthetic: Source, measures: Mapping[str, Measure], text: str) -> Portrait:
-        scan = Scan(synthetic, self.backend, self.observer)
+        passes = Passes(synthetic, self.backend, self.observer)
         if synthetic.crs != self.crs:
             raise DataError(
                 f"the real data is {self.crs} and the synthetic data is {synthetic.crs}: they cannot be "
                 "compared. If both hold the same coordinates, say which with --crs (crs=...); else project one"
             )
-        portrait = portrait_of(scan, self.frame, measures, SYNTHETIC, text)
+        portrait = portrait_of(passes, self.frame, measures, SYNTHETIC, text)
         name = named(synthetic, "synthetic")
         check(portrait, self.frame, name, self.observer)
         if not len(portrait):

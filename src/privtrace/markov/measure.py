@@ -1,73 +1,52 @@
-"""Measure moves: of first and second order, and to neighbors. A crossing: exact counts in, noisy ones out."""
+"""Measure moves: of first and second order, and to neighbors."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 
-from privtrace.backends.scan import Scan
-from privtrace.counts import Counts
-from privtrace.markov.counts import first_order_counts, neighbor_counts, second_order_counts
-from privtrace.privacy.ledger import Ledger
+from privtrace.markov import kernels
+from privtrace.privacy.crossing import Crossing, Table
 from privtrace.space.grid import Grid
 from privtrace.space.ways import Ways, fill
 from privtrace.trajectories import Integers
 
 
-def measure_first_order(scan: Scan, grid: Grid, ledger: Ledger, epsilon: Fraction) -> Integers:
-    """Count moves between states, start and end included; noisy, in weights, (m + 1, m) as in `counts`."""
+def measure_first_order(crossing: Crossing, grid: Grid) -> Integers:
+    """Count moves between states, start and end included; noisy, in weights, (m + 1, m) as in `kernels`."""
     m = grid.n_cells
-    counts = Counts.total(
-        scan.map(lambda part: first_order_counts(grid.encode(part), m), "Measuring moves from cell to cell")
+    statistic = "moves between states with start and end, each trajectory weighing one in all"
+    (noisy,) = crossing.measure(
+        "Measuring moves from cell to cell",
+        lambda part: [kernels.first_order(grid.encode(part), m)],
+        Table("first order", statistic, (m + 1, m)),
     )
-    return ledger.laplace(
-        counts.dense(0, (m + 1) * m).reshape(m + 1, m),
-        stage="first order",
-        statistic="moves between states with start and end, each trajectory weighing one in all",
-        sensitivity=ledger.unit.sensitivity,
-        epsilon=epsilon,
-    )
+    return noisy
 
 
-def measure_second_order(
-    scan: Scan, grid: Grid, chosen: npt.NDArray[np.int32], ledger: Ledger, epsilon: Fraction
-) -> Iterator[Integers]:
-    """Count moves through chosen states; noisy, in weights, a block (m, m) a chosen state as in `counts`.
+def measure_second_order(crossing: Crossing, grid: Grid, chosen: npt.NDArray[np.int32]) -> Iterator[Integers]:
+    """Count moves through chosen states; noisy, in weights, a block (m, m) a chosen state as in `kernels`.
 
     The chosen states come from earlier releases, so leaving the others unread costs nothing. Blocks are drawn
     one at a time: all together can be larger than memory.
     """
     m = grid.n_cells
-    counts = Counts.total(
-        scan.map(
-            lambda part: second_order_counts(grid.encode(part), m, chosen),
-            "Measuring moves that remember the cell before",
-        )
-    )
-    blocks = (counts.dense(b * m * m, (b + 1) * m * m).reshape(m, m) for b in range(len(chosen)))
-    return ledger.laplace_blocks(
-        blocks,
-        stage="second order",
-        statistic="moves through chosen states with the state before, each trajectory weighing one in all",
-        sensitivity=ledger.unit.sensitivity,
-        epsilon=epsilon,
+    statistic = "moves through chosen states with the state before, each trajectory weighing one in all"
+    return crossing.measure_blocks(
+        "Measuring moves that remember the cell before",
+        lambda part: [kernels.second_order(grid.encode(part), m, chosen)],
+        Table("second order", statistic, (len(chosen), m, m)),
     )
 
 
-def measure_transitions(scan: Scan, grid: Grid, ways: Ways, ledger: Ledger, epsilon: Fraction) -> Integers:
-    """Count moves from each cell to its neighbors; noisy, in weights, (m, 8) as in `counts`."""
-    counts = scan.total(
-        lambda part: neighbor_counts(fill(grid.encode(part), ways), ways),
+def measure_transitions(crossing: Crossing, grid: Grid, ways: Ways) -> Integers:
+    """Count moves from each cell to its neighbors; noisy, in weights, (m, 8) as in `kernels`."""
+    statistic = "moves between neighboring cells, each trajectory weighing one in all"
+    (noisy,) = crossing.measure(
         "Measuring moves from cell to neighboring cell",
-        ways.neighbors.shape,
+        lambda part: [kernels.to_neighbors(fill(grid.encode(part), ways), ways)],
+        Table("transitions", statistic, ways.neighbors.shape),
     )
-    return ledger.laplace(
-        counts,
-        stage="transitions",
-        statistic="moves between neighboring cells, each trajectory weighing one in all",
-        sensitivity=ledger.unit.sensitivity,
-        epsilon=epsilon,
-    )
+    return noisy

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from privtrace.errors import BudgetExceeded, SettingsError
+from privtrace.privacy.accumulator import Counts
 from privtrace.privacy.noise import MAX_SCALE, Noise, SystemNoise
 from privtrace.privacy.unit import WEIGHT, Unit
 from privtrace.trajectories import Integers
@@ -104,46 +105,41 @@ class Ledger:
         """Tell whether all that is random is secret and exact: only that of `SystemNoise` is believed to be."""
         return type(self._noise) is SystemNoise
 
-    def laplace(
-        self, counts: Integers, *, stage: str, statistic: str, sensitivity: int, epsilon: Fraction
-    ) -> Integers:
-        """Charge for a count vector and return it with discrete Laplace noise on every entry."""
-        blocks = self.laplace_blocks(
-            [counts], stage=stage, statistic=statistic, sensitivity=sensitivity, epsilon=epsilon
-        )
-        return next(blocks)
+    def laplace(self, counts: Counts, stage: str, statistic: str, epsilon: Fraction) -> Integers:
+        """Charge for a table of counts and return it with discrete Laplace noise on every entry: (size,)."""
+        scale = self._charge(counts, stage, statistic, epsilon)
+        return self._noisy(counts.dense(0, counts.size), scale)
 
     def laplace_blocks(
-        self,
-        blocks: Iterable[Integers],
-        *,
-        stage: str,
-        statistic: str,
-        sensitivity: int,
-        epsilon: Fraction,
+        self, counts: Counts, block: int, stage: str, statistic: str, epsilon: Fraction
     ) -> Iterator[Integers]:
-        """Charge once for a count vector that comes in disjoint blocks, and return the blocks with noise.
+        """Charge once for a table of counts and yield it with noise, a block of entries at a time.
 
-        The sensitivity is that of all blocks together. The charge falls due now, however few blocks are used.
+        The charge falls due now, for the whole table, however little of it is used.
         """
-        charge = Charge(stage, statistic, self.unit.kind, sensitivity, epsilon)
-        self._charge(charge)
-        return (self._noisy(block, charge.scale) for block in blocks)
+        scale = self._charge(counts, stage, statistic, epsilon)
+        starts = range(0, counts.size, block)
+        return (self._noisy(counts.dense(start, min(start + block, counts.size)), scale) for start in starts)
 
-    def _charge(self, charge: Charge) -> None:
+    def _charge(self, counts: Counts, stage: str, statistic: str, epsilon: Fraction) -> Fraction:
+        """Charge by the sensitivity of the unit, or refuse before anything is drawn; give the noise's scale."""
+        if type(counts) is not Counts or counts.unit != self.unit:
+            raise TypeError(f"{stage}: noise is for counts that were accumulated under the ledger's own unit")
+        charge = Charge(stage, statistic, self.unit.kind, self.unit.sensitivity, epsilon)
         left = self.epsilon - self.spent
-        if charge.epsilon > left:
+        if epsilon > left:
             raise BudgetExceeded(
-                f"{charge.stage} asks for epsilon {decimal(charge.epsilon)}, "
+                f"{stage} asks for epsilon {decimal(epsilon)}, "
                 f"only {decimal(left)} of {decimal(self.epsilon)} is left"
             )
-        check_scale(charge.stage, charge.sensitivity, charge.epsilon)
+        check_scale(stage, charge.sensitivity, epsilon)
         if self._budget_file is not None and not self._charges:
             self._budget_file.charge(self.epsilon, self.unit, self._method)
         self._charges.append(charge)
+        return charge.scale
 
     def _noisy(self, counts: Integers, scale: Fraction) -> Integers:
-        noise = self._noise.laplace(counts.size, scale).reshape(counts.shape)
+        noise = self._noise.laplace(counts.size, scale)
         noisy: Integers = np.clip(counts + noise, -CLAMP, CLAMP)
         return noisy
 

@@ -24,7 +24,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numba import njit
 
+from privtrace.backends.passes import Passes
 from privtrace.errors import DataError
+from privtrace.privacy.noise import Noise
+from privtrace.privacy.unit import Unit
 from privtrace.trajectories import Array, Integers, Trajectories
 
 NO_USERS = (
@@ -78,6 +81,19 @@ class Choice:
             f"{self.n_users:,} users made {n_known:,} trajectories; {n_known - len(self.places):,} are "
             f"left out because {per_user:,} of a user count at most, and {self.n_unknown:,} more have no user"
         )
+
+
+def chosen(passes: Passes, unit: Unit, noise: Noise) -> Choice:
+    """Choose, in a pass of its own, which trajectories count in all passes of a fit."""
+    if not getattr(passes.source, "has_users", True):  # a file's header tells before any pass
+        raise DataError(NO_USERS)
+    key = noise.selection_key()
+    parts = passes.map_numbered(
+        lambda part, first: Candidates.of(part, first, key), "Choosing the trajectories that count"
+    )
+    choice = Choice.of(parts, unit.contributions)
+    passes.observer.note(choice.words(unit.contributions), loud=choice.n_users == 0)
+    return choice
 
 
 @dataclass(frozen=True, eq=False)

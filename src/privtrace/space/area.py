@@ -124,3 +124,19 @@ def tally(points, offsets, area):  # type: ignore[no-untyped-def]
                 counts[5] += is_box or is_in_polygon(at, x, area)
         counts[1] += found
     return counts
+
+
+@njit(cache=True, nogil=True)
+def reaches(points, offsets, area):  # type: ignore[no-untyped-def]
+    """Tell of each trajectory whether it has a point in the region."""
+    sides, turn, limits, is_box = area.sides, area.turn, area.limits, area.is_box
+    found = np.zeros(len(offsets) - 1, np.bool_)
+    for trajectory in range(len(offsets) - 1):
+        for p in range(offsets[trajectory], offsets[trajectory + 1]):
+            x, y = points[p, 0], points[p, 1]
+            at = unwrapped(x, sides, turn)
+            inside = is_in_box(at, y, sides) and (is_box or is_in_polygon(at, y, area))
+            if inside and not is_bad(x, y, limits):
+                found[trajectory] = True
+                break
+    return found

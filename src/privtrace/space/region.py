@@ -18,7 +18,7 @@ import numpy.typing as npt
 from numba import njit
 
 from privtrace.errors import SettingsError
-from privtrace.space.area import Area, area_of, is_inside, tally, unwrapped
+from privtrace.space.area import Area, area_of, is_inside, reaches, tally, unwrapped
 from privtrace.space.geojson import parse_polygon, read_polygon, unwrap
 from privtrace.space.polygon import Polygon
 from privtrace.trajectories import Crs, Floats, Integers, Trajectories, is_bad
@@ -244,6 +244,10 @@ class Region:
     def wrap(self, x: Floats) -> Floats:
         """Bring longitudes back to where maps end: across the antimeridian, 181 becomes -179."""
         return np.where(x > 180, x - self.area.turn, x)
+
+    def reached_by(self, part: Trajectories) -> npt.NDArray[np.bool_]:
+        """Tell of each trajectory whether it has a point in the region."""
+        return reaches(part.points, part.offsets, self.area)  # type: ignore[no-any-return]
 
     def tally(self, part: Trajectories) -> Integers:
         """Count exactly, (6,): trajectories, those with a point inside; points inside, outside, and bad.

@@ -17,29 +17,24 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privtrace.backends.base import Backend
 from privtrace.errors import SettingsError
-from privtrace.markov.measure import measure_transitions
 from privtrace.markov.transitions import normcut, shrunk
-from privtrace.observer import Observer
 from privtrace.paths import Paths
-from privtrace.privacy.budget_file import BudgetFile
 from privtrace.privacy.ledger import CLAMP, Epsilon
-from privtrace.privacy.noise import Noise
-from privtrace.privacy.unit import WEIGHT
 from privtrace.space.adaptive import refine
 from privtrace.space.grid import Grid
-from privtrace.space.measure import in_trajectories, measure_density
+from privtrace.space.measure import in_trajectories
 from privtrace.space.ways import Ways, fill, steps_between, ways
 from privtrace.synthesizers.base import BLOCK_POINTS
 from privtrace.synthesizers.fitted import FittedModel, check_sound, within_limits
+from privtrace.synthesizers.fitting import Fitting
 from privtrace.synthesizers.plan import Plan
+from privtrace.synthesizers.recipes.adatrace import released
 from privtrace.synthesizers.settings import Settings
 from privtrace.synthesizers.view import Flows, Layer, Noisy, View, error_of
-from privtrace.trajectories import Integers, Source, Trajectories
+from privtrace.trajectories import Integers, Trajectories
 from privtrace.trips.clean import clean_trips
 from privtrace.trips.lengths import likely_lengths
-from privtrace.trips.measure import measure_lengths, measure_trips
 from privtrace.walk.bridge import Bridge
 from privtrace.walk.choose import FineCells
 from privtrace.walk.decode import decode
@@ -85,47 +80,9 @@ class AdaTrace(Settings):
                 "the shares of count and fine density are taken out of the grid's and must be smaller together"
             )
 
-    def fit(
-        self,
-        source: Source,
-        *,
-        noise: Noise | None = None,
-        backend: Backend | None = None,
-        observer: Observer | None = None,
-        budget_file: BudgetFile | None = None,
-    ) -> AdaTraceModel:
-        """Fit the model to a source in a few passes, spending epsilon; a budget file is charged with all of it.
-
-        Noise is fresh and secret unless a test passes its own; the model then says NOT PRIVATE.
-        """
-        scan, region, ledger = self._begin(source, noise, backend, observer, budget_file)
-        spend = self.budget
-
-        # Grid: equal cells, and finer ones within where their noisy density is high.
-        n_trajectories = self._count(scan, region, ledger)
-        size = self._size(n_trajectories)
-        grid = Grid.uniform(region, size)
-        density = grid.spread(measure_density(scan, grid, ledger, spend["density"]))
-        fine, fine_density = self._refine(grid, density), np.zeros(0, np.int64)
-        if self.second_layer:
-            fine_density = measure_density(scan, fine, ledger, spend["fine density"], stage="fine density")
-
-        # Paths go from neighbor to neighbor: their moves, their ends, and how long they are between them.
-        between = ways(grid)
-        transitions = measure_transitions(scan, grid, between, ledger, spend["transitions"])
-        trips = measure_trips(scan, grid, between, ledger, spend["trips"])
-        lengths = measure_lengths(scan, grid, between, self._max_extra(size), ledger, spend["lengths"])
-
-        return AdaTraceModel(
-            release=self._release(region, ledger),
-            count=round(n_trajectories * WEIGHT),
-            density=density,
-            divisions=fine.divisions,
-            fine_density=fine_density,
-            transitions=transitions,
-            trips=trips,
-            lengths=lengths,
-        )
+    def _fitted(self, fitting: Fitting) -> AdaTraceModel:
+        fields = released(self, fitting)
+        return AdaTraceModel(release=fitting.release(), **fields)
 
     @property
     def _shares(self) -> dict[str, Fraction]:
@@ -146,7 +103,7 @@ class AdaTrace(Settings):
 
     def plan(self, count: int) -> Plan:
         """Say what a fit to about so many trajectories would give, from public numbers alone."""
-        size = self._size(self._sized_by(count))
+        size = self.cells_per_side(self._sized_by(count))
         placed = "placed finer where it is dense" if self.second_layer else "uniform in them"
         return self._plan(
             count,
@@ -164,7 +121,7 @@ class AdaTrace(Settings):
         if self.N is None and size == MOST_BY_RULE:
             yield f"the rule for N ends at {size} cells per side; more data or epsilon adds no detail to trips"
 
-    def _size(self, n_trajectories: float) -> int:
+    def cells_per_side(self, n_trajectories: float) -> int:
         """Choose N so that the noise of a trip stays in proportion to what one of the N**4 has to say."""
         if self.N is not None:
             return self.N
@@ -172,10 +129,11 @@ class AdaTrace(Settings):
         size = math.sqrt(math.sqrt(self.cells_factor * n_trajectories * self._per_unit("trips")))
         return round(min(max(size, 2), MOST_BY_RULE))
 
-    def _max_extra(self, size: int) -> int:
+    def most_extra(self, size: int) -> int:
+        """Give the extra cells of a path that are told apart, at most."""
         return size if self.max_extra is None else self.max_extra
 
-    def _refine(self, grid: Grid, density: Integers) -> Grid:
+    def refined(self, grid: Grid, density: Integers) -> Grid:
         """Divide dense cells."""
         if not self.second_layer:
             return grid
@@ -262,7 +220,7 @@ class AdaTraceModel(FittedModel):
                 "transitions": self.transitions.shape == self.ways.neighbors.shape
                 and within_limits(self.transitions),
                 "trips": self.trips.shape == (m, m) and within_limits(self.trips),
-                "lengths": self.lengths.shape == (int(self.steps.max()) + 1, settings._max_extra(size) + 1)
+                "lengths": self.lengths.shape == (int(self.steps.max()) + 1, settings.most_extra(size) + 1)
                 and within_limits(self.lengths),
             }
         )

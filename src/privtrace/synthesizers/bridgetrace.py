@@ -17,29 +17,27 @@ import numpy.typing as npt
 
 from privtrace.backends.base import Backend
 from privtrace.backends.local import Threads
-from privtrace.bridges.measure import Measured, measure_paths
+from privtrace.bridges.measure import Measured
 from privtrace.bridges.shapes import N_BINS
-from privtrace.calibrate.close import Calibrated, Target, close_loop, in_weights, within_zones
+from privtrace.calibrate.close import Target, close_loop, in_weights, within_zones
 from privtrace.calibrate.first import clean_shapes, first_guess, normalized
 from privtrace.calibrate.shrink import shrink
 from privtrace.errors import SettingsError
 from privtrace.markov.transitions import normcut
-from privtrace.observer import Observer
 from privtrace.paths import Paths
-from privtrace.privacy.budget_file import BudgetFile
 from privtrace.privacy.ledger import CLAMP, Epsilon
-from privtrace.privacy.noise import Noise
-from privtrace.privacy.unit import WEIGHT
 from privtrace.space.grid import MAX_SLOTS, Grid
-from privtrace.space.measure import in_trajectories, measure_density
+from privtrace.space.measure import in_trajectories
 from privtrace.space.region import Region
 from privtrace.space.trace import trace
 from privtrace.space.zones import zones
 from privtrace.synthesizers.fitted import SAMPLED, FittedModel, check_sound, within_limits
+from privtrace.synthesizers.fitting import Fitting
 from privtrace.synthesizers.plan import Plan
+from privtrace.synthesizers.recipes.bridgetrace import released
 from privtrace.synthesizers.settings import Settings
 from privtrace.synthesizers.view import Flows, Layer, Noisy, View, error_of
-from privtrace.trajectories import Floats, Integers, Source, Trajectories
+from privtrace.trajectories import Floats, Integers, Trajectories
 from privtrace.walk.arrive import LOSSES, arrivals
 from privtrace.walk.bridges import Bridges
 from privtrace.walk.ground import N_CLASSES, Ground
@@ -53,9 +51,6 @@ LEAST_DIVISION, MOST_DIVISION = 2, 64
 
 #: Chances to arrive at most, a number for each zone, level and link: a quarter of a gigabyte.
 MOST_CHANCES = 1 << 25
-
-#: The least density by which cells are weighed, as part of the mean: below, it is all noise.
-_LEAST_BUSY = 0.05
 
 #: Points are as far apart as this part of the region's shorter side, unless a spacing is set.
 SPACING = 1 / 160
@@ -103,47 +98,9 @@ class BridgeTrace(Settings):
         if self._share("count") >= self._share("density"):
             raise SettingsError("the count's share is taken out of the density's and must be smaller")
 
-    def fit(
-        self,
-        source: Source,
-        *,
-        noise: Noise | None = None,
-        backend: Backend | None = None,
-        observer: Observer | None = None,
-        budget_file: BudgetFile | None = None,
-    ) -> BridgeTraceModel:
-        """Fit the model to a source in a few passes, spending epsilon; a budget file is charged with all of it.
-
-        Noise is fresh and secret unless a test passes its own; the model then says NOT PRIVATE.
-        """
-        scan, region, ledger = self._begin(source, noise, backend, observer, budget_file)
-        spend = self.budget
-        self._spacing_m(region)
-
-        # Ground: a coarse grid, finer cells where its noisy density is high, and zones of about equal density.
-        n_trajectories = self._count(scan, region, ledger)
-        coarse = Grid.uniform(region, self._coarse_size(n_trajectories))
-        density = measure_density(scan, coarse, ledger, spend["density"])
-        visits = coarse.spread(self._clean_density(density, n_trajectories))
-        ground = self._ground(coarse, visits, n_trajectories)
-
-        # What traced paths do, in one pass: visits, moves, trips and shapes.
-        weights = _weights(ground, visits)
-        measured = measure_paths(scan, ground.grid, ground.steps, weights, ground.zone_of, ledger, spend)
-
-        # Walks that do the same: post-processing, like all that follows.
-        with scan.observer.stage("Fitting walks to what was measured"):
-            fitted = self._calibrated(ground, visits, weights, measured, scan.backend)
-
-        return BridgeTraceModel(
-            release=self._release(region, ledger),
-            count=round(n_trajectories * WEIGHT),
-            density=coarse.spread(density),
-            divisions=ground.grid.divisions,
-            zones=ground.zone_of.astype(np.int32),
-            **measured._asdict(),
-            **_in_weights(fitted, ground),
-        )
+    def _fitted(self, fitting: Fitting) -> BridgeTraceModel:
+        fields = released(self, fitting)
+        return BridgeTraceModel(release=fitting.release(), **fields)
 
     @property
     def _shares(self) -> dict[str, Fraction]:
@@ -164,7 +121,7 @@ class BridgeTrace(Settings):
     def plan(self, count: int) -> Plan:
         """Say what a fit to about so many trajectories would give, from public numbers alone."""
         sized_by = self._sized_by(count)
-        size, states = self._coarse_size(sized_by), self._expected_states(sized_by)
+        size, states = self.coarse_size(sized_by), self._expected_states(sized_by)
         n_zones = self._n_zones(sized_by, 4 * states)
         return self._plan(
             count,
@@ -187,7 +144,7 @@ class BridgeTrace(Settings):
         """Give the standard deviation of a stage's noise, in trajectories."""
         return math.sqrt(2) / self._per_unit(stage)
 
-    def _coarse_size(self, n_trajectories: float) -> int:
+    def coarse_size(self, n_trajectories: float) -> int:
         """Choose K so that an average coarse cell has some more visits than its density has noise."""
         if self.K is not None:
             return self.K
@@ -202,18 +159,18 @@ class BridgeTrace(Settings):
 
     def _expected_states(self, count: int) -> int:
         """Foresee the number of states, were density even."""
-        coarse = self._coarse_size(count) ** 2
+        coarse = self.coarse_size(count) ** 2
         division = self._divisions(np.array([count / coarse]))[0]
         return min(int(coarse * division**2), self.max_states)
 
-    def _clean_density(self, noisy: Integers, n_trajectories: float) -> Floats:
+    def clean_density(self, noisy: Integers, n_trajectories: float) -> Floats:
         """Judge the density of coarse cells, expecting the same of each; it adds up to the count."""
         total = max(n_trajectories, 1.0)
         even = np.full(len(noisy), total / len(noisy))
         clean = shrink(in_trajectories(noisy), even, self._error("density"))
         return clean * (total / clean.sum()) if clean.sum() > 0 else even
 
-    def _ground(self, coarse: Grid, visits: Floats, n_trajectories: float) -> Ground:
+    def ground_of(self, coarse: Grid, visits: Floats, n_trajectories: float) -> Ground:
         """Divide coarse cells by their density, and gather cells in zones."""
         divisions = self._divisions(visits)
         grid = Grid(coarse.region, divisions)
@@ -236,10 +193,10 @@ class BridgeTrace(Settings):
             division[finer] *= 2
         return division
 
-    def _calibrated(
+    def walks(
         self, ground: Ground, density: Floats, weights: Integers, measured: Measured, backend: Backend
-    ) -> Calibrated:
-        """Guess what walks go by, and close the loop."""
+    ) -> dict[str, Integers]:
+        """Guess what walks go by and close the loop; in integers, so that a file walks alike everywhere."""
         visits, moves, trips, shapes = (in_trajectories(noisy) for noisy in measured)
         guess = first_guess(ground, density.ravel(), moves, trips, self._error("trips"))
         target = Target(
@@ -250,9 +207,18 @@ class BridgeTrace(Settings):
             self._error("visits"),
             self._error("moves"),
         )
-        return close_loop(ground, guess, target, self.rounds, backend)
+        fitted = close_loop(ground, guess, target, self.rounds, backend)
+        guess = fitted.guess
+        trips = guess.trips / guess.trips.sum()
+        return {
+            "walk_trips": np.where(ground.joined, in_weights(trips), 0),
+            "walk_starts": in_weights(within_zones(guess.starts, ground)),
+            "walk_moves": in_weights(guess.chances / np.maximum(guess.chances.max(), 1.0)),
+            "walk_levels": in_weights(fitted.levels),
+            "walk_kept": in_weights(fitted.kept),
+        }
 
-    def _spacing_m(self, region: Region) -> float:
+    def spacing_m(self, region: Region) -> float:
         """Choose the spacing of points; whether it is too small for the region shows when that has meters."""
         least = LEAST_SPACING * region.shorter_side_m
         if self.spacing is not None and self.spacing < least:
@@ -260,26 +226,6 @@ class BridgeTrace(Settings):
                 f"a spacing of {self.spacing:g} is too small for a region of this size; set {least:g} at least"
             )
         return self.spacing or SPACING * region.shorter_side_m
-
-
-def _weights(ground: Ground, density: Floats) -> Integers:
-    """Weigh cells so that one in a coarse cell with a quarter of the density counts twice, up to a limit."""
-    busy = np.maximum(density.ravel() / density.mean(), _LEAST_BUSY)
-    weights: Integers = np.round(1024 / np.sqrt(busy)).astype(np.int64)
-    return np.maximum(weights, 1)[ground.coarse_of]
-
-
-def _in_weights(fitted: Calibrated, ground: Ground) -> dict[str, Integers]:
-    """Turn what walks go by into integers, so that a model file walks the same everywhere."""
-    guess = fitted.guess
-    trips = guess.trips / guess.trips.sum()
-    return {
-        "walk_trips": np.where(ground.joined, in_weights(trips), 0),
-        "walk_starts": in_weights(within_zones(guess.starts, ground)),
-        "walk_moves": in_weights(guess.chances / np.maximum(guess.chances.max(), 1.0)),
-        "walk_levels": in_weights(fitted.levels),
-        "walk_kept": in_weights(fitted.kept),
-    }
 
 
 #: What gets the noise of each stage, for plans.
@@ -329,7 +275,7 @@ class BridgeTraceModel(FittedModel):
 
     def __post_init__(self) -> None:
         settings = BridgeTrace.of_release(self.release)
-        settings._spacing_m(self.release.region)
+        settings.spacing_m(self.release.region)
         size = len(self.divisions)
         check_sound(
             {
@@ -401,7 +347,7 @@ class BridgeTraceModel(FittedModel):
 
     @cached_property
     def _spacing_m(self) -> float:
-        return BridgeTrace.of_release(self.release)._spacing_m(self.release.region)
+        return BridgeTrace.of_release(self.release).spacing_m(self.release.region)
 
     @property
     def longest_walk(self) -> int:

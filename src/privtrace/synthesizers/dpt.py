@@ -17,24 +17,21 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from privtrace.backends.base import Backend
 from privtrace.errors import SettingsError
 from privtrace.markov.transitions import normcut, shrunk
-from privtrace.observer import Observer
 from privtrace.paths import Paths
-from privtrace.privacy.budget_file import BudgetFile
 from privtrace.privacy.ledger import CLAMP, Epsilon
-from privtrace.privacy.noise import Noise
 from privtrace.privacy.unit import WEIGHT
 from privtrace.space.ways import MOST_OVER_POLYGON
 from privtrace.synthesizers.fitted import SAMPLED, FittedModel, check_sound, within_limits
+from privtrace.synthesizers.fitting import Fitting
 from privtrace.synthesizers.plan import Plan
+from privtrace.synthesizers.recipes.dpt import released
 from privtrace.synthesizers.settings import Settings, within
 from privtrace.synthesizers.view import Flows, Layer, Noisy, View, error_of
-from privtrace.trajectories import Integers, Source, Trajectories
+from privtrace.trajectories import Integers, Trajectories
 from privtrace.trees.contexts import Contexts, Growth, consistent, grow
 from privtrace.trees.events import Mapper
-from privtrace.trees.measure import measure_arrivals, measure_events, measure_starts, measure_systems
 from privtrace.trees.systems import STOP, Systems
 from privtrace.walk.decode import decode
 from privtrace.walk.descent import Descent
@@ -88,48 +85,9 @@ class DPT(Settings):
         if self._share("count") >= self._share("systems"):
             raise SettingsError("the count's share is taken out of the systems' and must be smaller")
 
-    def fit(
-        self,
-        source: Source,
-        *,
-        noise: Noise | None = None,
-        backend: Backend | None = None,
-        observer: Observer | None = None,
-        budget_file: BudgetFile | None = None,
-    ) -> DPTModel:
-        """Fit the model to a source in a few passes, spending epsilon; a budget file is charged with all of it.
-
-        Noise is fresh and secret unless a test passes its own; the model then says NOT PRIVATE.
-        """
-        scan, region, ledger = self._begin(source, noise, backend, observer, budget_file)
-        spend = self.budget
-
-        # Hierarchical reference systems: as fine as the noise allows, and of them those that are used.
-        n_trajectories = self._count(scan, region, ledger)
-        every = Systems(region, self.sizes(self._finest(n_trajectories)))
-        scan = scan.making(every.sizes[0])  # a jump across the finest system has as many cells
-        usage = measure_systems(scan, self.mapper(every), ledger, spend["systems"])
-        systems = self.kept(every, usage)
-
-        # Prefix trees on these systems, level by level: a node that passes the threshold is told what follows.
-        mapper = self.mapper(systems)
-        starts = measure_starts(scan, mapper, ledger, spend["starts"])
-        arrivals = measure_arrivals(scan, mapper, ledger, spend["level 1"])
-
-        def measured(contexts: Contexts) -> Integers:
-            return measure_events(scan, mapper, contexts, ledger, spend[f"level {contexts.depth + 1}"])
-
-        _, events = grow(systems, arrivals, self.growth, measured)
-
-        return DPTModel(
-            release=self._release(region, ledger),
-            count=round(n_trajectories * WEIGHT),
-            sizes=np.array(every.sizes, np.int32),
-            usage=usage,
-            starts=starts,
-            arrivals=arrivals,
-            events=events,
-        )
+    def _fitted(self, fitting: Fitting) -> DPTModel:
+        fields = released(self, fitting)
+        return DPTModel(release=fitting.release(), **fields)
 
     @property
     def method(self) -> str:
@@ -157,7 +115,7 @@ class DPT(Settings):
 
     def plan(self, count: int) -> Plan:
         """Say what a fit to about so many trajectories would give, from public numbers alone."""
-        sizes = self.sizes(self._finest(self._sized_by(count)))
+        sizes = self.sizes(self.finest_size(self._sized_by(count)))
         states = sum(size * size for size in sizes)
         return self._plan(
             count,
@@ -193,7 +151,7 @@ class DPT(Settings):
             sizes.append(sizes[-1] // 2)
         return tuple(sizes)
 
-    def _finest(self, n_trajectories: float) -> int:
+    def finest_size(self, n_trajectories: float) -> int:
         """Choose the finest system: as fine as its nodes bear, if it told all events.
 
         It has 2, 3, 4, 6, 8, 12, 16, 24, ... cells per side, so that it can be halved often.

@@ -6,7 +6,7 @@ Where the paper is silent or contradicts itself, docs/methods/privtrace.md says 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -15,27 +15,23 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from privtrace.backends.base import Backend
-from privtrace.backends.scan import Scan
 from privtrace.errors import SettingsError
-from privtrace.markov.measure import measure_first_order, measure_second_order
 from privtrace.markov.second_order import states_worth_second_order
-from privtrace.markov.transitions import Transitions, block_within_parts, normcut, within_parts
-from privtrace.observer import Observer
+from privtrace.markov.transitions import Transitions, normcut
 from privtrace.paths import Paths
-from privtrace.privacy.budget_file import BudgetFile
-from privtrace.privacy.ledger import CLAMP, Epsilon, Ledger
-from privtrace.privacy.noise import Noise
+from privtrace.privacy.ledger import CLAMP, Epsilon
 from privtrace.privacy.unit import WEIGHT
 from privtrace.release import Release
 from privtrace.space.adaptive import refine, refine_to
 from privtrace.space.grid import Grid
-from privtrace.space.measure import in_trajectories, measure_density
+from privtrace.space.measure import in_trajectories
 from privtrace.synthesizers.fitted import SAMPLED, FittedModel, check_sound, only_number, within_limits
+from privtrace.synthesizers.fitting import Fitting
 from privtrace.synthesizers.plan import Plan
+from privtrace.synthesizers.recipes.privtrace import released
 from privtrace.synthesizers.settings import Settings, whole
 from privtrace.synthesizers.view import Flows, Layer, Noisy, View, error_of
-from privtrace.trajectories import Integers, Source, Trajectories
+from privtrace.trajectories import Integers, Trajectories
 from privtrace.trips.estimate import estimate_trips
 from privtrace.trips.shortest import shortest_transitions
 from privtrace.walk.decode import decode
@@ -91,47 +87,9 @@ class PrivTrace(Settings):
         """Use the paper's formulas: K = sqrt(count / c), and the second layer by population."""
         return cls(c=c, population=population, **settings)
 
-    def fit(
-        self,
-        source: Source,
-        *,
-        noise: Noise | None = None,
-        backend: Backend | None = None,
-        observer: Observer | None = None,
-        budget_file: BudgetFile | None = None,
-    ) -> PrivTraceModel:
-        """Fit the model to a source in a few passes, spending epsilon; a budget file is charged with all of it.
-
-        Noise is fresh and secret unless a test passes its own; the model then says NOT PRIVATE.
-        """
-        scan, region, ledger = self._begin(source, noise, backend, observer, budget_file)
-        spend = self.budget
-
-        # Discretization: a coarse grid, its noisy density, and finer cells where that is high.
-        n_trajectories = self._count(scan, region, ledger)
-        coarse = Grid.uniform(region, self._coarse_size(n_trajectories))
-        density = measure_density(scan, coarse, ledger, spend["density"])
-        grid = self._refine(coarse, density, n_trajectories)
-
-        # Markov models: first order for all states, second order for those that deserve it.
-        parts = grid.parts()
-        moves = within_parts(measure_first_order(scan, grid, ledger, spend["first order"]), parts)
-        chosen = self._second_order_states(moves)
-        second = self._second_order(scan, grid, chosen, parts, ledger, spend)
-
-        # Trip distribution: post-processing, like all that follows.
-        trips = self._trips(scan, grid, moves, n_trajectories)
-
-        return PrivTraceModel(
-            release=self._release(region, ledger),
-            count=round(n_trajectories * WEIGHT),
-            divisions=grid.divisions,
-            density=coarse.spread(density),
-            moves=moves,
-            second_states=chosen,
-            second=second,
-            trips=trips,
-        )
+    def _fitted(self, fitting: Fitting) -> PrivTraceModel:
+        fields = released(self, fitting)
+        return PrivTraceModel(release=fitting.release(), **fields)
 
     @property
     def _shares(self) -> dict[str, Fraction]:
@@ -153,7 +111,7 @@ class PrivTrace(Settings):
     def plan(self, count: int) -> Plan:
         """Say what a fit to about so many trajectories would give, from public numbers alone."""
         sized_by = self._sized_by(count)
-        size, states = self._coarse_size(sized_by), self._expected_states(sized_by)
+        size, states = self.coarse_size(sized_by), self._expected_states(sized_by)
         share = self._expected_second_order(count, states)
         return self._plan(
             count,
@@ -171,7 +129,7 @@ class PrivTrace(Settings):
 
     def _expected_states(self, count: int) -> int:
         """Foresee the number of states: the target, or what a density per cell leads to, evenly spread."""
-        coarse = self._coarse_size(count) ** 2
+        coarse = self.coarse_size(count) ** 2
         if not self.second_layer:
             return coarse
         per_cell = self._density_per_cell(math.isqrt(coarse))
@@ -201,7 +159,7 @@ class PrivTrace(Settings):
         target = self.states_factor * math.sqrt(n_trajectories * float(epsilon2) / math.sqrt(2))
         return min(self.max_states, round(target))
 
-    def _coarse_size(self, n_trajectories: float) -> int:
+    def coarse_size(self, n_trajectories: float) -> int:
         """Choose K."""
         if self.K is not None:
             return self.K
@@ -211,7 +169,7 @@ class PrivTrace(Settings):
             size = round(math.sqrt(self._target_states(n_trajectories) / self.states_per_coarse_cell))
         return min(max(2, size), math.isqrt(self.max_states))
 
-    def _refine(self, coarse: Grid, density: Integers, n_trajectories: float) -> Grid:
+    def refined(self, coarse: Grid, density: Integers, n_trajectories: float) -> Grid:
         """Divide dense coarse cells."""
         if not self.second_layer:
             return coarse
@@ -227,7 +185,7 @@ class PrivTrace(Settings):
             return self.density_per_cell
         return 2e7 / (coarse_size * self.population / 1000)  # the paper's formula, population in thousands
 
-    def _second_order_states(self, moves: Integers) -> npt.NDArray[np.int32]:
+    def second_order_states(self, moves: Integers) -> npt.NDArray[np.int32]:
         """Select the model of each state."""
         n_states = moves.shape[1]
         if self.order != "adaptive":
@@ -241,37 +199,14 @@ class PrivTrace(Settings):
             return self.theta1
         return math.sqrt(2) * n_states / self._per_unit("first order")
 
-    def _second_order(
-        self,
-        scan: Scan,
-        grid: Grid,
-        chosen: npt.NDArray[np.int32],
-        parts: Integers,
-        ledger: Ledger,
-        spend: dict[str, Fraction],
-    ) -> Transitions:
-        if self.order == 1:
-            return Transitions.of([])
-        blocks = measure_second_order(scan, grid, chosen, ledger, spend["second order"])
-        within = (block_within_parts(block, s, parts) for s, block in zip(chosen, blocks, strict=True))
-        with scan.observer.stage("Adding noise to moves and cleaning them", len(chosen)) as advance:
-            return Transitions.of(_counted(within, advance))
-
-    def _trips(self, scan: Scan, grid: Grid, moves: Integers, n_trajectories: float) -> Integers:
-        """Estimate how many trips go from each state to each, in weights."""
+    def trips(self, grid: Grid, moves: Integers, n_trajectories: float) -> Integers:
+        """Estimate how many trips go from each state to each, in weights; (0, 0) without trip estimation."""
         if not self.trip_estimation:
             return np.zeros((0, 0), np.int64)
-        with scan.observer.stage("Estimating trips"):
-            starts = in_trajectories(moves[-1])
-            ends = in_trajectories(moves[:-1].diagonal())
-            trips = estimate_trips(starts, ends, shortest_transitions(grid.touching()), n_trajectories)
-            return np.round(trips * WEIGHT).astype(np.int64)
-
-
-def _counted(blocks: Iterator[Integers], advance: Callable[[int], None]) -> Iterator[Integers]:
-    for block in blocks:
-        yield block
-        advance(1)
+        starts = in_trajectories(moves[-1])
+        ends = in_trajectories(moves[:-1].diagonal())
+        trips = estimate_trips(starts, ends, shortest_transitions(grid.touching()), n_trajectories)
+        return np.round(trips * WEIGHT).astype(np.int64)
 
 
 #: How trips are known.

@@ -11,21 +11,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
-from importlib.metadata import version
 from typing import Any, Literal, Self
 
 from privtrace.backends.base import Backend
-from privtrace.backends.local import Threads
-from privtrace.backends.scan import Scan
 from privtrace.errors import ModelFormatError, SettingsError
-from privtrace.observer import Observer, Silent
+from privtrace.observer import Observer
 from privtrace.privacy.budget_file import BudgetFile
-from privtrace.privacy.ledger import MOST_DIGITS, Epsilon, Ledger, check_scale, decimal, exact
-from privtrace.privacy.noise import Noise, SystemNoise
+from privtrace.privacy.ledger import MOST_DIGITS, Epsilon, check_scale, decimal, exact
+from privtrace.privacy.noise import Noise
 from privtrace.privacy.unit import MOST_PER_USER, Unit
 from privtrace.release import Release, Setting
-from privtrace.space.measure import measure_count, tell_curator
 from privtrace.space.region import MISSING, Region
+from privtrace.synthesizers.fitted import FittedModel
+from privtrace.synthesizers.fitting import Fitting
 from privtrace.synthesizers.plan import Plan, StagePlan, general_warnings
 from privtrace.trajectories import Source
 
@@ -109,45 +107,24 @@ class Settings(ABC):
             raise ModelFormatError("the ledger is not the one that the settings lead to")
         return settings
 
-    def _begin(
+    def fit(
         self,
         source: Source,
-        noise: Noise | None,
-        backend: Backend | None,
-        observer: Observer | None,
-        budget_file: BudgetFile | None,
-    ) -> tuple[Scan, Region, Ledger]:
-        """Open the source, the region in its coordinates, and the ledger.
+        *,
+        noise: Noise | None = None,
+        backend: Backend | None = None,
+        observer: Observer | None = None,
+        budget_file: BudgetFile | None = None,
+    ) -> FittedModel:
+        """Fit the model to a source in a few passes, spending epsilon; a budget file is charged with all of it.
 
-        Where users are protected, the scan holds the trajectories of each that count, chosen at random and once
-        for all passes.
+        Noise is fresh and secret unless a test passes its own; the model then says NOT PRIVATE.
         """
-        scan = Scan(source, backend or Threads(), observer or Silent())
-        region = self.region.for_data(source.crs)
-        unit = replace(self.protected, gap_minutes=source.gap_minutes)
-        noise = noise or SystemNoise()
-        ledger = Ledger(self._exact("epsilon"), unit, noise, budget_file=budget_file, method=self.method)
-        return scan.counting(unit, noise), region, ledger
+        return self._fitted(Fitting.begin(self, source, noise, backend, observer, budget_file))
 
-    def _count(self, scan: Scan, region: Region, ledger: Ledger) -> float:
-        """Measure the number of trajectories, unless it is public."""
-        if self.public_count is not None:
-            tell_curator(scan, region)
-            return float(self.public_count)
-        return measure_count(scan, region, ledger, self.budget["count"])
-
-    def _release(self, region: Region, ledger: Ledger) -> Release:
-        return Release(
-            method=self.method,
-            software=version("privtrace"),
-            epsilon=ledger.epsilon,
-            unit=ledger.unit,
-            region=region,
-            public_count=self.public_count,
-            settings=self.own_settings(),
-            charges=ledger.charges,
-            private=ledger.private,
-        )
+    @abstractmethod
+    def _fitted(self, fitting: Fitting) -> FittedModel:
+        """Follow the method's recipe and make the model."""
 
     def _sized_by(self, count: int) -> int:
         """Read the count to plan for; sizes follow from the public one, where there is one."""

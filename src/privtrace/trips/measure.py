@@ -1,48 +1,36 @@
-"""Measure trips and their lengths. A crossing: exact counts come in, noisy ones go out."""
+"""Measure trips and their lengths."""
 
 from __future__ import annotations
 
-from fractions import Fraction
-
-from privtrace.backends.scan import Scan
-from privtrace.privacy.ledger import Ledger
+from privtrace.privacy.crossing import Crossing, Table
 from privtrace.space.grid import Grid
 from privtrace.space.ways import Ways, fill, steps_between
 from privtrace.trajectories import Integers
-from privtrace.trips.counts import length_counts, trip_counts
+from privtrace.trips import kernels
 
 
-def measure_trips(scan: Scan, grid: Grid, ways: Ways, ledger: Ledger, epsilon: Fraction) -> Integers:
+def measure_trips(crossing: Crossing, grid: Grid, ways: Ways) -> Integers:
     """Count trips from each cell to each; noisy, in weights, (m, m)."""
     m = grid.n_cells
-    counts = scan.total(lambda part: trip_counts(fill(grid.encode(part), ways), m), "Measuring trips", (m, m))
-    return ledger.laplace(
-        counts,
-        stage="trips",
-        statistic="trips from first to last cell, one a trajectory",
-        sensitivity=ledger.unit.sensitivity,
-        epsilon=epsilon,
+    (noisy,) = crossing.measure(
+        "Measuring trips",
+        lambda part: [kernels.trips(fill(grid.encode(part), ways), m)],
+        Table("trips", "trips from first to last cell, one a trajectory", (m, m)),
     )
+    return noisy
 
 
-def measure_lengths(
-    scan: Scan, grid: Grid, ways: Ways, max_extra: int, ledger: Ledger, epsilon: Fraction
-) -> Integers:
-    """Count the extra cells of trips, by the steps between their ends; noisy, in weights, as in `counts`.
+def measure_lengths(crossing: Crossing, grid: Grid, ways: Ways, max_extra: int) -> Integers:
+    """Count the extra cells of trips, by the steps between their ends; noisy, in weights, as in `kernels`.
 
     Trips as far apart are counted together before the noise: a histogram for each pair of cells would be
     nothing but noise.
     """
     steps = steps_between(ways)
-    counts = scan.total(
-        lambda part: length_counts(fill(grid.encode(part), ways), steps, max_extra),
+    statistic = "extra cells of trips by the steps between their ends, one a trajectory"
+    (noisy,) = crossing.measure(
         "Measuring how much longer than needed trips are",
-        (int(steps.max()) + 1, max_extra + 1),
+        lambda part: [kernels.lengths(fill(grid.encode(part), ways), steps, max_extra)],
+        Table("lengths", statistic, (int(steps.max()) + 1, max_extra + 1)),
     )
-    return ledger.laplace(
-        counts,
-        stage="lengths",
-        statistic="extra cells of trips by the steps between their ends, one a trajectory",
-        sensitivity=ledger.unit.sensitivity,
-        epsilon=epsilon,
-    )
+    return noisy

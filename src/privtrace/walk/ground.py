@@ -22,6 +22,9 @@ from privtrace.walk.line import Sides, sides
 _CLASS_EDGES = (1 / 16, 1 / 8, 1 / 4, 1 / 2)
 N_CLASSES = len(_CLASS_EDGES) + 2
 
+#: The least density by which cells are weighed, as part of the mean: below, it is all noise.
+_LEAST_BUSY = 0.05
+
 
 @dataclass(frozen=True, eq=False)
 class Ground:
@@ -61,6 +64,12 @@ class Ground:
         column, row, division = self.grid.places.T
         coarse: Integers = row // division * len(self.grid.divisions) + column // division
         return coarse
+
+    def visit_weights(self, density: Floats) -> Integers:
+        """Weigh cells so that one with a quarter of the density counts twice, up to a limit: (n_cells,)."""
+        busy = np.maximum(density.ravel() / density.mean(), _LEAST_BUSY)
+        weights: Integers = np.round(1024 / np.sqrt(busy)).astype(np.int64)
+        return np.maximum(weights, 1)[self.coarse_of]
 
     @cached_property
     def classes(self) -> npt.NDArray[np.int8]:

@@ -1,4 +1,4 @@
-"""Count moves exactly, in integers. Private until measured.
+"""Say what paths contribute to tables of moves. Private until measured.
 
 The table of first-order moves of m states has m + 1 rows of m entries: row i < m holds the moves i -> j, and
 row m the moves start -> j. No state follows itself, so entry (i, i) would be empty: it holds i -> end. The
@@ -15,61 +15,58 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from privtrace.counts import Counts
 from privtrace.paths import Paths
+from privtrace.privacy.contributions import Contributions, evenly
 from privtrace.privacy.unit import WEIGHT
 from privtrace.space.ways import Ways
-from privtrace.trajectories import Integers
 
 
-def first_order_counts(paths: Paths, n_states: int) -> Counts:
-    """Count first-order moves, floor(2**20 / (states + 1)) each; so a path adds at most 2**20 in all."""
-    return Counts.of(*_first_order(paths.cells, paths.offsets, n_states, WEIGHT))
+def first_order(paths: Paths, n_states: int) -> Contributions:
+    """Emit first-order moves, floor(2**20 / (states + 1)) each."""
+    return evenly(*_first_order(paths.cells, paths.offsets, n_states))
 
 
-def second_order_counts(paths: Paths, n_states: int, chosen: npt.NDArray[np.int32]) -> Counts:
-    """Count second-order moves through chosen states, floor(2**20 / states) each; a path adds at most 2**20.
+def second_order(paths: Paths, n_states: int, chosen: npt.NDArray[np.int32]) -> Contributions:
+    """Emit second-order moves through chosen states, floor(2**20 / states) each.
 
     The blocks of the chosen states follow each other in one flat table. Other moves are not read.
     """
     block = np.full(n_states, -1, np.int64)
     block[chosen] = np.arange(len(chosen))
-    return Counts.of(*_second_order(paths.cells, paths.offsets, n_states, block, WEIGHT))
+    return Contributions(*_second_order(paths.cells, paths.offsets, n_states, block, WEIGHT))
 
 
-def neighbor_counts(paths: Paths, ways: Ways) -> Integers:
-    """Count moves to neighbors, floor(2**20 / moves) each, (n_cells, 8); so a path adds at most 2**20 in all.
+def to_neighbors(paths: Paths, ways: Ways) -> Contributions:
+    """Emit moves to neighbors, floor(2**20 / moves) each, to the table (n_cells, 8).
 
     Paths must be filled. Those of one cell have no move.
     """
-    return _to_neighbors(paths.cells, paths.offsets, ways.neighbors, WEIGHT)  # type: ignore[no-any-return]
+    return Contributions(*_to_neighbors(paths.cells, paths.offsets, ways.neighbors, WEIGHT))
 
 
 @njit(cache=True, nogil=True)
-def _first_order(cells, offsets, n_states, weight):  # type: ignore[no-untyped-def]
+def _first_order(cells, offsets, n_states):  # type: ignore[no-untyped-def]
     n_paths = len(offsets) - 1
     codes = np.empty(len(cells) + n_paths, np.int64)
-    weights = np.empty(len(cells) + n_paths, np.int64)
+    emitted = np.zeros(len(offsets), np.int64)
     n_moves = 0
     for path in range(n_paths):
-        first, last = offsets[path], offsets[path + 1]
         now = n_states  # the start's row
-        for p in range(first, last):
+        for p in range(offsets[path], offsets[path + 1]):
             codes[n_moves] = now * n_states + cells[p]
-            weights[n_moves] = weight // (last - first + 1)
             n_moves += 1
             now = np.int64(cells[p])
-        if last > first:
+        if now < n_states:
             codes[n_moves] = now * n_states + now  # the end's place
-            weights[n_moves] = weight // (last - first + 1)
             n_moves += 1
-    return codes[:n_moves], weights[:n_moves]
+        emitted[path + 1] = n_moves
+    return codes[:n_moves], emitted
 
 
 @njit(cache=True, nogil=True)
 def _second_order(cells, offsets, n_states, block, weight):  # type: ignore[no-untyped-def]
-    codes = np.empty(len(cells), np.int64)
-    weights = np.empty(len(cells), np.int64)
+    codes, weights = np.empty(len(cells), np.int64), np.empty(len(cells), np.int32)
+    emitted = np.zeros(len(offsets), np.int64)
     n_moves = 0
     for path in range(len(offsets) - 1):
         first, last = offsets[path], offsets[path + 1]
@@ -82,17 +79,23 @@ def _second_order(cells, offsets, n_states, block, weight):  # type: ignore[no-u
             codes[n_moves] = (block[now] * n_states + before) * n_states + after
             weights[n_moves] = weight // (last - first)
             n_moves += 1
-    return codes[:n_moves], weights[:n_moves]
+        emitted[path + 1] = n_moves
+    return codes[:n_moves], weights[:n_moves], emitted
 
 
 @njit(cache=True, nogil=True)
 def _to_neighbors(cells, offsets, neighbors, weight):  # type: ignore[no-untyped-def]
-    counts = np.zeros(neighbors.shape, np.int64)
+    codes, weights = np.empty(len(cells), np.int64), np.empty(len(cells), np.int32)
+    emitted = np.zeros(len(offsets), np.int64)
+    n_directions, n_emitted = neighbors.shape[1], 0
     for path in range(len(offsets) - 1):
         n_moves = offsets[path + 1] - offsets[path] - 1
         for p in range(offsets[path], offsets[path + 1] - 1):
-            now = cells[p]
-            for direction in range(neighbors.shape[1]):
+            now = np.int64(cells[p])
+            for direction in range(n_directions):
                 if neighbors[now, direction] == cells[p + 1]:
-                    counts[now, direction] += weight // n_moves
-    return counts
+                    codes[n_emitted] = now * n_directions + direction
+                    weights[n_emitted] = weight // n_moves
+                    n_emitted += 1
+        emitted[path + 1] = n_emitted
+    return codes[:n_emitted], weights[:n_emitted], emitted

@@ -1,0 +1,52 @@
+"""Pass over a source, part by part, side by side, with progress in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from privtrace.backends.base import Backend, Result
+from privtrace.errors import DataError
+from privtrace.observer import Observer
+from privtrace.trajectories import Source, Trajectories
+
+
+@dataclass(frozen=True)
+class Passes:
+    """Hold what passes over a source need; each `map` is one pass. It yields what the kernel makes: private."""
+
+    source: Source
+    backend: Backend
+    observer: Observer
+
+    def __post_init__(self) -> None:
+        if not callable(getattr(self.source, "parts", None)):  # the parts of a pathlib.Path are no method
+            raise DataError(
+                f"trajectories are needed, or a source of them such as privtrace.read(path), "
+                f"not {type(self.source).__name__}"
+            )
+
+    def map(self, kernel: Callable[[Trajectories], Result], text: str) -> Iterator[Result]:
+        """Yield kernel(part) for each part, in order. A kernel is pure and runs on one thread."""
+        return self.map_numbered(lambda part, first: kernel(part), text)
+
+    def map_numbered(
+        self, kernel: Callable[[Trajectories, int], Result], text: str, part_points: int | None = None
+    ) -> Iterator[Result]:
+        """Yield kernel(part, first), the part's first trajectory being the `first` of the source.
+
+        With `part_points`, parts are cut into parts of about so many points.
+        """
+        with self.observer.stage(text, self.source.n_points) as advance:
+            for n_points, result in self.backend.map(
+                lambda numbered: (numbered[0].n_points, kernel(*numbered)), self._numbered(part_points)
+            ):
+                advance(n_points)
+                yield result
+
+    def _numbered(self, part_points: int | None) -> Iterator[tuple[Trajectories, int]]:
+        n_trajectories = 0
+        for whole in self.source.parts():
+            for part in [whole] if part_points is None else whole.parts(part_points):
+                yield part, n_trajectories
+                n_trajectories += len(part)

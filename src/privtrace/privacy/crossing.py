@@ -1,0 +1,109 @@
+"""Cross from private trajectories to public numbers: count what counts, add noise and charge, in one act.
+
+There is no other way over. A recipe holds a crossing, and gets nothing from it but noisy tables.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import NamedTuple, TypeAlias
+
+from privtrace.backends.base import Result
+from privtrace.backends.passes import Passes
+from privtrace.errors import DataError
+from privtrace.observer import Observer
+from privtrace.privacy.accumulator import Accumulator, Counts, Sums
+from privtrace.privacy.contributions import Contributions
+from privtrace.privacy.ledger import Ledger
+from privtrace.privacy.selection import Choice
+from privtrace.trajectories import Integers, Trajectories
+
+#: Entries that a kernel should make of one part at most.
+_MOST_ENTRIES = 1 << 24
+
+#: Says what the trajectories of a part contribute, table by table. It is pure and runs on one thread.
+Kernel: TypeAlias = Callable[[Trajectories], Iterable[Contributions]]
+
+
+class Table(NamedTuple):
+    """Describe what a stage measures; the shape follows from public inputs and earlier releases."""
+
+    stage: str  # of the recipe, in a word
+    statistic: str  # what is measured, in words
+    shape: tuple[int, ...]
+
+
+class Aside(NamedTuple):
+    """Tell the curator about a pass: exact numbers that go to the screen and nowhere else."""
+
+    look: Callable[[Trajectories], Integers]  # at a part
+    tell: Callable[[list[Integers], Observer], None]
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """Hold what counts of a source, and the ledger that it is measured under; each measurement is one pass."""
+
+    passes: Passes
+    ledger: Ledger
+    budget: Mapping[str, Fraction]  # the epsilon of each stage
+    choice: Choice | None  # the trajectories that count, where users are protected; else all
+    part_points: int | None = None  # cut the source's parts into parts of about so many points
+
+    def making(self, n_entries: int) -> Crossing:
+        """Cut parts so fine that kernels that make up to n_entries of each point stay in bounds of memory."""
+        return replace(self, part_points=max(1, _MOST_ENTRIES // n_entries))
+
+    def measure(self, text: str, kernel: Kernel, *tables: Table, aside: Aside | None = None) -> list[Integers]:
+        """Measure tables in one pass; every entry of every table gets noise."""
+        counts = self._counted(text, kernel, tables, aside)
+        return [
+            self.ledger.laplace(counted, table.stage, table.statistic, self.budget[table.stage]).reshape(
+                table.shape
+            )
+            for counted, table in zip(counts, tables, strict=True)
+        ]
+
+    def measure_blocks(self, text: str, kernel: Kernel, table: Table) -> Iterator[Integers]:
+        """Measure a table that may be larger than memory, and yield it along its first axis, when asked for."""
+        (counted,) = self._counted(text, kernel, [table])
+        epsilon, shape = self.budget[table.stage], table.shape[1:]
+        blocks = self.ledger.laplace_blocks(counted, math.prod(shape), table.stage, table.statistic, epsilon)
+        return (block.reshape(shape) for block in blocks)
+
+    def _counted(
+        self, text: str, kernel: Kernel, tables: Iterable[Table], aside: Aside | None = None
+    ) -> list[Counts]:
+        sums = [Accumulator(math.prod(table.shape), self.ledger.unit) for table in tables]
+
+        def of_part(part: Trajectories) -> tuple[list[Sums], list[Integers]]:
+            emitted = zip(sums, kernel(part), strict=True)
+            bounded = [table.bounded(contributions, len(part)) for table, contributions in emitted]
+            return bounded, [] if aside is None else [aside.look(part)]
+
+        looks: list[Integers] = []
+        for bounded, look in self._map(text, of_part):
+            for table, more in zip(sums, bounded, strict=True):
+                table.add(more)
+            looks += look
+        if aside is not None:
+            aside.tell(looks, self.passes.observer)
+        return [table.counts() for table in sums]
+
+    def _map(self, text: str, task: Callable[[Trajectories], Result]) -> Iterator[Result]:
+        """Yield task(part) of what counts of each part, and see that every pass yields the same."""
+        choice, n_seen = self.choice, 0
+
+        def of_numbered(part: Trajectories, first: int) -> tuple[int, Result]:
+            return first + len(part), task(part if choice is None else choice.within(part, first))
+
+        for n_until, result in self.passes.map_numbered(of_numbered, text, self.part_points):
+            n_seen = n_until
+            yield result
+        if choice is not None and n_seen != choice.n_trajectories:
+            raise DataError(
+                "the source did not yield the same trajectories in every pass; it must, and in the same order"
+            )
