@@ -1,4 +1,4 @@
-"""Counts of traced paths: as documented, against counts by hand, and never above their bound."""
+"""What traced paths contribute: as documented, against counts by hand, and one weight a path at most."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ import numpy as np
 import pytest
 from tests import polygons
 from tests.conftest import trajectories
+from tests.counting import summed
 
 import privtrace as pt
-from privtrace.bridges.counts import shape_counts, step_counts, trip_counts, visit_counts
+from privtrace.bridges import kernels
 from privtrace.bridges.shapes import N_BINS, shape_edges
-from privtrace.bridges.steps import entries, steps
+from privtrace.bridges.steps import Steps, entries, steps
 from privtrace.paths import Paths
 from privtrace.privacy.unit import WEIGHT
 from privtrace.space.grid import Grid
 from privtrace.space.links import links
 from privtrace.space.trace import trace
 from privtrace.space.zones import zones
-from privtrace.trajectories import Integers
+from privtrace.trajectories import Floats, Integers
 
 PLANAR = pt.Region.box(0, 0, 10, 10, crs="planar")
 
@@ -34,6 +35,22 @@ GRIDS = {
 @pytest.fixture(params=GRIDS)
 def grid(request: pytest.FixtureRequest) -> Grid:
     return GRIDS[request.param]
+
+
+def visit_counts(paths: Paths, weights: Integers) -> Integers:
+    return summed(kernels.visits(paths, weights), len(weights))
+
+
+def step_counts(paths: Paths, table: Steps) -> Integers:
+    return summed(kernels.steps_taken(paths, table), table.n_entries)
+
+
+def trip_counts(paths: Paths, zone_of: Integers, n_zones: int) -> Integers:
+    return summed(kernels.trips(paths, zone_of, n_zones), n_zones, n_zones)
+
+
+def shape_counts(part: pt.Trajectories, grid: Grid, edges: Floats) -> Integers:
+    return summed(kernels.shapes(part, grid, edges), N_BINS, N_BINS)
 
 
 def weights_of(grid: Grid) -> Integers:
@@ -160,15 +177,6 @@ def test_shapes_are_those_of_longest_runs(wanderers: pt.Trajectories) -> None:
     assert found.sum() == expected.sum()
     assert np.array_equal(found.sum(axis=0), expected.sum(axis=0))  # lengths are exact
     assert np.abs(found - expected).sum() <= 2 * WEIGHT * unsure
-
-
-def test_counts_of_parts_add_up(grid: Grid, wanderers: pt.Trajectories) -> None:
-    whole = counts_of(wanderers, grid)
-    for n_points in (1, 200, 5000):
-        parts = [counts_of(part, grid) for part in wanderers.parts(n_points)]
-        assert len(parts) > 1
-        for total, *each in zip(whole, *parts, strict=True):
-            assert np.array_equal(total, np.sum(each, axis=0))
 
 
 def test_nothing_counts_nothing(grid: Grid) -> None:

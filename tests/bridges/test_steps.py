@@ -10,7 +10,7 @@ import pytest
 from tests import polygons
 
 import privtrace as pt
-from privtrace.bridges.steps import Steps, add_steps, entries, steps, weight_of
+from privtrace.bridges.steps import Steps, entries, step_entries, steps, weight_of
 from privtrace.paths import Paths
 from privtrace.space.grid import Grid
 from privtrace.space.links import links
@@ -97,11 +97,13 @@ def test_steps_are_those_counted_by_hand(grid: Grid) -> None:
     for _ in range(60):
         path = random_path(grid, rng)
         cells = np.array([7, *path, 7], np.int32)  # what stands before and after is not of this path
-        counted = np.zeros(table.n_entries, np.int64)
-        add_steps(counted, cells, 1, len(path) + 1, 3, table)
+        found = np.full(len(cells), -7)
+        step_entries(found, cells, 1, len(path) + 1, table)
         by_hand = steps_by_hand(path, linked)
-        assert by_hand.keys() <= set(names)
-        assert counted.tolist() == [3 * by_hand[name] for name in names]
+        assert by_hand.keys() <= set(names) and found[0] == found[-1] == -7
+        assert np.bincount(found[found >= 0], minlength=len(names)).tolist() == [
+            by_hand[name] for name in names
+        ]
 
 
 def test_sums_of_the_table_are_starts_ends_visits_and_moves(grid: Grid, wanderers: pt.Trajectories) -> None:
@@ -111,9 +113,10 @@ def test_sums_of_the_table_are_starts_ends_visits_and_moves(grid: Grid, wanderer
         linked = set(zip(table.links.sources.tolist(), table.links.targets.tolist(), strict=True))
         paths = [path for path in paths if set(pairwise(path.tolist())) <= linked]
     assert len(paths) > 100
-    counted = np.zeros(table.n_entries, np.int64)
-    for path in paths:
-        add_steps(counted, path, 0, len(path), 1, table)
+    found = [np.empty(len(path), np.int64) for path in paths]
+    for path, its in zip(paths, found, strict=True):
+        step_entries(its, path, 0, len(path), table)
+    counted = np.bincount(np.concatenate(found), minlength=table.n_entries)
     n_cells, n_links = grid.n_cells, table.n_links
     every = np.concatenate(paths)
 

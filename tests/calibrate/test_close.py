@@ -7,10 +7,10 @@ from functools import cache
 import numpy as np
 import pytest
 from tests import polygons
+from tests.bridges.test_kernels import shape_counts, step_counts, trip_counts, visit_counts
 
 import privtrace as pt
 from privtrace.backends.local import Threads
-from privtrace.bridges.counts import shape_counts, step_counts, trip_counts, visit_counts
 from privtrace.bridges.shapes import N_BINS
 from privtrace.calibrate.close import Calibrated, Target, close_loop, in_weights
 from privtrace.calibrate.first import POSSIBLE, Guess, clean_shapes, first_guess

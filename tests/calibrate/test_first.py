@@ -8,9 +8,9 @@ from functools import cache
 import numpy as np
 import pytest
 from tests import polygons
+from tests.bridges.test_kernels import step_counts, trip_counts
 
 import privtrace as pt
-from privtrace.bridges.counts import step_counts, trip_counts
 from privtrace.bridges.shapes import N_BINS
 from privtrace.calibrate.first import POSSIBLE, Guess, clean_shapes, first_guess, normalized
 from privtrace.privacy.unit import WEIGHT

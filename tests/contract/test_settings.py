@@ -75,8 +75,8 @@ def test_sizes_follow_the_rule(region: pt.Region) -> None:
     """The figures of the paper's Taxi data: 200,000 trajectories at epsilon 1."""
     settings = pt.PrivTrace(epsilon=1, region=region, states_factor=1.0)
     assert settings._target_states(200_000) == 238
-    assert settings._coarse_size(200_000) == round(math.sqrt(238 / 6))
-    assert settings._target_states(1e12) == 3000 and settings._coarse_size(0) == 2
+    assert settings.coarse_size(200_000) == round(math.sqrt(238 / 6))
+    assert settings._target_states(1e12) == 3000 and settings.coarse_size(0) == 2
 
 
 def test_sizes_follow_the_noise_of_the_unit(region: pt.Region) -> None:
@@ -85,20 +85,20 @@ def test_sizes_follow_the_noise_of_the_unit(region: pt.Region) -> None:
     fifth = pt.PrivTrace(epsilon="0.2", region=region)
     assert users._target_states(9e5) == fifth._target_states(9e5)
     moves = np.random.default_rng(0).integers(0, 35 << 20, (11, 10))
-    chosen = users._second_order_states(moves)
-    assert 0 < len(chosen) < 10 and np.array_equal(chosen, fifth._second_order_states(moves))
+    chosen = users.second_order_states(moves)
+    assert 0 < len(chosen) < 10 and np.array_equal(chosen, fifth.second_order_states(moves))
 
 
 def test_the_papers_formulas(region: pt.Region) -> None:
     """K = 13 for 200,000 trajectories and c = 1200; a division is sqrt(density / 1174)."""
     settings = pt.PrivTrace.paper(c=1200, population=1_310_000, epsilon=1, region=region)
-    assert settings._coarse_size(200_000) == 13
+    assert settings.coarse_size(200_000) == 13
     from privtrace.space.grid import Grid
 
     coarse = Grid.uniform(region.for_data("planar"), 13)
     density = (coarse.divisions.ravel() * 0).astype("int64")
     density[:2] = [1174 * 9 << 20, 2640 << 20]  # sqrt gives 3 and 1.4996
-    grid = settings._refine(coarse, density, 200_000)
+    grid = settings.refined(coarse, density, 200_000)
     assert grid.divisions.ravel()[:3].tolist() == [3, 1, 1]
 
 
@@ -108,7 +108,7 @@ def test_a_finer_second_layer_than_memory_allows_is_held_back(region: pt.Region)
     settings = pt.PrivTrace(epsilon=1, region=region, density_per_cell=0.001, max_states=100)
     coarse = Grid.uniform(region.for_data("planar"), 4)
     density = coarse.divisions.ravel().astype("int64") * (50 << 20)
-    assert settings._refine(coarse, density, 1000).n_cells <= 100
+    assert settings.refined(coarse, density, 1000).n_cells <= 100
 
 
 def test_numbers_of_numpy_are_numbers(region: pt.Region, wanderers: pt.Trajectories) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from privtrace.errors import BudgetExceeded, SettingsError
+from privtrace.privacy.accumulator import Accumulator, Counts, Sums
 from privtrace.privacy.ledger import CLAMP, Ledger, decimal, exact
 from privtrace.privacy.noise import Noise, NoNoise, SeededNoise, SystemNoise
 from privtrace.privacy.unit import WEIGHT, Unit
@@ -26,14 +27,8 @@ class CountingNoise(NoNoise):
         return super().laplace(n_draws, scale)
 
 
-def spend(ledger: Ledger, epsilon: str, counts: int = 3) -> Integers:
-    return ledger.laplace(
-        np.zeros(counts, np.int64),
-        stage="test",
-        statistic="nothing",
-        sensitivity=WEIGHT,
-        epsilon=Fraction(epsilon),
-    )
+def spend(ledger: Ledger, epsilon: str, size: int = 3) -> Integers:
+    return ledger.laplace(Accumulator(size, ledger.unit).counts(), "test", "nothing", Fraction(epsilon))
 
 
 def test_charges_add_up_exactly() -> None:
@@ -60,32 +55,53 @@ def test_tiny_shares_are_refused() -> None:
 
 def test_blocks_are_charged_once_and_at_once() -> None:
     ledger = Ledger(Fraction(1), Unit(), SeededNoise(1))
-    blocks = ledger.laplace_blocks(
-        [np.zeros((2, 2), np.int64)] * 3,
-        stage="s",
-        statistic="x",
-        sensitivity=WEIGHT,
-        epsilon=Fraction(1, 2),
-    )
+    counts = Accumulator(11, ledger.unit).counts()
+    blocks = ledger.laplace_blocks(counts, 4, "s", "x", Fraction(1, 2))
     assert ledger.spent == Fraction(1, 2)  # nothing was drawn yet
-    drawn = np.stack(list(blocks))
-    assert drawn.shape == (3, 2, 2) and len(np.unique(drawn)) == 12
+    drawn = [*blocks]
+    assert [len(block) for block in drawn] == [4, 4, 3] and len(np.unique(np.concatenate(drawn))) == 11
 
 
 def test_every_entry_gets_noise_of_the_charged_scale() -> None:
     ledger = Ledger(Fraction(1), Unit(), SeededNoise(3))
-    noisy = spend(ledger, "0.5", counts=100_000)
+    noisy = spend(ledger, "0.5", size=100_000)
     assert np.abs(noisy).mean() == pytest.approx(2 * WEIGHT, rel=0.02)
 
 
 def test_the_sum_is_clamped() -> None:
-    ledger = Ledger(Fraction(1), Unit(), SeededNoise(3))
-    counts = np.array([CLAMP, -CLAMP], np.int64)
-    noisy = [
-        ledger.laplace(counts, stage="s", statistic="x", sensitivity=WEIGHT, epsilon=Fraction(1, 10))
-        for _ in range(9)
-    ]
-    assert np.abs(noisy).max() == CLAMP and np.abs(noisy).min() < CLAMP
+    class Wild(NoNoise):
+        def laplace(self, n_draws: int, scale: Fraction) -> Integers:
+            return np.array([CLAMP + 5, -CLAMP - 5, CLAMP - 1, 4], np.int64)
+
+    assert spend(Ledger(Fraction(1), Unit(), Wild()), "1", size=4).tolist() == [CLAMP, -CLAMP, CLAMP - 1, 4]
+
+
+def test_noise_is_for_accumulated_counts_under_the_same_unit_alone() -> None:
+    """What was not bounded, or bounded for another unit, has another sensitivity than the one charged."""
+    noise = CountingNoise()
+    ledger = Ledger(Fraction(1), Unit("user", 5), noise)
+    with pytest.raises(TypeError, match="come from an Accumulator alone"):
+        Counts(Sums(np.zeros(1, np.int64), np.ones(1, np.int64)), 1, ledger.unit, object())
+
+    class Forged(Counts):
+        def __init__(self) -> None:
+            self.size, self.unit = 3, Unit("user", 5)
+
+    for counts in (np.zeros(3, np.int64), Accumulator(3, Unit()).counts(), Forged()):
+        for spending in (
+            lambda counts: ledger.laplace(counts, "s", "x", Fraction(1, 2)),
+            lambda counts: ledger.laplace_blocks(counts, 1, "s", "x", Fraction(1, 2)),
+        ):
+            with pytest.raises(TypeError, match="accumulated under the ledger's own unit"):
+                spending(counts)
+    assert ledger.spent == 0 and noise.n_draws == 0
+
+
+def test_the_sensitivity_is_that_of_the_unit() -> None:
+    for unit, sensitivity in ((Unit(), WEIGHT), (Unit("user", 5), 5 * WEIGHT)):
+        ledger = Ledger(Fraction(1), unit, NoNoise())
+        spend(ledger, "0.5")
+        assert ledger.charges[0].sensitivity == sensitivity and ledger.charges[0].scale == 2 * sensitivity
 
 
 class Account:

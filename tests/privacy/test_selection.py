@@ -6,6 +6,7 @@ import uuid
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privtrace as pt
-from privtrace.backends.scan import Scan
+from privtrace.backends.passes import Passes
 from privtrace.observer import Silent
 from privtrace.privacy import selection
+from privtrace.privacy.crossing import Crossing
+from privtrace.privacy.ledger import Ledger
 from privtrace.privacy.noise import NoNoise, SeededNoise, SystemNoise
 from privtrace.privacy.selection import siphash, spelled
 from privtrace.privacy.unit import Unit
@@ -66,18 +69,20 @@ def trips(users: Any, ids: Any = None) -> pt.Trajectories:
     return pt.Trajectories(points, np.arange(n + 1), users=users, ids=ids, crs="planar")
 
 
-def scan_of(source: Any, per_user: int, key: bytes = KEY, observer: Any = None) -> Scan:
-    scan = Scan(source, pt.Threads(2), observer or Silent())
-    return scan.counting(Unit("user", per_user), FixedKey(key))
+def crossing_of(source: Any, per_user: int, key: bytes = KEY, observer: Any = None) -> Crossing:
+    passes, unit = Passes(source, pt.Threads(2), observer or Silent()), Unit("user", per_user)
+    choice = selection.chosen(passes, unit, FixedKey(key))
+    return Crossing(passes, Ledger(Fraction(1), unit, FixedKey(key)), {}, choice)
 
 
-def places(scan: Scan) -> list[int]:
+def places(crossing: Crossing) -> list[int]:
     """Pass over a source of `trips`; list those that count."""
-    return np.concatenate(list(scan.map(lambda part: part.points[:, 0].astype(int), "Looking"))).tolist()  # type: ignore[no-any-return]
+    looks = crossing._map("Looking", lambda part: part.points[:, 0].astype(int))
+    return np.concatenate(list(looks)).tolist()  # type: ignore[no-any-return]
 
 
 def chosen(source: Any, per_user: int, key: bytes = KEY) -> list[int]:
-    return places(scan_of(source, per_user, key))
+    return places(crossing_of(source, per_user, key))
 
 
 # --- the function -----------------------------------------------------------------------------------------
@@ -192,7 +197,7 @@ def test_the_edge_of_a_small_type_is_a_user() -> None:
 @pytest.mark.parametrize("column", [np.zeros(2, complex), np.zeros((2, 2)), np.zeros(2, "i4,i4")])
 def test_what_names_nobody_is_refused_by_its_type(column: Any) -> None:
     with pytest.raises(pt.DataError, match="users must be a list of numbers or texts"):
-        scan_of(trips(column), 1)
+        crossing_of(trips(column), 1)
 
 
 # --- the choice -------------------------------------------------------------------------------------------
@@ -266,9 +271,10 @@ def test_neither_parts_nor_order_nor_other_users_matter(
 
 def test_every_pass_sees_the_same() -> None:
     source = trips(np.arange(1000) % 30, np.arange(1000))
-    scan = scan_of(Cut(source, [3, 500]), 4)
-    assert places(scan) == places(scan) == places(replace(scan, backend=pt.Threads(1)))
-    assert len(places(scan)) == 120
+    crossing = crossing_of(Cut(source, [3, 500]), 4)
+    alone = replace(crossing, passes=replace(crossing.passes, backend=pt.Threads(1)))
+    assert places(crossing) == places(crossing) == places(alone)
+    assert len(places(crossing)) == 120
 
 
 def test_all_subsets_are_equally_likely() -> None:
@@ -310,13 +316,13 @@ def test_the_key_is_fresh_secret_and_not_the_noises(monkeypatch: pytest.MonkeyPa
 
 def test_the_curator_is_told() -> None:
     notes = Notes()
-    scan_of(trips(np.array(["a"] * 5 + ["b"] + [""] * 3)), 2, observer=notes)
+    crossing_of(trips(np.array(["a"] * 5 + ["b"] + [""] * 3)), 2, observer=notes)
     [(text, loud)] = notes.notes
     assert text.startswith(
         "2 users made 6 trajectories; 3 are left out because 2 of a user count at most, and 3"
     )
     assert not loud
-    scan_of(trips(np.array([""] * 3)), 2, observer=notes)
+    crossing_of(trips(np.array([""] * 3)), 2, observer=notes)
     assert notes.notes[1][1]  # loud: nothing counts
 
 
@@ -333,7 +339,7 @@ def test_sources_without_users_are_refused(region: pt.Region, tmp_path: Path) ->
 
 def test_a_source_that_changes_is_refused() -> None:
     source = Cut(trips(np.arange(10)), [4])
-    scan = scan_of(source, 1)
+    crossing = crossing_of(source, 1)
     source.whole = trips(np.arange(9))
     with pytest.raises(pt.DataError, match="same trajectories in every pass"):
-        places(scan)
+        places(crossing)

@@ -1,13 +1,15 @@
-"""One trajectory more or less changes every exact count vector that is measured by at most 2**20 in L1.
+"""One trajectory more or less changes every exact table that is measured by at most 2**20 in L1, and no more.
 
 The recipe runs twice, on neighboring sources. The second run is given the first run's noisy outputs, whatever
 its own counts are, because each stage's bound must hold for every earlier output. All counts that reach the
-ledger are compared, so a statistic that a later change adds is covered too.
+ledger are compared, so a statistic that a later change adds is covered too. And since the second run has the
+outputs of the first, its model file must be the same, byte for byte: else something passed by the ledger.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -21,14 +23,15 @@ from tests.conftest import trajectories
 
 import privtrace as pt
 from privtrace.models import to_bytes
+from privtrace.privacy.accumulator import Counts
 from privtrace.privacy.ledger import Ledger
 from privtrace.privacy.unit import WEIGHT
 from privtrace.space.grid import Grid
 from privtrace.space.ways import LONGEST, fill, ways
-from privtrace.synthesizers import settings as recipes
+from privtrace.synthesizers import fitting
 from privtrace.trajectories import Integers
 from privtrace.trees.contexts import Contexts
-from privtrace.trees.counts import event_counts
+from privtrace.trees.kernels import events
 from privtrace.trees.systems import STOP, Systems
 
 #: Every method, each with settings under which the little data here reaches all of its stages.
@@ -39,6 +42,17 @@ SETUPS: dict[str, Callable[..., Any]] = {
     "adatrace": partial(pt.AdaTrace, N=5, density_per_cell=20.0, max_extra=9),
     "dpt": partial(pt.DPT, finest=8, keep=1e-9, expand=0.5),
     "dpt, coarsest": partial(pt.DPT, finest=8, keep=1e-9, expand=0.1, mapping="coarsest", height=4),
+}
+
+#: Settings that lead to other stages or other fields of a model.
+VARIANTS: dict[str, Callable[..., Any]] = {
+    "order 1": partial(pt.PrivTrace, order=1),
+    "one layer": partial(pt.PrivTrace, second_layer=False),
+    "no trips": partial(pt.PrivTrace, trip_estimation=False),
+    "the paper's": partial(pt.PrivTrace.paper, c=50, population=1e6),
+    "adatrace, one layer": partial(pt.AdaTrace, second_layer=False),
+    "dpt, no heading": partial(pt.DPT, finest=8, hysteresis=False, heading_strength=0),
+    "the loop": partial(pt.BridgeTrace, rounds=2, spacing=0.5),
 }
 
 #: Points of a trajectory that weighs exactly one in every vector of a method: there, the tests can fail.
@@ -55,20 +69,26 @@ class Tape:
     """Record what passes the ledger in one run, and give its outputs again in the next."""
 
     def __init__(self) -> None:
-        self.stages: list[str] = []  # of each block: those of one stage are one vector
+        self.stages: list[str] = []  # of each block: those of one stage are one table
         self.counts: list[Integers] = []
         self.outputs: list[Integers] = []
+        self.model = b""
 
     def ledger(self, replay: Tape | None) -> type[Ledger]:
         tape = self
 
         class Taped(Ledger):
+            def laplace(self, counts: Counts, stage: str, *charge: Any) -> Integers:
+                tape.stages.append(stage)
+                return super().laplace(counts, stage, *charge)
+
             def laplace_blocks(
-                self, blocks: Iterable[Integers], *, stage: str, **charge: Any
+                self, counts: Counts, block: int, stage: str, *charge: Any
             ) -> Iterator[Integers]:
                 # Blocks are drawn when they are asked for, which may be after a later charge.
-                named = (tape.stages.append(stage) or block for block in blocks)
-                return super().laplace_blocks(named, stage=stage, **charge)
+                blocks = super().laplace_blocks(counts, block, stage, *charge)
+                n_blocks = -(-counts.size // max(block, 1))
+                return (tape.stages.append(stage) or next(blocks) for _ in range(n_blocks))
 
             def _noisy(self, counts: Integers, scale: Fraction) -> Integers:
                 tape.counts.append(counts.copy())
@@ -82,8 +102,8 @@ class Tape:
 
 def measured(monkeypatch: pytest.MonkeyPatch, source: pt.Source, replay: Tape | None, synthesizer: Any) -> Tape:
     tape = Tape()
-    monkeypatch.setattr(recipes, "Ledger", tape.ledger(replay))
-    synthesizer.fit(source, noise=pt.SeededNoise(1), backend=pt.Threads(1))
+    monkeypatch.setattr(fitting, "Ledger", tape.ledger(replay))
+    tape.model = to_bytes(synthesizer.fit(source, noise=pt.SeededNoise(1), backend=pt.Threads(1)))
     return tape
 
 
@@ -99,9 +119,10 @@ def assert_neighbors_are_close(
 def differences(
     monkeypatch: pytest.MonkeyPatch, synthesizer: Any, first: pt.Source, second: pt.Source
 ) -> dict[str, int]:
-    """Fit two sources to the same noisy outputs; return the L1 differences of all vectors, by stage."""
+    """Fit two sources to the same noisy outputs: the models are the same. Return L1 differences by stage."""
     one = measured(monkeypatch, first, None, synthesizer)
     other = measured(monkeypatch, second, one, synthesizer)
+    assert one.model == other.model, "something of the source reached the model without noise"
     assert one.stages == other.stages and {*one.stages} <= {*synthesizer.budget}
     changes = dict.fromkeys(synthesizer.budget, 0)
     for stage, a, b in zip(one.stages, one.counts, other.counts, strict=True):
@@ -158,7 +179,7 @@ def test_no_trajectory_fills_the_memory(region: pt.Region) -> None:
     strings = mapper.strings(to_and_fro)
     assert np.diff(strings.offsets).tolist() == [LONGEST, 2] and LONGEST < WEIGHT < 20_000 * 63
     assert strings.events[LONGEST - 1] == strings.events[-1] == STOP
-    assert event_counts(strings, Contexts.of_cells(np.arange(64 * 64), 64 * 64), STOP + 2).weights.min() > 0
+    assert events(strings, Contexts.of_cells(np.arange(64 * 64), 64 * 64), STOP + 2).weights.min() > 0
     grid = Grid.uniform(region, 64)
     assert np.diff(fill(grid.encode(to_and_fro), ways(grid)).offsets).tolist() == [LONGEST, 2]
 
@@ -207,6 +228,27 @@ def test_any_trajectory(
 ) -> None:
     synthesizer = SETUPS[method](epsilon=4, region=region)
     assert_neighbors_are_close(monkeypatch, synthesizer, wanderers[:size], trajectories(steps))
+
+
+@pytest.mark.parametrize("count", [None, 600], ids=["count measured", "count declared"])
+@pytest.mark.parametrize("method", [*SETUPS, *VARIANTS])
+def test_the_same_noisy_outputs_give_the_same_model_file(
+    method: str,
+    count: int | None,
+    wanderers: pt.Trajectories,
+    region: pt.Region,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A neighbor with many points, among users or not, cut at gaps or not; one without whom none is left."""
+    make = {**SETUPS, **VARIANTS}[method]
+    base = replace(wanderers[:300], users=np.arange(300) % 30, ids=np.arange(300))
+    neighbor = pt.Trajectories.concatenate([base, replace(zigzag(), users=np.array([99]), ids=np.array([999]))])
+    for unit in ({}, {"unit": "user", "max_per_user": 4}):
+        synthesizer = make(epsilon=8, region=region, public_count=count, **unit)
+        for gap in (None, 30.0):
+            pair = (replace(source, gap_minutes=gap) for source in (base, neighbor))
+            assert max(differences(monkeypatch, synthesizer, *pair).values()) > 0
+    differences(monkeypatch, synthesizer, base[:1], base[:0])
 
 
 @pytest.mark.parametrize("method", SETUPS)

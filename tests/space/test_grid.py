@@ -7,11 +7,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from tests.conftest import BOX, trajectories
+from tests.counting import summed
 
 import privtrace as pt
 from privtrace.space.adaptive import refine, refine_to
 from privtrace.space.grid import Grid
-from privtrace.space.measure import visit_counts
+from privtrace.space.kernels import visits
 
 PLANAR = pt.Region.box(*BOX, crs="planar")
 
@@ -111,7 +112,7 @@ def test_visits_agree_with_a_double_loop(wanderers: pt.Trajectories) -> None:
     for path in as_lists(paths):
         for cell in path:
             expected[cell] += 2**20 // len(path)
-    assert np.array_equal(visit_counts(paths, 25), expected)
+    assert np.array_equal(summed(visits(paths), 25), expected)
 
 
 def test_refinement_comes_as_close_as_it_can_without_passing() -> None:

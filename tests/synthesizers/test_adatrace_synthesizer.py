@@ -12,7 +12,8 @@ import pytest
 from scipy import stats
 from tests import polygons
 from tests.conftest import trajectories
-from tests.markov.test_counts import lists, slow_neighbors
+from tests.counting import lists
+from tests.markov.test_kernels import slow_neighbors
 from tests.test_models import put_together, taken_apart
 
 import privtrace as pt
@@ -152,7 +153,7 @@ def test_every_cell_of_a_polygon_keeps_a_fine_cell(monkeypatch: pytest.MonkeyPat
     grid = Grid.uniform(area, 4)
     density = grid.spread(np.full(grid.n_cells, 40 * WEIGHT))
     synthesizer = pt.AdaTrace(epsilon=1, region=area, N=4, density_per_cell=10)
-    fine = synthesizer._refine(grid, density)
+    fine = synthesizer.refined(grid, density)
     assert fine.divisions.max() == 2
 
     def lossy(grid: Grid, fine: Grid) -> np.ndarray:
@@ -164,7 +165,7 @@ def test_every_cell_of_a_polygon_keeps_a_fine_cell(monkeypatch: pytest.MonkeyPat
 
     true_offsets = adatrace._fine_offsets
     monkeypatch.setattr(adatrace, "_fine_offsets", lossy)
-    mended = synthesizer._refine(grid, density).divisions
+    mended = synthesizer.refined(grid, density).divisions
     assert [*zip(*np.nonzero(mended != fine.divisions), strict=True)] == [divmod(int(grid.slots[3]), 4)]
 
 
@@ -173,9 +174,9 @@ def test_fine_cells_are_held_back(region: pt.Region) -> None:
     grid = Grid.uniform(within, 6)
     density = np.full((6, 6), 1000 * WEIGHT)
     density[2, 3] *= 50
-    fine = pt.AdaTrace(epsilon=1, region=within, density_per_cell=0.01, max_cells=500)._refine(grid, density)
+    fine = pt.AdaTrace(epsilon=1, region=within, density_per_cell=0.01, max_cells=500).refined(grid, density)
     assert 36 < fine.n_cells <= 500
-    few = pt.AdaTrace(epsilon=1, region=within, density_per_cell=0.01, max_cells=4)._refine(grid, density)
+    few = pt.AdaTrace(epsilon=1, region=within, density_per_cell=0.01, max_cells=4).refined(grid, density)
     assert few.n_cells == 36
 
 

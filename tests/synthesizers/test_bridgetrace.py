@@ -13,7 +13,7 @@ import shapely
 from scipy import stats
 from tests import polygons
 from tests.conftest import trajectories
-from tests.markov.test_counts import lists
+from tests.counting import lists
 from tests.test_models import put_together, taken_apart
 
 import privtrace as pt

@@ -14,7 +14,7 @@ import pytest
 from scipy import stats
 from tests import polygons
 from tests.conftest import trajectories
-from tests.markov.test_counts import lists
+from tests.counting import lists
 from tests.test_models import put_together, taken_apart
 from tests.trees.test_contexts import spelled
 from tests.trees.test_events import jumpers, told
@@ -260,11 +260,11 @@ def test_sizes_follow_the_rule(region: pt.Region) -> None:
     error = math.sqrt(2) * 3 / 0.8
     for size in rule:
         needed = size**2 * 9 * settings.load * error
-        assert settings._finest(needed * 1.001) == size
-        assert settings._finest(needed * 0.999) == max([s for s in rule if s < size], default=2)
-    assert settings._finest(0.0) == 2 and settings._finest(2.0**39) == 512
-    assert pt.DPT(epsilon=1, region=polygons.region("ell"))._finest(2.0**39) == 64
-    assert pt.DPT(epsilon=1, region=region, finest=7)._finest(2.0**39) == 7
+        assert settings.finest_size(needed * 1.001) == size
+        assert settings.finest_size(needed * 0.999) == max([s for s in rule if s < size], default=2)
+    assert settings.finest_size(0.0) == 2 and settings.finest_size(2.0**39) == 512
+    assert pt.DPT(epsilon=1, region=polygons.region("ell")).finest_size(2.0**39) == 64
+    assert pt.DPT(epsilon=1, region=region, finest=7).finest_size(2.0**39) == 7
 
 
 @pytest.mark.parametrize(
@@ -287,7 +287,11 @@ def test_sizes_and_thresholds_follow_the_noise_of_the_unit(region: pt.Region) ->
     """Five trajectories of a user make noise five times as large, like a fifth of epsilon."""
     users = pt.DPT(epsilon=1, region=region, unit="user", max_per_user=5)
     fifth = pt.DPT(epsilon="0.2", region=region)
-    assert users._finest(900_000) == fifth._finest(900_000) < pt.DPT(epsilon=1, region=region)._finest(900_000)
+    assert (
+        users.finest_size(900_000)
+        == fifth.finest_size(900_000)
+        < pt.DPT(epsilon=1, region=region).finest_size(900_000)
+    )
     assert users.growth == fifth.growth
     systems = Systems(region.for_data("planar"), (8, 4, 2))
     usage = np.array([20_000, 3000, 400]) * WEIGHT
@@ -557,5 +561,5 @@ def test_parts_are_cut_where_jumps_fill_many_cells(
 ) -> None:
     synthesizer = pt.DPT(epsilon=1, region=region, finest=64)
     whole = synthesizer.fit(wanderers, noise=pt.SeededNoise(1))
-    monkeypatch.setattr("privtrace.backends.scan._MOST_ENTRIES", 64 * 100)
+    monkeypatch.setattr("privtrace.privacy.crossing._MOST_ENTRIES", 64 * 100)
     assert to_bytes(synthesizer.fit(wanderers, noise=pt.SeededNoise(1))) == to_bytes(whole)

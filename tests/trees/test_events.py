@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from tests import polygons
 from tests.conftest import trajectories
-from tests.markov.test_counts import lists
+from tests.counting import lists
 from tests.trees.test_systems import BOX, SLIVER, place, places
 
 import privtrace as pt

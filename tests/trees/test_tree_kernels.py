@@ -1,23 +1,24 @@
-"""Counting events: against double loops, additive, one weight a string, and adding up from level to level."""
+"""What strings contribute: against double loops, one weight a string, and adding up from level to level."""
 
 from __future__ import annotations
 
 from collections import Counter
-from itertools import pairwise
 
 import numpy as np
 import pytest
 from tests import polygons
+from tests.counting import events_after as table
+from tests.counting import summed
 from tests.trees.test_contexts import every_context, spelled
 from tests.trees.test_events import jumpers, told
 from tests.trees.test_systems import BOX
 
 import privtrace as pt
-from privtrace.counts import Counts
 from privtrace.privacy.unit import WEIGHT
+from privtrace.trajectories import Integers
 from privtrace.trees.contexts import Contexts, Growth, consistent, grow
-from privtrace.trees.counts import arrival_counts, event_counts, start_counts, system_counts
 from privtrace.trees.events import Mapper, Strings
+from privtrace.trees.kernels import arrivals, starts, systems_used
 from privtrace.trees.systems import STOP, Systems
 
 MAPPERS = {
@@ -40,11 +41,16 @@ def strings(mapper: Mapper, wanderers: pt.Trajectories) -> Strings:
     return mapper.strings(pt.Trajectories.concatenate([wanderers[:200], jumpers()]))
 
 
-def table(strings: Strings, contexts: Contexts, n_events: int) -> np.ndarray:
-    n_contexts = contexts.deepest.stop - contexts.deepest.start
-    return (
-        event_counts(strings, contexts, n_events).dense(0, n_contexts * n_events).reshape(n_contexts, n_events)
-    )
+def start_counts(strings: Strings, n_cells: int) -> Integers:
+    return summed(starts(strings), n_cells)
+
+
+def arrival_counts(strings: Strings, n_cells: int) -> Integers:
+    return summed(arrivals(strings), n_cells)
+
+
+def system_counts(strings: Strings, of_cell: Integers, n_systems: int) -> Integers:
+    return summed(systems_used(strings, of_cell), n_systems)
 
 
 def some_contexts(systems: Systems, depth: int) -> Contexts:
@@ -59,15 +65,15 @@ def some_contexts(systems: Systems, depth: int) -> Contexts:
 
 def test_starts_and_arrivals_agree_with_loops(mapper: Mapper, strings: Strings) -> None:
     n_cells, of_cell = mapper.systems.n_cells, mapper.systems.of_cell.tolist()
-    starts, arrivals, usage = Counter[int](), Counter[int](), Counter[int]()
+    started, arrived, usage = Counter[int](), Counter[int](), Counter[int]()
     for cells, _ in told(strings):
         for place, cell in enumerate(cells):
-            starts[cell] += WEIGHT if place == 0 else 0
-            arrivals[cell] += WEIGHT // (len(cells) + 1)
+            started[cell] += WEIGHT if place == 0 else 0
+            arrived[cell] += WEIGHT // (len(cells) + 1)
             usage[of_cell[cell]] += WEIGHT // (len(cells) + 1)
     n_systems = len(mapper.systems.sizes)
-    assert start_counts(strings, n_cells).tolist() == [starts[cell] for cell in range(n_cells)]
-    assert arrival_counts(strings, n_cells).tolist() == [arrivals[cell] for cell in range(n_cells)]
+    assert start_counts(strings, n_cells).tolist() == [started[cell] for cell in range(n_cells)]
+    assert arrival_counts(strings, n_cells).tolist() == [arrived[cell] for cell in range(n_cells)]
     counted = system_counts(strings, mapper.systems.of_cell, n_systems)
     assert counted.tolist() == [usage[system] for system in range(n_systems)] and counted.all()
 
@@ -93,8 +99,8 @@ def test_levels_add_up(mapper: Mapper, strings: Strings) -> None:
     """Whoever arrives in a cell moves, switches or stops there; and so after a move from cell to cell."""
     systems = mapper.systems
     alone = every_context(systems, 1)
-    arrivals, events = arrival_counts(strings, systems.n_cells), table(strings, alone, systems.n_events)
-    assert np.array_equal(events.sum(axis=1), arrivals)
+    arrived, events = arrival_counts(strings, systems.n_cells), table(strings, alone, systems.n_events)
+    assert np.array_equal(events.sum(axis=1), arrived)
     for depth in (2, 3):
         contexts = every_context(systems, depth)
         after = table(strings, contexts, systems.n_events)
@@ -108,12 +114,12 @@ def test_levels_add_up(mapper: Mapper, strings: Strings) -> None:
 
 def test_exact_counts_are_consistent_already(mapper: Mapper, strings: Strings) -> None:
     systems = mapper.systems
-    arrivals = arrival_counts(strings, systems.n_cells)
+    arrived = arrival_counts(strings, systems.n_cells)
     contexts, events = grow(
-        systems, arrivals, Growth(4, 1, 10**6), lambda contexts: table(strings, contexts, systems.n_events)
+        systems, arrived, Growth(4, 1, 10**6), lambda contexts: table(strings, contexts, systems.n_events)
     )
     assert contexts.depth == 3 and len(contexts) > systems.n_cells
-    assert np.array_equal(consistent(contexts, arrivals, events), events)
+    assert np.array_equal(consistent(contexts, arrived, events), events)
 
 
 def test_no_string_weighs_more_than_one(mapper: Mapper) -> None:
@@ -130,21 +136,6 @@ def test_no_string_weighs_more_than_one(mapper: Mapper) -> None:
         assert system_counts(strings, systems.of_cell, len(systems.sizes)).sum() == weights
         sums = [table(strings, contexts, systems.n_events).sum() for contexts in trees]
         assert WEIGHT >= weights == sums[0] >= sums[1] >= sums[2]
-
-
-def test_counts_of_parts_add_up(mapper: Mapper, wanderers: pt.Trajectories) -> None:
-    systems = mapper.systems
-    whole, contexts = mapper.strings(wanderers), some_contexts(systems, 2)
-    parts = [mapper.strings(wanderers[a:b]) for a, b in pairwise([0, 1, 1, 300, 600])]
-    assert np.array_equal(
-        sum(arrival_counts(part, systems.n_cells) for part in parts), arrival_counts(whole, systems.n_cells)
-    )
-    assert np.array_equal(
-        sum(start_counts(part, systems.n_cells) for part in parts), start_counts(whole, systems.n_cells)
-    )
-    total = Counts.total(event_counts(part, contexts, systems.n_events) for part in parts)
-    expected = event_counts(whole, contexts, systems.n_events)
-    assert np.array_equal(total.codes, expected.codes) and np.array_equal(total.weights, expected.weights)
 
 
 def test_nothing_counts_nothing(mapper: Mapper) -> None:

@@ -1,25 +1,32 @@
-"""Counting trips and extra cells: against a double loop, additive over parts, one weight a path."""
+"""What paths contribute to tables of trips and extra cells: against a double loop, one weight a path."""
 
 from __future__ import annotations
-
-from itertools import pairwise
 
 import numpy as np
 import pytest
 from tests import polygons
-from tests.markov.test_counts import lists
+from tests.counting import lists, summed
 
 import privtrace as pt
 from privtrace.paths import Paths
 from privtrace.privacy.unit import WEIGHT
 from privtrace.space.grid import Grid
 from privtrace.space.ways import fill, steps_between, ways
-from privtrace.trips.counts import length_counts, trip_counts
+from privtrace.trajectories import Integers
+from privtrace.trips.kernels import lengths, trips
 
 GRIDS = {
     "box": Grid.uniform(pt.Region.box(0, 0, 10, 10, crs="planar"), 6),
     **{name: Grid.uniform(polygons.region(name), 6) for name in ("frame", "two banks", "mixed 1")},
 }
+
+
+def trip_counts(paths: Paths, n_cells: int) -> Integers:
+    return summed(trips(paths, n_cells), n_cells, n_cells)
+
+
+def length_counts(paths: Paths, steps: np.ndarray, max_extra: int) -> Integers:
+    return summed(lengths(paths, steps, max_extra), int(steps.max()) + 1, max_extra + 1)
 
 
 @pytest.fixture(params=GRIDS)
@@ -59,18 +66,6 @@ def test_trips_within_a_cell() -> None:
         counts = length_counts(paths, steps, 4)
         assert counts[0, extra] == counts.sum() == WEIGHT
         assert trip_counts(paths, 36)[7, 7] == WEIGHT
-
-
-def test_counts_of_parts_add_up(wanderers: pt.Trajectories) -> None:
-    grid = GRIDS["box"]
-    between = ways(grid)
-    steps = steps_between(between)
-    whole = fill(grid.encode(wanderers), between)
-    parts = [fill(grid.encode(wanderers[a:b]), between) for a, b in pairwise([0, 1, 1, 300, 600])]
-    assert np.array_equal(sum(trip_counts(part, 36) for part in parts), trip_counts(whole, 36))
-    assert np.array_equal(sum(length_counts(part, steps, 9) for part in parts), length_counts(whole, steps, 9))
-    n_paths = int(np.sum(np.diff(whole.offsets) > 0))
-    assert trip_counts(whole, 36).sum() == length_counts(whole, steps, 9).sum() == n_paths * WEIGHT
 
 
 def test_empty_paths_count_nothing() -> None:

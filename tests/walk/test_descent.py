@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy import stats
 from tests import polygons
-from tests.markov.test_counts import lists
+from tests.counting import lists
 from tests.trees.test_contexts import every_context, some_tree, spelled
 from tests.trees.test_systems import BOX, SLIVER, place, places
 
