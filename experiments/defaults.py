@@ -23,7 +23,7 @@ import numpy as np
 from experiments.data import METHODS, METRICS, arguments, load
 from experiments.runs import runs_of
 from privtrace.evaluation.yardstick import Yardstick
-from privtrace.privacy.ledger import decimal
+from privtrace.privacy.epsilon import decimal
 
 
 def bridgetrace_settings() -> Iterator[dict[str, object]]:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from privtrace.io import read, write
     from privtrace.models import load
     from privtrace.privacy.budget_file import BudgetFile
-    from privtrace.privacy.noise import NoNoise, SeededNoise
+    from privtrace.privacy.unsafe_noise import NoNoise, SeededNoise
     from privtrace.space.region import Region
     from privtrace.synthesizers.adatrace import AdaTrace, AdaTraceModel
     from privtrace.synthesizers.bridgetrace import BridgeTrace, BridgeTraceModel
@@ -54,8 +54,8 @@ _HOMES = {
     "Source": "trajectories",
     "read": "io",
     "write": "io",
-    "SeededNoise": "privacy.noise",
-    "NoNoise": "privacy.noise",
+    "SeededNoise": "privacy.unsafe_noise",
+    "NoNoise": "privacy.unsafe_noise",
     "BudgetFile": "privacy.budget_file",
     "Threads": "backends.local",
     "Region": "space.region",

@@ -26,7 +26,8 @@ import numpy.typing as npt
 
 from privtrace.errors import ModelFormatError, SettingsError
 from privtrace.io.atomic import replacing
-from privtrace.privacy.ledger import Charge, decimal, exact
+from privtrace.privacy.epsilon import decimal, exact
+from privtrace.privacy.ledger import Charge
 from privtrace.privacy.unit import Unit
 from privtrace.release import Release
 from privtrace.space.region import Region

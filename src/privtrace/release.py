@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
-from privtrace.privacy.ledger import Charge, decimal
+from privtrace.privacy.epsilon import decimal
+from privtrace.privacy.ledger import Charge
 from privtrace.privacy.unit import WEIGHT, Unit
 from privtrace.space.region import Region
 from privtrace.trajectories import Crs

@@ -11,9 +11,11 @@ import pytest
 
 from privtrace.errors import BudgetExceeded, SettingsError
 from privtrace.privacy.accumulator import Accumulator, Counts, Sums
-from privtrace.privacy.ledger import CLAMP, Ledger, decimal, exact
-from privtrace.privacy.noise import Noise, NoNoise, SeededNoise, SystemNoise
+from privtrace.privacy.epsilon import decimal, exact
+from privtrace.privacy.ledger import CLAMP, Ledger
+from privtrace.privacy.noise import Noise, SystemNoise
 from privtrace.privacy.unit import WEIGHT, Unit
+from privtrace.privacy.unsafe_noise import NoNoise, SeededNoise
 from privtrace.trajectories import Integers
 
 

@@ -51,10 +51,7 @@ def kernels(request: pytest.FixtureRequest, wanderers: pt.Trajectories) -> dict[
 def by_trajectory(emitted: list[Contributions]) -> list[list[tuple[list[int], list[int]]]]:
     """List the entries and weights of each trajectory, in each of the tables."""
     return [
-        [
-            (codes[first:last].tolist(), weights[first:last].tolist())
-            for first, last in pairwise(offsets)
-        ]
+        [(codes[first:last].tolist(), weights[first:last].tolist()) for first, last in pairwise(offsets)]
         for codes, weights, offsets in emitted
     ]
 

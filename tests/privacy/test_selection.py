@@ -22,9 +22,10 @@ from privtrace.observer import Silent
 from privtrace.privacy import selection
 from privtrace.privacy.crossing import Crossing
 from privtrace.privacy.ledger import Ledger
-from privtrace.privacy.noise import NoNoise, SeededNoise, SystemNoise
+from privtrace.privacy.noise import SystemNoise
 from privtrace.privacy.selection import siphash, spelled
 from privtrace.privacy.unit import Unit
+from privtrace.privacy.unsafe_noise import NoNoise, SeededNoise
 
 KEY = bytes(range(16))
 

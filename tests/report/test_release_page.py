@@ -21,7 +21,7 @@ from tests.report.reading import BOX, Element, fitted, read, rows, walks
 
 import privtrace as pt
 from privtrace.models import to_bytes
-from privtrace.privacy.ledger import decimal
+from privtrace.privacy.epsilon import decimal
 from privtrace.report.release_page import SEED
 
 REGION = pt.Region.box(*BOX)

@@ -148,7 +148,7 @@ def _fitted(
 ) -> Model:
     """Fit as the options say, with progress; refuse first a format that has no room for what will be made."""
     from privtrace.backends.local import Threads
-    from privtrace.privacy.noise import SeededNoise
+    from privtrace.privacy.unsafe_noise import SeededNoise
 
     synthesizer = options.synthesizer()
     noise = None if options.noise_seed is None else SeededNoise(options.noise_seed)

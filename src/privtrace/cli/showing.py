@@ -142,7 +142,7 @@ def show_model(model: Model, screen: Screen) -> None:
 
 
 def _show_ledger(model: Model, screen: Screen) -> None:
-    from privtrace.privacy.ledger import decimal
+    from privtrace.privacy.epsilon import decimal
 
     for charge in model.release.charges:
         noise = f"noise scale {charge.scale_in_trajectories:9.3f}"

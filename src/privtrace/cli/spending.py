@@ -37,7 +37,7 @@ def plan(
       privtrace plan --region=-8.70,41.10,-8.54,41.22 --epsilon 1 --count 25000
       privtrace plan --region=-8.70,41.10,-8.54,41.22 --epsilon 1 --count 25000 --unit user --max-per-user 5
     """
-    from privtrace.privacy.ledger import decimal
+    from privtrace.privacy.epsilon import decimal
 
     synthesizer = options.synthesizer()
     asked = synthesizer.plan(count)
@@ -82,7 +82,7 @@ def ledger(
       privtrace ledger demo.ledger
     """
     from privtrace.privacy.budget_file import BudgetFile
-    from privtrace.privacy.ledger import decimal
+    from privtrace.privacy.epsilon import decimal
 
     record = BudgetFile(budget_file).read()
     screen = Screen(as_json=as_json)
@@ -124,7 +124,7 @@ def _refusal_in_degrees(region: Region) -> str | None:
 
 def _show_table(plans: list[Plan], screen: Screen) -> None:
     """Set the same numbers of several budgets side by side."""
-    from privtrace.privacy.ledger import decimal
+    from privtrace.privacy.epsilon import decimal
 
     rows = {
         "epsilon": [decimal(plan.epsilon) for plan in plans],
@@ -145,7 +145,7 @@ def _number(value: float) -> str:
 
 def _described(plan: Plan) -> dict[str, Any]:
     """Describe a plan for a program."""
-    from privtrace.privacy.ledger import decimal
+    from privtrace.privacy.epsilon import decimal
 
     return {
         "method": plan.method,

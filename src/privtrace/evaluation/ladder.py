@@ -25,8 +25,8 @@ from privtrace.evaluation.metric import Metric
 from privtrace.evaluation.suite import NOT_PRIVATE, aligned, described, known, shown, sides
 from privtrace.evaluation.yardstick import Made, Values, Yardstick
 from privtrace.observer import Observer, Silent
-from privtrace.privacy.ledger import Epsilon, decimal, exact
-from privtrace.privacy.noise import NoNoise, SeededNoise
+from privtrace.privacy.epsilon import Epsilon, decimal, exact
+from privtrace.privacy.unsafe_noise import NoNoise, SeededNoise
 from privtrace.synthesizers.base import Model, Synthesizer, in_words, sample_parts
 from privtrace.trajectories import Floats, Source, Trajectories
 

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from privtrace.errors import BudgetExceeded, BudgetFileError, SettingsError
-from privtrace.privacy.ledger import Epsilon, decimal, exact
+from privtrace.privacy.epsilon import Epsilon, decimal, exact
 from privtrace.privacy.unit import Unit
 
 _NAME = "privtrace budget file"

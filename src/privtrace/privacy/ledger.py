@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privtrace.errors import BudgetExceeded, SettingsError
 from privtrace.privacy.accumulator import Counts
+from privtrace.privacy.epsilon import decimal
 from privtrace.privacy.noise import MAX_SCALE, Noise, SystemNoise
 from privtrace.privacy.unit import WEIGHT, Unit
 from privtrace.trajectories import Integers
 
 if TYPE_CHECKING:
     from privtrace.privacy.budget_file import BudgetFile
-
-Epsilon: TypeAlias = str | int | float | Decimal | Fraction
-
-#: How an exact number may be written, and how small and large it may be.
-MOST_DIGITS = 80
-_NUMBER = re.compile(r"\d{1,80}(\.\d{0,80})?([eE][+-]?\d{1,2})?|\d{1,80}/0*[1-9]\d{0,79}")
-_LEAST, _MOST = Fraction(1, 10**9), Fraction(10**6)
 
 #: A noisy sum stays within this, so that sums of noisy numbers stay within 63 bits.
 CLAMP = 1 << 60
@@ -151,20 +143,3 @@ def check_scale(stage: str, sensitivity: int, epsilon: Fraction) -> None:
             f"the stage {stage!r} gets epsilon {decimal(epsilon)}, which is too small to work with; "
             "give a larger epsilon or share"
         )
-
-
-def exact(value: Epsilon, name: str = "epsilon") -> Fraction:
-    """Read a positive number exactly as its decimal text: exact(0.1) -> 1/10; or as a ratio: "1/3"."""
-    text = str(value)
-    # Checked before it is computed: the exact value of 1e999999999 would fill the memory.
-    if not _NUMBER.fullmatch(text) or (number := Fraction(text)) == 0:
-        raise SettingsError(f"{name} must be a positive decimal number such as 0.5, not {text[:40]!r}")
-    if not _LEAST <= number <= _MOST:
-        raise SettingsError(f"{name} must be from {float(_LEAST):g} to {float(_MOST):g}, not {text[:40]}")
-    return number
-
-
-def decimal(value: Fraction) -> str:
-    """Write a fraction for a reader: as a decimal where that is exact and short, else as a ratio."""
-    text = f"{float(value):.12g}"
-    return text if Fraction(text) == value else str(value)

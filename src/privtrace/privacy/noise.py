@@ -21,13 +21,12 @@ G is held in 62 bits and J stops growing there. A count is below 2**60 and the l
 +-2**60, which it would reach with the true G as well: the release is the same.
 
 Randomness is the key stream of AES-256 in counter mode, its key from the operating system. The guarantee is
-pure epsilon for ideal random bits, and computational for the cipher's. `SeededNoise` and `NoNoise` exist for
-tests and benchmarks, and a model that was fitted with them says NOT PRIVATE.
+pure epsilon for ideal random bits, and computational for the cipher's. Noise that is
+seeded or off is in `unsafe_noise`, and a model that was fitted with it says NOT PRIVATE.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import threading
 from fractions import Fraction
@@ -63,7 +62,7 @@ class Noise(Protocol):
         ...
 
 
-class _KeyedNoise:
+class KeyedNoise:
     """Draw noise from the stream of one key."""
 
     def __init__(self, key: bytes) -> None:
@@ -74,7 +73,7 @@ class _KeyedNoise:
         return self._sampler.draw(n_draws, scale)
 
 
-class SystemNoise(_KeyedNoise):
+class SystemNoise(KeyedNoise):
     """Draw noise from a key that the operating system gives, new for each instance and never stored."""
 
     def __init__(self) -> None:
@@ -83,30 +82,6 @@ class SystemNoise(_KeyedNoise):
     def selection_key(self) -> bytes:
         """Take a new key from the operating system; nothing ties it to the noise's."""
         return os.urandom(16)
-
-
-class SeededNoise(_KeyedNoise):
-    """Draw repeatable noise, for tests and benchmarks: whoever knows the seed can subtract it."""
-
-    def __init__(self, seed: int) -> None:
-        super().__init__(hashlib.sha256(f"seeded noise {seed}".encode()).digest())
-        self._selection_key = hashlib.sha256(f"seeded selection {seed}".encode()).digest()[:16]
-
-    def selection_key(self) -> bytes:
-        """Give the seed's key, always the same."""
-        return self._selection_key
-
-
-class NoNoise:
-    """Add nothing, for tests and for explaining where error comes from."""
-
-    def laplace(self, n_draws: int, scale: Fraction) -> Integers:
-        """Return zeros."""
-        return np.zeros(n_draws, np.int64)
-
-    def selection_key(self) -> bytes:
-        """Return a key that everybody knows."""
-        return bytes(16)
 
 
 class _Stream:

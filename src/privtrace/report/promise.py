@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 
-from privtrace.privacy.ledger import decimal
+from privtrace.privacy.epsilon import decimal
 from privtrace.privacy.unit import WEIGHT
 from privtrace.release import Release
 from privtrace.report.document import answers, paragraph, plain, section, table

@@ -10,7 +10,7 @@ import numpy as np
 
 from privtrace.evaluation.shapes import diameters_m, lengths_m
 from privtrace.models import to_bytes
-from privtrace.privacy.ledger import decimal
+from privtrace.privacy.epsilon import decimal
 from privtrace.release import METHODS, Release
 from privtrace.report import charts
 from privtrace.report.document import (

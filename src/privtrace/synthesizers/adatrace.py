@@ -20,7 +20,8 @@ import numpy.typing as npt
 from privtrace.errors import SettingsError
 from privtrace.markov.transitions import normcut, shrunk
 from privtrace.paths import Paths
-from privtrace.privacy.ledger import CLAMP, Epsilon
+from privtrace.privacy.epsilon import Epsilon
+from privtrace.privacy.ledger import CLAMP
 from privtrace.space.adaptive import refine
 from privtrace.space.grid import Grid
 from privtrace.space.measure import in_trajectories

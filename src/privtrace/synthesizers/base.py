@@ -15,7 +15,7 @@ from privtrace.backends.local import Threads
 from privtrace.errors import SettingsError
 from privtrace.observer import Observer
 from privtrace.privacy.budget_file import BudgetFile
-from privtrace.privacy.ledger import Epsilon
+from privtrace.privacy.epsilon import Epsilon
 from privtrace.privacy.noise import Noise
 from privtrace.release import Release
 from privtrace.space.region import Region

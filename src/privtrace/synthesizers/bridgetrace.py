@@ -25,7 +25,8 @@ from privtrace.calibrate.shrink import shrink
 from privtrace.errors import SettingsError
 from privtrace.markov.transitions import normcut
 from privtrace.paths import Paths
-from privtrace.privacy.ledger import CLAMP, Epsilon
+from privtrace.privacy.epsilon import Epsilon
+from privtrace.privacy.ledger import CLAMP
 from privtrace.space.grid import MAX_SLOTS, Grid
 from privtrace.space.measure import in_trajectories
 from privtrace.space.region import Region

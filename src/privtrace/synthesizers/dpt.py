@@ -20,7 +20,8 @@ import numpy.typing as npt
 from privtrace.errors import SettingsError
 from privtrace.markov.transitions import normcut, shrunk
 from privtrace.paths import Paths
-from privtrace.privacy.ledger import CLAMP, Epsilon
+from privtrace.privacy.epsilon import Epsilon
+from privtrace.privacy.ledger import CLAMP
 from privtrace.privacy.unit import WEIGHT
 from privtrace.space.ways import MOST_OVER_POLYGON
 from privtrace.synthesizers.fitted import SAMPLED, FittedModel, check_sound, within_limits

@@ -19,7 +19,8 @@ from privtrace.errors import SettingsError
 from privtrace.markov.second_order import states_worth_second_order
 from privtrace.markov.transitions import Transitions, normcut
 from privtrace.paths import Paths
-from privtrace.privacy.ledger import CLAMP, Epsilon
+from privtrace.privacy.epsilon import Epsilon
+from privtrace.privacy.ledger import CLAMP
 from privtrace.privacy.unit import WEIGHT
 from privtrace.release import Release
 from privtrace.space.adaptive import refine, refine_to

@@ -17,7 +17,8 @@ from privtrace.backends.base import Backend
 from privtrace.errors import ModelFormatError, SettingsError
 from privtrace.observer import Observer
 from privtrace.privacy.budget_file import BudgetFile
-from privtrace.privacy.ledger import MOST_DIGITS, Epsilon, check_scale, decimal, exact
+from privtrace.privacy.epsilon import MOST_DIGITS, Epsilon, decimal, exact
+from privtrace.privacy.ledger import check_scale
 from privtrace.privacy.noise import Noise
 from privtrace.privacy.unit import MOST_PER_USER, Unit
 from privtrace.release import Release, Setting
