@@ -1,4 +1,4 @@
-"""Breakages that would void the promise: noise that is not as stated, users who count too often."""
+"""Breakages that would void the promise: noise not as stated, users that count too often, false words."""
 
 from __future__ import annotations
 
@@ -130,4 +130,15 @@ USERS = (
     ),
 )
 
-MUTANTS = (*NOISE, *USERS)
+STATEMENT = (
+    Mutant(
+        "silence-means-private",
+        "a model file that does not say that it is private is taken to be",
+        "models.py",
+        'header.get("private") is True',
+        'header.get("private", True) is True',
+        ("test_models.py", "contract/test_synthesizers.py"),
+    ),
+)
+
+MUTANTS = (*NOISE, *USERS, *STATEMENT)
