@@ -23,7 +23,7 @@ BRIDGETRACE = (
         "calibrate/close.py",
         "(by_moves * by_visits[entries.onto]) ** _DAMPING",
         "by_moves**_DAMPING",
-        (_TOWN, _CITY),
+        ("calibrate/test_close.py",),
     ),
     Mutant(
         "calibration-ignores-starts",
@@ -39,7 +39,7 @@ BRIDGETRACE = (
         "calibrate/close.py",
         "guess.trips * (np.outer(of_zones, of_zones) ** _TRIPS_DAMPING)",
         "guess.trips",
-        ("calibrate/test_close.py", _TOWN, _CITY),
+        ("calibrate/test_close.py",),
     ),
     Mutant(
         "importance-weights-dropped",
@@ -47,7 +47,7 @@ BRIDGETRACE = (
         "calibrate/close.py",
         "weights *= guess.trips.sum() / max(float(weights.sum()), 1e-12)",
         "weights = np.full(len(weights), guess.trips.sum() / len(weights))",
-        ("calibrate/test_close.py", _TOWN, _CITY),
+        ("calibrate/test_close.py",),
     ),
     Mutant(
         "loop-damped-to-nothing",
@@ -111,7 +111,7 @@ BRIDGETRACE = (
         "calibrate/first.py",
         "clean = shrink(noisy.ravel(), expected.ravel(), error).reshape(noisy.shape)",
         "clean = expected",
-        ("calibrate/test_first.py",),
+        (_TOWN,),
     ),
     Mutant(
         "trips-at-any-distance",

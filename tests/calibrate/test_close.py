@@ -284,7 +284,7 @@ def test_visits_are_followed_where_moves_are_all_noise() -> None:
     noisy = replace(target, moves=noise_only(2000.0).moves, moves_error=2000.0)
     wanted = shares(target.visits)
     off = [apart(visits_of(ground, close_loop(ground, guess, noisy, n, Threads(2))), wanted) for n in (0, 6)]
-    assert off[1] < 0.6 * off[0]
+    assert off[1] < 0.75 * off[0]
 
 
 def test_moves_are_followed_where_visits_are_all_noise() -> None:
@@ -295,7 +295,7 @@ def test_moves_are_followed_where_visits_are_all_noise() -> None:
     for n_rounds in (0, 6):
         paths = walked(ground, close_loop(ground, guess, noisy, n_rounds, Threads(2)))
         off.append(apart(shares(step_counts(paths, ground.steps)), shares(target.moves)))
-    assert off[1] < 0.6 * off[0]
+    assert off[1] < 0.3 * off[0]
 
 
 def test_zones_that_are_visited_oftener_than_guessed_get_more_trips() -> None:
