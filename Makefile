@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-slow test-browser screenshots chromium check bench clean
+.PHONY: demo test test-slow test-browser mutants screenshots chromium check bench clean
 
 demo: .venv/run
 	$(BIN)/privtrace demo --output demo --force
@@ -15,6 +15,10 @@ test-slow: .venv/dev
 
 test-browser: .venv/browser chromium
 	$(BIN)/python -m pytest -q -m browser tests/browser
+
+# Break the code on purpose, and see that tests fail.
+mutants: .venv/dev
+	$(BIN)/python -m mutants
 
 # The README's pictures.
 screenshots: .venv/browser chromium

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -13,7 +14,7 @@ import privtrace as pt
 from privtrace.backends.local import Threads
 from privtrace.bridges.shapes import N_BINS
 from privtrace.calibrate.close import Calibrated, Target, close_loop, in_weights
-from privtrace.calibrate.first import POSSIBLE, Guess, clean_shapes, first_guess
+from privtrace.calibrate.first import POSSIBLE, Guess, clean_shapes, first_guess, normalized
 from privtrace.paths import Paths
 from privtrace.privacy.unit import WEIGHT
 from privtrace.space.grid import Grid
@@ -23,6 +24,7 @@ from privtrace.trajectories import Floats, Integers
 from privtrace.walk.arrive import LOSSES, arrivals
 from privtrace.walk.bridges import Bridges
 from privtrace.walk.ground import N_CLASSES, Ground
+from privtrace.walk.line import place_on_lines
 
 PLANAR = pt.Region.box(0, 0, 10, 10, crs="planar")
 N = 4000
@@ -222,3 +224,97 @@ def test_impossible_shapes_are_hardly_kept() -> None:
     ground = ground_of("box")
     fitted = close_loop(ground, *measured(), 0, Threads(2))
     assert fitted.kept[~POSSIBLE].max() <= fitted.kept[POSSIBLE].min()
+
+
+def known(near: int, far: int) -> tuple[Ground, Calibrated]:
+    """Make a law to be recovered: trips within a zone go at one level of discount, all others at another."""
+    ground, rng = ground_of("box"), np.random.default_rng(1)
+    weights = rng.uniform(0.3, 1.7, ground.steps.n_entries)
+    trips = rng.uniform(0.5, 1.5, (ground.n_zones, ground.n_zones))
+    levels = np.zeros((N_CLASSES, len(LOSSES)))
+    levels[0, near], levels[1:, far] = 1, 1
+    guess = Guess(
+        trips * (N / trips.sum()),
+        rng.uniform(0.2, 1.8, ground.grid.n_cells),
+        normalized(np.where(ground.entries.is_end, 0.15 * weights, weights), ground),
+    )
+    return ground, Calibrated(guess, levels, np.ones((N_BINS, N_BINS)))
+
+
+def target_of(ground: Ground, law: Calibrated) -> Target:
+    """Measure many walks of a law, without noise."""
+    paths = walked(ground, law, 5 * N)
+    lines = place_on_lines(paths, ground.grid, ground.sides, 0.2, 0, 77)
+    weights, unit = weights_of(ground), 5 * WEIGHT
+    return Target(
+        visit_counts(paths, weights) / unit,
+        weights,
+        step_counts(paths, ground.steps) / unit,
+        clean_shapes(shape_counts(lines, ground.grid, ground.edges) / unit, 0.1),
+        0.1,
+        0.1,
+    )
+
+
+def shares(values: Floats) -> Floats:
+    return values / values.sum()
+
+
+def test_levels_of_near_and_far_trips_are_found_from_shapes() -> None:
+    """Trips within a zone wander, those to others do not: nearly all are drawn at the level that made them."""
+    ground, law = known(near=len(LOSSES) - 1, far=0)
+    fitted = close_loop(ground, law.guess, target_of(ground, law), 4, Threads(2))
+    there = np.unique(ground.classes)
+    assert fitted.levels[0, -1] > 0.7 and fitted.levels[there[1:], 0].min() > 0.7
+
+
+def test_a_right_guess_stays_right() -> None:
+    """Where long walks are called for, the loop listens to long ones, though it draws short ones as well."""
+    ground, law = known(near=len(LOSSES) - 1, far=len(LOSSES) - 1)
+    target = target_of(ground, law)
+    paths = walked(ground, close_loop(ground, law.guess, target, 1, Threads(2)), 5 * N)
+    visits, moves = visit_counts(paths, weights_of(ground)), step_counts(paths, ground.steps)
+    assert apart(shares(visits), shares(target.visits)) < 0.06
+    assert apart(shares(moves), shares(target.moves)) < 0.14
+
+
+def test_visits_are_followed_where_moves_are_all_noise() -> None:
+    ground = ground_of("box")
+    guess, target = measured()
+    noisy = replace(target, moves=noise_only(2000.0).moves, moves_error=2000.0)
+    wanted = shares(target.visits)
+    off = [apart(visits_of(ground, close_loop(ground, guess, noisy, n, Threads(2))), wanted) for n in (0, 6)]
+    assert off[1] < 0.75 * off[0]
+
+
+def test_moves_are_followed_where_visits_are_all_noise() -> None:
+    ground = ground_of("box")
+    guess, target = measured()
+    noisy = replace(target, visits=noise_only(2000.0).visits, visits_error=2000.0)
+    off = []
+    for n_rounds in (0, 6):
+        paths = walked(ground, close_loop(ground, guess, noisy, n_rounds, Threads(2)))
+        off.append(apart(shares(step_counts(paths, ground.steps)), shares(target.moves)))
+    assert off[1] < 0.3 * off[0]
+
+
+def test_zones_that_are_visited_oftener_than_guessed_get_more_trips() -> None:
+    """Visits of one zone are tripled, and neither moves nor shapes tell of it."""
+    ground = ground_of("box")
+    guess, target = measured()
+    busy = ground.zone_of == 3
+    tripled = replace(target, visits=np.where(busy, 3.0, 1.0) * target.visits, moves_error=2000.0)
+    more = close_loop(ground, guess, tripled, 4, Threads(2)).guess.trips
+    grown = (more.sum(axis=1) / more.sum()) / (guess.trips.sum(axis=1) / guess.trips.sum())
+    assert grown[3] > 1.2 > 1 > grown[:3].max()
+
+
+def test_walks_have_the_shapes_that_were_measured() -> None:
+    """Diameters and lengths in half octaves, in total variation."""
+    ground = ground_of("box")
+    guess, target = measured()
+    paths = walked(ground, close_loop(ground, guess, target, 4, Threads(2)), 3 * N)
+    lines = place_on_lines(paths, ground.grid, ground.sides, 0.2, 0, 77)
+    made = shares(shape_counts(lines, ground.grid, ground.edges).astype(np.float64))
+    for axis in (0, 1):
+        assert apart(made.sum(axis=axis), target.shapes.sum(axis=axis)) < 0.065

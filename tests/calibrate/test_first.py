@@ -148,6 +148,17 @@ def test_trips_under_noise_are_nearer_than_the_noisy_ones() -> None:
     assert np.abs(guess.trips - trips).sum() < 0.7 * np.abs(noisy - trips).sum()
 
 
+def test_trips_that_are_all_noise_keep_the_distances_that_were_measured() -> None:
+    """No pair of zones stands out of the noise, but all pairs of a class together do: nobody leaves a zone."""
+    grid = Grid.uniform(PLANAR, 16)
+    ground = Ground(grid, zones(grid, np.ones(grid.divisions.shape), 64))
+    moves, _ = measured_straight(ground)
+    trips, error = 400.0 * np.eye(64), 300.0
+    noisy = trips + np.random.default_rng(6).laplace(0, error / np.sqrt(2), trips.shape)
+    guess = first_guess(ground, np.full(grid.divisions.size, 50.0), moves, noisy, error)
+    assert np.trace(guess.trips) > 0.7 * guess.trips.sum()
+
+
 def test_shapes_are_clean() -> None:
     rng = np.random.default_rng(7)
     truth = np.where(POSSIBLE, rng.exponential(100.0, (N_BINS, N_BINS)), 0.0)

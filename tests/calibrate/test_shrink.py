@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from privtrace.calibrate.shrink import shrink, smoothed, sums
+from privtrace.calibrate.shrink import _BEFOREHAND, _LIKELY, _MULTIPLES, _ROUNDS, _prior, shrink, smoothed, sums
 from privtrace.trajectories import Floats
 
 
@@ -109,6 +109,19 @@ def test_groups_are_judged_by_what_holds_among_them() -> None:
     assert squared(apart, truth) < squared(together, truth)
     assert apart[:1000].sum() < 0.35 * expected[:1000].sum()
     assert abs(apart[1000:].sum() / truth[1000:].sum() - 1) < 0.05
+
+
+def test_what_is_likely_is_found_from_the_noisy_numbers() -> None:
+    """Three in ten entries are empty, and seven have half as much again as expected: just so they are found."""
+    rng = np.random.default_rng(9)
+    expected, error = np.full(4000, 30.0), np.full(4000, 10.0)
+    truth = np.where(rng.random(4000) < 0.3, 0.0, 45.0)
+    noisy = truth + noise(rng, 10.0, 4000)
+    prior = _prior(noisy, expected, error, _BEFOREHAND * _LIKELY, False, _ROUNDS)
+    assert prior[_MULTIPLES < 0.2].sum() == pytest.approx(0.3, abs=0.04)
+    assert prior[(_MULTIPLES > 1.2) & (_MULTIPLES < 1.8)].sum() == pytest.approx(0.7, abs=0.06)
+    # Who was told both would get 0.28.
+    assert squared(shrink(noisy, expected, 10.0), truth) < 0.33 * squared(noisy, truth)
 
 
 def test_few_entries_are_one_group() -> None:

@@ -23,6 +23,8 @@ from privtrace.privacy.noise import (
     SystemNoise,
     _LaplaceSampler,
     binary_digits,
+    digits_below_tail,
+    threshold_digits,
 )
 
 SCALES = [
@@ -129,6 +131,23 @@ def test_thresholds_agree_with_high_precision(x: Fraction) -> None:
         for depth in (1, 16, 64, 200):
             assert binary_digits(x, depth, logistic=False) == int(e * 2**depth)
             assert binary_digits(x, depth, logistic=True) == int(e / (1 + e) * 2**depth)
+
+
+@pytest.mark.parametrize("scale", SCALES, ids=str)
+def test_every_digit_has_its_own_exact_threshold(scale: Fraction) -> None:
+    """Digit i has 1 / (1 + exp(2**i / scale)), and the tail exp(-2**n / scale), for the scale as it is."""
+    from decimal import Decimal, localcontext
+
+    n_digits, depth = digits_below_tail(scale), 60
+    table = threshold_digits(scale, n_digits, depth)
+    with localcontext() as context:
+        context.prec = 60
+        for row in range(n_digits + 1):
+            e = (-(1 << row) * Decimal(scale.denominator) / Decimal(scale.numerator)).exp()
+            exact = int((e / (1 + e) if row < n_digits else e) * 2**depth)
+            assert [int(word) for word in table[row] & np.uint64(1)] == [
+                exact >> (depth - 1 - place) & 1 for place in range(depth)
+            ]
 
 
 def test_system_noise_is_new_each_time_and_seeded_noise_is_not() -> None:

@@ -87,10 +87,23 @@ def test_where_much_is_zones_are_small() -> None:
     density = np.exp(-8 * ((at - 0.2) ** 2 + (at[:, np.newaxis] - 0.7) ** 2))
     found = zones(Grid.uniform(PLANAR, size), density, 24)
     held, n_cells = np.bincount(found, density.ravel()), np.bincount(found)
-    assert len(held) == 24 and held.max() < 4 * held.mean()
+    assert len(held) == 24 and held.max() < 1.8 * held.mean() and held.min() > 0.4 * held.mean()
     dense = n_cells[found[np.argmax(density)]]
     assert dense <= 0.2 * n_cells.max()
     assert np.corrcoef(held / n_cells, n_cells)[0, 1] < -0.3
+
+
+def test_zones_are_compact() -> None:
+    """Cut across their longer sides, they are about as wide as high: one and a half to one on average."""
+    rng = np.random.default_rng(3)
+    for _ in range(5):
+        found = zones(Grid.uniform(PLANAR, 32), rng.exponential(1.0, (32, 32)), 40).reshape(32, 32)
+        spans = []
+        for zone in range(40):
+            row, column = np.nonzero(found == zone)
+            spans.append((np.ptp(row) + 1, np.ptp(column) + 1))
+        longer, shorter = np.max(spans, axis=1), np.min(spans, axis=1)
+        assert np.mean(longer / shorter) < 1.7 and np.max(longer / shorter) < 4
 
 
 def test_an_empty_region_is_cut_in_the_middle() -> None:

@@ -200,3 +200,30 @@ def test_a_long_path_has_room() -> None:
     grid = GRIDS["uniform"]
     made = placed(Paths(np.tile([0, 1], 5000).astype(np.int32), np.array([0, 10_000])), grid)
     assert made.points[:, 0].max() <= 4 and made.points[:, 1].max() <= 2
+
+
+TOWN = Grid.uniform(pt.Region.box(0, 0, 40, 40, crs="planar"), 40)
+
+
+def per_cell(path: list[int]) -> float:
+    """Lead 400 lines through a path of cells of one unit: their mean length for each step."""
+    cells = np.tile(np.array(path, np.int32), 400)
+    made = placed(Paths(cells, np.arange(401) * len(path)), TOWN, 0.001)
+    return length_of(made, TOWN) / 400 / (len(path) - 1)
+
+
+def test_lines_are_half_way_between_a_taut_string_and_random_places() -> None:
+    """Straight on, a string has length 1 a step and random places 1.08; up stairs they have 0.71 and 0.77."""
+    straight, stairs = [20 * 40 + k for k in range(40)], [(k + 1) // 2 * 40 + k // 2 for k in range(78)]
+    assert 1.015 < per_cell(straight) < 1.035
+    assert 0.718 < per_cell(stairs) < 0.738
+
+
+def test_lines_cross_sides_here_and_there() -> None:
+    """Half as far apart as random places, a side after the other, and more than on a string."""
+    straight = [20 * 40 + k for k in range(40)]
+    made = placed(Paths(np.tile(np.array(straight, np.int32), 400), np.arange(401) * 40), TOWN, 0.001)
+    sides_at = np.arange(5, 35)
+    crossed = np.array([np.interp(sides_at, points[:, 0], points[:, 1]) for points in each(made, TOWN)]) - 20
+    assert 0.14 < crossed.std() < 0.21  # 0.29 at random, 0.10 on a string
+    assert 0.16 < np.diff(crossed, axis=1).std() < 0.25  # 0.41 at random, 0.03 on a string

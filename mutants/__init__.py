@@ -1,0 +1,18 @@
+"""Deliberate breakages of the code, each of which a test must notice. `python -m mutants` runs them all.
+
+    mutant    Mutant: one text of one file replaced by another, and the test files that must fail
+    tree      Tree: a copy of the project that is broken and mended
+    privacy   what would void the promise
+    quality   what would keep it, and make worse synthetic data
+
+To add one, add a `Mutant` to `privacy` or `quality`: a few lines.
+"""
+
+from __future__ import annotations
+
+from mutants import privacy, quality
+from mutants.mutant import Mutant
+
+ALL: tuple[Mutant, ...] = (*privacy.MUTANTS, *quality.MUTANTS)
+
+__all__ = ["ALL", "Mutant"]

@@ -1,0 +1,144 @@
+"""Breakages that would void the promise: noise not as stated, users that count too often, false words."""
+
+from __future__ import annotations
+
+from mutants.mutant import Mutant
+
+NOISE = (
+    Mutant(
+        "minus-zero-kept",
+        "zero is drawn as plus and as minus zero, and so twice as often",
+        "privacy/noise.py",
+        "minus_zero[group, lane] = draws[lane] == 0",
+        "minus_zero[group, lane] = False",
+        ("privacy/test_noise.py",),
+    ),
+    Mutant(
+        "tail-cut-off",
+        "noise has no tail: far values tell that nobody is there",
+        "privacy/noise.py",
+        "if active and tail <= most_tail:",
+        "if active and tail <= 0:",
+        ("privacy/test_noise.py",),
+    ),
+    Mutant(
+        "digits-not-logistic",
+        "the digits of a draw have the chances of its tail",
+        "privacy/noise.py",
+        "logistic=row < n_digits",
+        "logistic=False",
+        ("privacy/test_noise.py",),
+    ),
+    Mutant(
+        "prepared-digits-decide",
+        "a draw that needs more digits of its threshold than are prepared ends without them",
+        "privacy/noise.py",
+        "return outcome, position, 2",
+        "return outcome, position, 0",
+        ("privacy/test_noise.py",),
+    ),
+    Mutant(
+        "thresholds-in-floating-point",
+        "thresholds are exact to 53 digits, and a draw that needs more is off",
+        "privacy/noise.py",
+        "low, high = _exp_minus(x, precision)",
+        "low = high = int(Fraction(float(np.exp(-float(x)))) * (1 << precision))",
+        ("privacy/test_noise.py",),
+    ),
+    Mutant(
+        "whole-scales",
+        "a scale that is a fraction is rounded",
+        "privacy/noise.py",
+        "binary_digits(Fraction(1 << row) / scale,",
+        "binary_digits(Fraction(1 << row) / max(round(scale), 1),",
+        ("privacy/test_noise.py",),
+    ),
+    Mutant(
+        "words-used-twice",
+        "a second draw repeats the random words of the first",
+        "privacy/noise.py",
+        "self._words = self._words[used:]",
+        "self._words = self._words[used * (group < groups) :]",
+        ("privacy/test_noise.py",),
+    ),
+    Mutant(
+        "one-key-for-all",
+        "the noise of every fit has the same key",
+        "privacy/noise.py",
+        "super().__init__(os.urandom(32))",
+        "super().__init__(bytes(32))",
+        ("privacy/test_noise.py",),
+    ),
+    Mutant(
+        "forks-share-a-stream",
+        "two processes draw the same noise",
+        "privacy/noise.py",
+        "if os.getpid() != self._process:",
+        "if self._process < 0:",
+        ("privacy/test_noise.py",),
+    ),
+    Mutant(
+        "selection-key-known",
+        "everybody can tell which trajectories of a user count",
+        "privacy/noise.py",
+        "return os.urandom(16)",
+        "return bytes(16)",
+        ("privacy/test_selection.py",),
+    ),
+)
+
+USERS = (
+    Mutant(
+        "users-capped-per-part",
+        "of a user whose trajectories are in several parts of a source, the cap counts in each part",
+        "privacy/selection.py",
+        "kept = _smallest([kept, *waiting], per_user)\n",
+        "kept = pa.concat_tables([_EMPTY, *(_smallest([table], per_user) for table in waiting)])\n",
+        ("privacy/test_selection.py",),
+    ),
+    Mutant(
+        "the-first-count",
+        "of a user those trajectories count that come first by id, not those of a secret draw",
+        "privacy/selection.py",
+        'bits = pa.array(pseudorandom(key, users, ids.fill_null(b"")))',
+        "bits = pa.array(np.zeros(len(users), np.uint64))",
+        ("privacy/test_selection.py",),
+    ),
+    Mutant(
+        "one-more-counts",
+        "one trajectory more of a user counts than the noise is made for",
+        "privacy/selection.py",
+        "pa.array(ranks < per_user)",
+        "pa.array(ranks <= per_user)",
+        ("privacy/test_selection.py",),
+    ),
+    Mutant(
+        "users-and-ids-run-together",
+        "user 1 with id 12 gets the bits of user 11 with id 2",
+        "privacy/selection.py",
+        "message[byte] = (len(user) >> (8 * byte)) & 0xFF",
+        "message[byte] = 0",
+        ("privacy/test_selection.py",),
+    ),
+    Mutant(
+        "unit-of-one",
+        "the noise of a user is that of one trajectory",
+        "privacy/unit.py",
+        "return self.contributions * WEIGHT",
+        "return WEIGHT",
+        ("privacy/test_unit.py",),
+    ),
+)
+
+STATEMENT = (
+    Mutant(
+        "silence-means-private",
+        "a model file that does not say that it is private is taken to be",
+        "models.py",
+        'header.get("private") is True',
+        'header.get("private", True) is True',
+        ("test_models.py", "contract/test_synthesizers.py"),
+    ),
+)
+
+MUTANTS = (*NOISE, *USERS, *STATEMENT)
