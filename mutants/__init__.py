@@ -2,17 +2,18 @@
 
     mutant    Mutant: one text of one file replaced by another, and the test files that must fail
     tree      Tree: a copy of the project that is broken and mended
-    privacy   what would void the promise
+    crossing  what would let something private through the crossing
+    privacy   what else would void the promise
     quality   what would keep it, and make worse synthetic data
 
-To add one, add a `Mutant` to `privacy` or `quality`: a few lines.
+To add one, add a `Mutant` to the file that it belongs in: a few lines.
 """
 
 from __future__ import annotations
 
-from mutants import privacy, quality
+from mutants import crossing, privacy, quality
 from mutants.mutant import Mutant
 
-ALL: tuple[Mutant, ...] = (*privacy.MUTANTS, *quality.MUTANTS)
+ALL: tuple[Mutant, ...] = (*crossing.MUTANTS, *privacy.MUTANTS, *quality.MUTANTS)
 
 __all__ = ["ALL", "Mutant"]

@@ -60,12 +60,11 @@ class Crossing:
     def measure(self, text: str, kernel: Kernel, *tables: Table, aside: Aside | None = None) -> list[Integers]:
         """Measure tables in one pass; every entry of every table gets noise."""
         counts = self._counted(text, kernel, tables, aside)
-        return [
-            self.ledger.laplace(counted, table.stage, table.statistic, self.budget[table.stage]).reshape(
-                table.shape
-            )
-            for counted, table in zip(counts, tables, strict=True)
-        ]
+        return [self._noisy(counted, table) for counted, table in zip(counts, tables, strict=True)]
+
+    def _noisy(self, counts: Counts, table: Table) -> Integers:
+        noisy = self.ledger.laplace(counts, table.stage, table.statistic, self.budget[table.stage])
+        return noisy.reshape(table.shape)
 
     def measure_blocks(self, text: str, kernel: Kernel, table: Table) -> Iterator[Integers]:
         """Measure a table that may be larger than memory, and yield it along its first axis, when asked for."""
