@@ -69,6 +69,9 @@ class Scan:
 
     def _map(self, task: Callable[[Trajectories, int], Result], text: str) -> Iterator[Result]:
         """Yield task(part, first), the part's first trajectory being the `first` of the source."""
+        tell = getattr(self.source, "tell", None)
+        if tell is not None:  # what only a look at its rows can tell a curator
+            tell(self.observer)
         with self.observer.stage(text, self.source.n_points) as advance:
             for n_points, result in self.backend.map(
                 lambda numbered: (numbered[0].n_points, task(*numbered)), self._numbered()

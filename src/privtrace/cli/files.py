@@ -127,6 +127,7 @@ def check(
             if as_json:
                 listed.append({"file": str(fault.path), "line": fault.line, "reason": fault.reason})
         found = remarks(source)
+        source.tell(screen)
         if area is not None:
             _tell_region(source, area, screen)
     screen.data({"not_private": True, "faults": listed, "reasons": dict(reasons), **asdict(found)})
