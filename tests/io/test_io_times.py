@@ -243,8 +243,9 @@ def test_a_form_that_contradicts_the_columns_is_refused(
 @pytest.mark.parametrize("name", ["gpx", "porto", "geolife", "dat"])
 def test_formats_that_define_their_times_keep_them(tmp_path: Path, name: str) -> None:
     if name == "gpx":
-        path = tmp_path / "a.gpx"
-        pt.write(trips("calendar"), path)
+        path = tmp_path / "folder"
+        path.mkdir()
+        pt.write(trips("calendar"), path / "a.gpx")
     else:
         path = SAMPLES[name](tmp_path)
     for options in ({"time_unit": "ms"}, {"time_format": "%F"}):
@@ -270,6 +271,26 @@ def test_moving_features_keep_theirs_and_properties_follow_the_option(tmp_path: 
             dt.datetime(1970, 1, 1, 0, 0, 1),
             dt.datetime(1970, 1, 1, 0, 0, 2),
         ]
+
+
+def test_times_of_a_line_that_do_not_fit_its_points_cannot_be_read(tmp_path: Path) -> None:
+    """All of them, since nobody knows which point lacks one; no times at all are missing ones."""
+    lists = [[5], None, [5, "soon"], [6, 7], [None], [None, 5]]
+    features = [
+        {
+            "type": "Feature",
+            "properties": {"traj_id": i, "times": times},
+            "geometry": {"type": "LineString", "coordinates": [[1, 2], [3, 4]]},
+        }
+        for i, times in enumerate(lists)
+    ]
+    (tmp_path / "a.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+    source = pt.read(tmp_path / "a.geojson")
+    assert source.unread_times == (3, 7)
+    unread, missing = "time cannot be read", "time is missing"
+    reasons = {1: [unread] * 2, 2: [missing] * 2, 3: [unread], 5: [missing] * 2, 6: [missing]}
+    expected = [(line, reason) for line, some in reasons.items() for reason in some]
+    assert [(fault.line, fault.reason) for fault in source.faults()] == expected
 
 
 @pytest.mark.parametrize("suffix", [".geojson", ".gpkg", ".csv", "-lines.geoparquet", ".parquet"])
