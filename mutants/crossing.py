@@ -67,22 +67,6 @@ ACCUMULATOR = (
         "emitted_weights[n] = weight * weights[cells[p]] // (total + len(offsets))",
         (_PURITY,),
     ),
-    Mutant(
-        "marks-run-over",
-        "a cell that the path before came to is taken for one that this path came to",
-        "bridges/kernels.py",
-        "                latest[cells[p]] = 2 * path + 1\n",
-        "                latest[cells[p]] = 2 * path + 2\n",
-        (_PURITY,),
-    ),
-    Mutant(
-        "contexts-run-over",
-        "a string begins with the contexts of the one before",
-        "trees/kernels.py",
-        "        held[:] = -1\n",
-        "        held[0] = -1\n",
-        (_PURITY,),
-    ),
 )
 
 LEDGER = (

@@ -40,6 +40,8 @@ class Reading(TypedDict, total=False):
     columns: Mapping[str, str] | None
     crs: Crs | None
     gap_minutes: float | None
+    time_format: str | None
+    time_unit: str | None
 
 
 class Source(Protocol):
@@ -79,7 +81,7 @@ class Trajectories:
 
     points: Floats  # (n_points, 2): longitude, latitude in degrees, or planar x, y
     offsets: Integers  # (n_trajectories + 1,): trajectory t is points[offsets[t]:offsets[t + 1]]
-    times: Array | None = None  # (n_points,): numbers or datetime64
+    times: Array | None = None  # (n_points,): datetime64, or numbers, which set the order and are no clock
     users: Array | None = None  # (n_trajectories,): who made each
     ids: Array | None = None  # (n_trajectories,): what each is called in its source; by its place if None
     crs: Crs = "lonlat"
@@ -192,8 +194,9 @@ class Trajectories:
     def from_pandas(cls, frame: pandas.DataFrame, **reading: Unpack[Reading]) -> Trajectories:
         """Take a frame with a row a point, its columns found by their names as `privtrace.read` finds them.
 
-        Options are those of `privtrace.read`: columns, crs and gap_minutes. The same frame in a Parquet file
-        gives the same trajectories. Times without a time zone are taken as UTC, others are converted to it.
+        Options are those of `privtrace.read`: columns, crs, gap_minutes, time_format and time_unit. The same
+        frame in a Parquet file gives the same trajectories. Times without a time zone are taken as UTC, others
+        are converted to it; numbers are no times of day unless `time_unit` says what they count since 1970.
         Levels of the index that have a name are columns too. Columns of text or objects are read as those of a
         CSV file, value by value.
         """

@@ -111,6 +111,8 @@ def test_options_reach_the_evaluation(folder: Path) -> None:
         (["real.parquet", "synthetic.csv", BOX, f"--synthetic-columns={PLANAR}"], "planar"),
         (["real.parquet", "synthetic.csv", BOX, f"--synthetic-columns={SWAPPED}"], "swapped"),
         (["real.parquet", "synthetic.parquet", BOX, "--bootstrap=1"], "bootstrap must be"),
+        (["real.parquet", "synthetic.parquet", BOX, "--synthetic-time-unit=s"], "leave out --synthetic-time-"),
+        (["real.parquet", "synthetic.parquet", BOX, "--synthetic-time-format=%H"], "time-format: '%H' has no"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_meant_is_refused(arguments: list[str], words: str, folder: Path) -> None:

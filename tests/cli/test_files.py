@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -94,6 +95,46 @@ def test_strict_stops_at_the_first_bad_row(dirty: Path) -> None:
     assert not (dirty / "a.parquet").exists()
 
 
+def test_times_that_cannot_be_read_are_told_and_their_form_can_be_declared(tmp_path: Path) -> None:
+    lines = ["a,8.5,47.1,31/12/2025 08:00", "a,8.6,47.2,30/12/2025 09:00", "a,8.7,47.3,"]
+    (tmp_path / "a.csv").write_text("\n".join(["tid,lon,lat,time", *lines]) + "\n")
+    told = "2 of 2 times could not be read, and their points come last, in the order of the file; say how"
+    done = run("check", "a.csv", cwd=tmp_path, code=1)
+    assert done.stdout.splitlines()[1:4] == [
+        "a.csv:2: time cannot be read",
+        "a.csv:3: time cannot be read",
+        "a.csv:4: time is missing",
+    ]
+    assert told in done.stderr and "--time-format or --time-unit" in done.stderr
+    assert "2025" not in done.stdout + done.stderr
+    fit = [
+        "fit",
+        "a.csv",
+        "--region=8,47,9,48",
+        "--epsilon=1",
+        "--output=a.model",
+        "--method=adatrace",
+        "--N=2",
+    ]
+    done = run(*fit, "--quiet", cwd=tmp_path)
+    assert done.stderr.count(told) == 1 and "NOT PRIVATE" in done.stderr
+    done = run(*fit, "--force", cwd=tmp_path)
+    assert "Times that can be read set the order of points" in done.stdout
+    done = run("convert", "a.csv", "b.parquet", "--strict", cwd=tmp_path, code=2)
+    assert "a.csv:2: time cannot be read" in done.stderr
+    form = ["--time-format=%d/%m/%Y %H:%M", "--gap=30", "--json"]
+    facts = json.loads(run("check", "a.csv", *form, cwd=tmp_path, code=1).stdout)
+    assert facts["reasons"] == {"time is missing": 1}
+    assert (facts["n_rows"], facts["n_trajectories"], facts["n_points"]) == (3, 2, 2)
+
+
+def test_a_gap_needs_a_clock(tmp_path: Path, wanderers: pt.Trajectories) -> None:
+    replace(wanderers[:3], times=np.arange(wanderers[:3].n_points) * 1000.0).write(tmp_path / "a.parquet")
+    done = run("check", "a.parquet", "--gap=30", cwd=tmp_path, code=2)
+    assert "numbers of no declared unit" in done.stderr and "--time-unit s, ms, us or ns" in done.stderr
+    assert "3 trajectories" in run("check", "a.parquet", "--gap=30", "--time-unit=ms", cwd=tmp_path).stdout
+
+
 def test_convert_keeps_users_and_times(dirty: Path) -> None:
     run("convert", "dirty.csv", "a.parquet", columns(), "--sort", cwd=dirty)
     made = pt.read(dirty / "a.parquet").collect()
@@ -137,6 +178,9 @@ def test_convert_says_what_a_format_has_no_room_for(dirty: Path) -> None:
         (["convert", "dirty.csv", "a.csv", "--columns=lon:lng"], "--columns"),
         (["convert", "dirty.csv", "a.csv", "--columns=traj_id=trip", "--gap=-3"], "gap"),
         (["check", "absent.csv"], "no such file"),
+        (["check", "dirty.csv", columns(), "--time-unit=s", "--time-format=%F"], "--time-format is for times"),
+        (["check", "dirty.csv", columns(), "--time-format=%H:%M"], "--time-format: '%H:%M' has no year"),
+        (["check", "dirty.csv", columns(), "--time-unit=min"], "--time-unit"),
         (["check", "two.csv"], "--columns"),
     ],
 )  # fmt: skip

@@ -26,9 +26,18 @@ LINES = {
     "2,8.5,400,1": ["latitude is beyond 90 degrees"],
     "2,-200,47,1": ["longitude is beyond 180 degrees"],
     "2,0,0,1": ["the point is (0, 0), which receivers report without a fix"],
-    "2,8.5,47,noon": ["time is missing or cannot be read"],
-    "\xff,8.5,47,": ["time is missing or cannot be read"],
+    "2,8.5,47,noon": ["time cannot be read"],
+    "2,8.5,47,31/12/2025 08:00": ["time cannot be read"],
+    "\xff,8.5,47,": ["time is missing"],
+    "2,8.5,47,  ": ["time is missing"],
     "9" * 70 + ",8.5,47,0": ["the line is too long"],
+}
+NO_ROW = {
+    "too many fields",
+    "too few fields",
+    "quotes do not match",
+    "a carriage return inside the line",
+    "the line is too long",
 }
 
 
@@ -48,7 +57,10 @@ def test_every_fault_has_its_line(tmp_path, monkeypatch, block_bytes, repeat):
     n_lost = dict.fromkeys(("too many fields", "too few fields", "no trajectory id"), repeat)
     assert n_lost.items() <= source.dropped.items()
     assert source.dropped_rows == sum(source.dropped.values())
-    assert "time is missing or cannot be read" not in source.dropped  # its row stays
+    assert not {"time is missing", "time cannot be read"} & source.dropped.keys()  # their rows stay
+    rows = [line for line in lines if line.strip() and not NO_ROW & set(LINES[line])]
+    n_times = sum("time is missing" not in LINES[line] for line in rows)
+    assert source.unread_times == (2 * repeat, n_times)
 
 
 def test_rows_of_parquet_count_from_one(tmp_path):
@@ -110,8 +122,9 @@ def test_remarks_on_little(tmp_path):
     found = remarks(io.read(tmp_path / "a.csv"))
     assert found.n_users is None
     assert not any(value for value in vars(found).values())
-    (tmp_path / "a.csv").write_text("tid,x,y,t\n1,0,0,0\n1,5,120,9\n")
-    found = remarks(io.read(tmp_path / "a.csv", gap_minutes=0.1))
+    (tmp_path / "a.csv").write_text("tid,x,y,t\n1,0,0,0\n1,5,120,9\n1,5,5,\n")
+    found = remarks(io.read(tmp_path / "a.csv", gap_minutes=0.1, time_unit="s"))
+    assert found.n_rows == 3
     assert (found.n_trajectories, found.n_single, found.n_zero, found.n_swapped) == (2, 2, 0, 0)
 
 

@@ -48,7 +48,7 @@ def line(polyline="[[3,4]]", trip="9", taxi="8", start="100", missing="False") -
 
 FIELDS = "not 9 fields, or quotes that do not match"
 X, Y = (f"{axis} is missing or not a number" for axis in ("longitude", "latitude"))
-NO_TIME = "time is missing or cannot be read"
+NO_TIME, UNREAD = "time is missing", "time cannot be read"
 NAN = math.nan
 CASES = {
     "missing data": (line(missing="True"), [], ["MISSING_DATA is true"]),
@@ -68,8 +68,8 @@ CASES = {
     "without quotes": ('9,,,,8,100,,False,"[[3,4]]"', [(3, 4, 100)], []),
     "no id": (line(trip=""), [], ["no trajectory id"]),
     "no time": (line(start="", polyline="[[3,4],[5,6]]"), [(3, 4, None), (5, 6, None)], [NO_TIME] * 2),
-    "half a second": (line(start="1.5"), [(3, 4, None)], [NO_TIME]),
-    "time without end": (line(start="9" * 30), [(3, 4, None)], [NO_TIME]),
+    "half a second": (line(start="1.5"), [(3, 4, None)], [UNREAD]),
+    "time without end": (line(start="9" * 30), [(3, 4, None)], [UNREAD]),
     "beyond the poles": (line("[[3,400]]"), [(3, 400, 100)], ["latitude is beyond 90 degrees"]),
 }  # fmt: skip
 

@@ -98,7 +98,7 @@ def test_a_declared_crs_picks_the_pair(tmp_path):
         ("lat", [True, False], "holds bool; convert it to numbers"),
         ("traj_id", [[1], [2]], "convert it to integers or text"),
         ("user_id", [True, False], "convert it to integers or text"),
-        ("t", ["secret", "secret"], "holds text; convert it to numbers or timestamps"),
+        ("t", [True, False], "holds bool; convert it to timestamps, numbers or text"),
     ],
 )
 def test_types_of_parquet(tmp_path, name, column, cure):

@@ -44,10 +44,17 @@ def test_sentences_say_who_is_protected() -> None:
     assert Unit().sentence.startswith("One trajectory: all points recorded under one trajectory id")
     trip = Unit(gap_minutes=30).sentence
     assert trip.startswith("One trip after splitting at gaps over 30 minutes") and "trajectories" not in trip
+    assert (
+        "neighbors if, after dropping points without a time and splitting at gaps over 30 minutes, they differ "
+        "by one trip" in trip
+    )
     person = Unit("user", 5).sentence
     assert person.startswith("One person: all trajectories of one user together")
     assert "more than 5 trajectories, 5 chosen at random" in person and "without a user do not count" in person
-    assert Unit("user", 5, 12.5).sentence.endswith("one trip after splitting at gaps over 12.5 minutes.")
+    assert Unit("user", 5, 12.5).sentence.endswith(
+        "Points without a time do not count, and a trajectory is one trip after splitting at gaps over 12.5 "
+        "minutes."
+    )
 
 
 def test_epsilons_add_up_for_the_same_neighbors_only() -> None:

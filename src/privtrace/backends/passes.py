@@ -37,6 +37,9 @@ class Passes:
 
         With `part_points`, parts are cut into parts of about so many points.
         """
+        tell = getattr(self.source, "tell", None)
+        if tell is not None:  # what only a look at its rows can tell a curator
+            tell(self.observer)
         with self.observer.stage(text, self.source.n_points) as advance:
             for n_points, result in self.backend.map(
                 lambda numbered: (numbered[0].n_points, kernel(*numbered)), self._numbered(part_points)

@@ -48,7 +48,8 @@ def convert(
       dat         .dat             the text of AdaTrace and PrivTrace: #0: and >0:x,y;x,y;
       porto       --to porto       the taxi trips of the ECML-PKDD 2015 competition, with POLYLINE
       geolife     --to geolife     a folder of Geolife's PLT files; --gap cuts logs into trips
-    Text may be packed, as in .csv.gz, and tables may be folders of files.
+    Text may be packed, as in .csv.gz, and tables may be folders of files. Times are ISO 8601; others take
+    --time-format or --time-unit.
 
     \b
     Examples:
@@ -60,6 +61,7 @@ def convert(
       privtrace convert trips.geojson skmob.csv --names scikit-mobility
       privtrace convert demo/trips.parquet plt --to geolife
       privtrace convert plt trips.dat --gap 30
+      privtrace convert trips.csv.gz cut.parquet --gap 30 --time-format '%Y-%m-%d %H:%M:%S.%f'
     """
     from privtrace.io import check_output, write
     from privtrace.io.sorting import by_user_and_id
@@ -127,6 +129,7 @@ def check(
             if as_json:
                 listed.append({"file": str(fault.path), "line": fault.line, "reason": fault.reason})
         found = remarks(source)
+        source.tell(screen)
         if area is not None:
             _tell_region(source, area, screen)
     screen.data({"not_private": True, "faults": listed, "reasons": dict(reasons), **asdict(found)})

@@ -157,7 +157,7 @@ def _fitted(
         if format is not None:
             format.check_room(output, source.crs, has_times=False)
         if source.has_times:
-            screen.say("The input's times set the order of points; they are not synthesized.")
+            screen.say("Times that can be read set the order of points; they are not synthesized.")
         tell_dropped(source, screen)
         return synthesizer.fit(
             source,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
@@ -76,6 +77,15 @@ class FormatName(StrEnum):
     dat = "dat"
     porto = "porto"
     geolife = "geolife"
+
+
+class TimeUnitName(StrEnum):
+    """Name the units of times that are numbers."""
+
+    s = "s"
+    ms = "ms"
+    us = "us"
+    ns = "ns"
 
 
 class NamesName(StrEnum):
@@ -170,6 +180,16 @@ class InputOptions:
         float | None,
         typer.Option(metavar="MINUTES", help="Cut logs into trips where no point was recorded for longer."),
     ] = None
+    time_format: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATTERN", help="How times are written, such as '%d/%m/%Y %H:%M'; else ISO 8601 (iso)."
+        ),
+    ] = None
+    time_unit: Annotated[
+        TimeUnitName | None,
+        typer.Option(help="What times that are numbers count since 1970; else they only set the order."),
+    ] = None
     strict: Annotated[
         bool, typer.Option("--strict", help="Stop at the first bad row instead of dropping it.")
     ] = False
@@ -185,6 +205,8 @@ class InputOptions:
             crs=self.crs.value if self.crs else None,
             columns=parse_columns(self.columns) if self.columns else None,
             gap_minutes=self.gap,
+            time_format=self.time_format,
+            time_unit=self.time_unit.value if self.time_unit else None,
         )
         if self.strict and (fault := next(source.faults(), None)) is not None:
             raise DataError(
@@ -454,15 +476,28 @@ class ComparingOptions(WorkingOptions, InputOptions):
     synthetic_gap: Annotated[
         float | None, typer.Option(metavar="MINUTES", help="As --gap, which is for the real logs alone.")
     ] = None
+    synthetic_time_format: Annotated[
+        str | None,
+        typer.Option(metavar="PATTERN", help="As --time-format, which is for the real times alone."),
+    ] = None
+    synthetic_time_unit: Annotated[
+        TimeUnitName | None, typer.Option(help="As --time-unit, which is for the real times alone.")
+    ] = None
 
     def synthetic_source(self, path: Path) -> FileSource:
         """Open the synthetic input as the options say.
 
         Whether its columns are called as the real ones, its header says, which is public.
         """
-        from privtrace.errors import DataError
+        from privtrace.errors import DataError, SettingsError
 
-        reading = replace(self, columns=self.synthetic_columns, gap=self.synthetic_gap)
+        reading = replace(
+            self,
+            columns=self.synthetic_columns,
+            gap=self.synthetic_gap,
+            time_format=self.synthetic_time_format,
+            time_unit=self.synthetic_time_unit,
+        )
         if self.synthetic_columns is None and self.columns is not None:
             as_real = replace(reading, columns=self.columns)
             with suppress(DataError):
@@ -471,8 +506,11 @@ class ComparingOptions(WorkingOptions, InputOptions):
         try:
             return reading.source(path)
         except DataError as error:
-            words = str(error).replace("--columns", "--synthetic-columns").replace("--gap", "--synthetic-gap")
+            words = re.sub(r"--(columns|gap|time-format|time-unit)\b", r"--synthetic-\1", str(error))
             raise DataError(words) from None
+        except SettingsError as error:
+            words = re.sub(r"\btime_(format|unit)\b", r"synthetic_time_\1", str(error))
+            raise SettingsError(words.replace("--gap (", "--synthetic-gap (")) from None
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,7 @@ class Screen:
 
 
 def tell_dropped(source: FileSource, screen: Screen) -> None:
-    """Tell the curator how many rows were dropped and why, and how to find them."""
+    """Tell the curator how many rows were dropped and why, how to find them, and of times not read."""
     with screen.stage("Opening and grouping the input"):
         dropped = source.dropped
     if dropped:
@@ -93,6 +93,7 @@ def tell_dropped(source: FileSource, screen: Screen) -> None:
         screen.note(
             f"rows dropped: {dropped.total():,}, with {reasons}; `privtrace check {source.path}` lists them"
         )
+    source.tell(screen)
 
 
 def tell_lost(lost: set[str], output: Path, screen: Screen) -> None:

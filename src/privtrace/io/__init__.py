@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from privtrace.io import formats
 from privtrace.io.atomic import check_folder, check_target, replacing, replacing_folder
@@ -27,6 +28,8 @@ def read(
     crs: Crs | None = None,
     columns: Mapping[str, str] | None = None,
     gap_minutes: float | None = None,
+    time_format: str | None = None,
+    time_unit: str | None = None,
 ) -> FileSource:
     """Open a file, or a folder of files with the same columns; rows are read when the source is passed over.
 
@@ -52,23 +55,23 @@ def read(
         The names of columns by role, such as {"traj_id": "journey", "lon": "east", "lat": "north"}, where
         they are others than above; an empty name switches a role off.
     gap_minutes
-        Cut a trajectory wherever the time to the next point is longer; times that are numbers are seconds.
-        With it, a table with users needs no trajectory ids: the log of each user is cut.
+        Cut a trajectory wherever the time to the next point is longer; points without a time are dropped
+        before. With it, a table with users needs no trajectory ids: the log of each user is cut. Numbers of no
+        declared unit are no clock, and text is then ISO 8601 unless declared otherwise.
+    time_format
+        How times are written that are text, such as "%d/%m/%Y %H:%M"; the directives are those of Python's
+        strptime, names of months in English, without a zone UTC. "iso" is ISO 8601.
+    time_unit
+        "s", "ms", "us" or "ns": in what unit times that are numbers count since 1970.
     """
-    return open_source(Path(path), crs, Sizes(), columns=columns, gap_minutes=gap_minutes)
+    declared = Declared.of(crs, columns, gap_minutes, time_format, time_unit)
+    return FileSource(open_reader(Path(path), declared), declared=declared)
 
 
-def open_source(
-    path: Path,
-    crs: Crs | None,
-    sizes: Sizes,
-    *,
-    columns: Mapping[str, str] | None = None,
-    gap_minutes: float | None = None,
-) -> FileSource:
+def open_source(path: Path, crs: Crs | None, sizes: Sizes, **declared: Any) -> FileSource:
     """Open a file as `read` does, with other sizes of what is in memory at once."""
-    declared = Declared.of(crs, columns, gap_minutes)
-    return FileSource(open_reader(path, declared), sizes, gap_minutes=gap_minutes)
+    said = Declared.of(crs, **declared)
+    return FileSource(open_reader(path, said), sizes, said)
 
 
 def write(

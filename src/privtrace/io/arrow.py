@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 import pyarrow as pa
 
 from privtrace.io import rows
-from privtrace.io.columns import Layout, check_types
+from privtrace.io.columns import Layout, check_types, decoded_type, is_text
 from privtrace.io.faults import Faults, Place
 from privtrace.io.files import Stamp, reading
 from privtrace.io.source import ColumnReader, Sizes
@@ -27,6 +28,10 @@ class ArrowReader(ColumnReader, ABC):
         self.layout = layout
         self.n_rows: int | None = n_rows
         self._schema = schema
+        self._unread_in: str | None = None  # the column of times, if there can be any that cannot be read
+        if layout.time is not None:
+            kind = decoded_type(schema.field(layout.time).type)
+            self._unread_in = layout.time if is_text(kind) or layout.clock.unit is not None else None
 
     @abstractmethod
     def _batches(self, names: list[str], batch_rows: int) -> Iterable[pa.RecordBatch]:
@@ -37,14 +42,17 @@ class ArrowReader(ColumnReader, ABC):
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows, or their keys only."""
         names = self.layout.keys if keys_only else self.layout.names
+        if keys_only and faults is not None and self._unread_in is not None:
+            names = list(dict.fromkeys([*names, self._unread_in]))
         nothing = [pa.array([], self._schema.field(name).type) for name in names]
-        yield self._rows(pa.RecordBatch.from_arrays(nothing, names=names))
+        batches = self._batches(names, sizes.batch_rows)
         n_before = 0
         with reading(self.stamp.path, self.cure):
-            for batch in self._batches(names, sizes.batch_rows):
+            for batch in chain([pa.RecordBatch.from_arrays(nothing, names=names)], batches):
                 place = Place.following(self.stamp.path, n_before)
                 n_before += batch.num_rows
-                yield rows.usable(self._rows(batch), self.crs, faults, place)
+                found = rows.usable(self._rows(batch), self.crs, faults, place)
+                yield rows.keys_of(found) if keys_only else found
 
     def _rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         layout = self.layout
@@ -56,7 +64,8 @@ class ArrowReader(ColumnReader, ABC):
         if layout.x in columns:
             converted["x"] = rows.numbers(columns[layout.x])
             converted["y"] = rows.numbers(columns[layout.y])
-            converted["time"] = rows.times(columns[layout.time]) if layout.time else None
+        if layout.time in columns:
+            converted["time"] = rows.times(columns[layout.time], layout.clock)
         return rows.rows(**converted)
 
 

@@ -13,6 +13,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from privtrace.errors import DataError, SettingsError
+from privtrace.io.clock import ISO_CLOCK, Clock
 from privtrace.trajectories import Crs
 
 #: The names of the two coordinates, by what they mean.
@@ -20,7 +21,7 @@ PAIRS: dict[Crs, tuple[str, str]] = {"lonlat": ("lon", "lat"), "planar": ("x", "
 TRAJECTORY = "traj_id"
 USER = "user_id"
 TIME = "t"
-#: A column of text with this name holds calendar time; one of another name holds numbers.
+#: A column of text with this name holds calendar time; numbers are written under the name above.
 CALENDAR = "datetime"
 #: Names of the times of all points of a line: numbers, and calendar time; the first is that which is written.
 LIST = "times"
@@ -50,6 +51,8 @@ class Declared:
     crs: Crs | None = None
     columns: Mapping[str, str] = field(default_factory=dict)  # role -> name; an empty name switches a role off
     gap_minutes: float | None = None  # if given, the log of a user may stand in for trajectories
+    time_format: str | None = None  # the pattern of times that are text
+    time_unit: str | None = None  # the unit of times that are numbers
 
     @classmethod
     def of(
@@ -57,9 +60,11 @@ class Declared:
         crs: Crs | None = None,
         columns: Mapping[str, str] | None = None,
         gap_minutes: float | None = None,
+        time_format: str | None = None,
+        time_unit: str | None = None,
     ) -> Declared:
         """Take what a caller leaves out as undeclared."""
-        return cls(crs, columns or {}, gap_minutes)
+        return cls(crs, columns or {}, gap_minutes, time_format, time_unit)
 
     def __post_init__(self) -> None:
         if self.crs is not None and self.crs not in PAIRS:
@@ -76,6 +81,24 @@ class Declared:
         for name in named:
             if named.count(name) > 1:
                 raise SettingsError(f"--columns (columns): {name!r} is named for two roles; name it for one")
+        Clock.declared(self.time_format, self.time_unit)  # refuses what makes no sense
+
+    @property
+    def has_clock(self) -> bool:
+        """Say whether the form of times is declared."""
+        return self.time_format is not None or self.time_unit is not None
+
+    def clock(self, name: str | None) -> Clock:
+        """Say how the times in a column of this name are read.
+
+        Without a word about their form, text is ISO 8601 where a clock is needed or the name promises one.
+        Elsewhere numbers do as well, which set the order of points whatever their unit.
+        """
+        declared = Clock.declared(self.time_format, self.time_unit)
+        if declared is not None:
+            return declared
+        needed = self.gap_minutes is not None
+        return Clock(order_only=not needed and not (name is not None and is_calendar(name)))
 
 
 def parse_columns(text: str) -> dict[str, str]:
@@ -123,6 +146,7 @@ class Layout:
     crs: Crs
     user: str | None
     time: str | None
+    clock: Clock = ISO_CLOCK
 
     @property
     def keys(self) -> list[str]:
@@ -133,11 +157,6 @@ class Layout:
     def names(self) -> list[str]:
         """List the columns to read."""
         return [*self.keys, self.x, self.y, *([self.time] if self.time is not None else [])]
-
-    @property
-    def has_calendar(self) -> bool:
-        """Say whether the name of the times' column declares calendar time."""
-        return self.time is not None and is_calendar(self.time)
 
 
 def is_calendar(name: str) -> bool:
@@ -160,7 +179,8 @@ def resolve(path: Path, names: Sequence[str], declared: Declared) -> Layout:
     meaning, pair = _pair(path, names, columns, declared)
     x, y = (_only(path, role, columns) for role in pair)
     assert x is not None and y is not None
-    return Layout(trajectory, x, y, meaning, user, _only(path, TIME, columns))
+    time = _only(path, TIME, columns)
+    return Layout(trajectory, x, y, meaning, user, time, declared.clock(time))
 
 
 def has_role(role: str, names: Sequence[str], declared: Declared) -> bool:
@@ -295,16 +315,22 @@ def check_types(path: Path, layout: Layout, schema: pa.Schema) -> None:
         (layout.user, _is_id, "integers or text"),
         (layout.x, _is_number, "numbers"),
         (layout.y, _is_number, "numbers"),
-        (layout.time, _is_time, "numbers or timestamps"),
+        (layout.time, _is_time, "timestamps, numbers or text"),
     ]
     for name, fits, words in wanted:
-        if name is not None and not fits(_plain(schema.field(name).type)):
+        if name is not None and not fits(decoded_type(schema.field(name).type)):
             kind = schema.field(name).type
             raise DataError(f"{path}: column {name!r} holds {in_words(kind)}; convert it to {words}")
+    _check_clock(path, layout.time, layout.clock, schema)
 
 
 def check_attributes(
-    path: Path, schema: pa.Schema, trajectory: str | None, user: str | None, time: str | None
+    path: Path,
+    schema: pa.Schema,
+    trajectory: str | None,
+    user: str | None,
+    time: str | None,
+    clock: Clock,
 ) -> None:
     """Refuse columns beside a geometry whose declared type cannot play their role."""
     for name, fits, words in (
@@ -312,19 +338,37 @@ def check_attributes(
         (user, _is_id, "integers or text"),
         (time, _is_time_of_feature, "timestamps, numbers, text, or lists of them"),
     ):
-        if name is not None and not fits(_plain(schema.field(name).type)):
+        if name is not None and not fits(decoded_type(schema.field(name).type)):
             kind = schema.field(name).type
             raise DataError(f"{path}: column {name!r} holds {in_words(kind)}; convert it to {words}")
+    _check_clock(path, time, clock, schema)
 
 
-def _plain(kind: pa.DataType) -> pa.DataType:
+def _check_clock(path: Path, time: str | None, clock: Clock, schema: pa.Schema) -> None:
+    """Refuse a declared form of times that the type of their column contradicts."""
+    if time is None or not clock.is_declared:
+        return
+    kind = _value(schema.field(time).type)
+    if _is_calendar(kind):
+        raise DataError(
+            f"{path}: column {time!r} holds {kind}, a type that says what its times are; leave out "
+            "--time-format and --time-unit (time_format, time_unit)"
+        )
+    if _is_number(kind) and not pa.types.is_null(kind) and clock.unit is None:
+        raise DataError(
+            f"{path}: column {time!r} holds {kind}, and --time-format (time_format) is for text; say in what "
+            "unit the numbers count since 1970 with --time-unit (time_unit)"
+        )
+
+
+def decoded_type(kind: pa.DataType) -> pa.DataType:
     """Look through a dictionary to the type of its values."""
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 def in_words(kind: pa.DataType) -> str:
     """Name a type for a message; text goes by many names."""
-    return "text" if is_text(_plain(kind)) else str(kind)
+    return "text" if is_text(decoded_type(kind)) else str(kind)
 
 
 def _is_number(kind: pa.DataType) -> bool:
@@ -333,14 +377,23 @@ def _is_number(kind: pa.DataType) -> bool:
     return bool(number or pa.types.is_null(kind))
 
 
+def _is_calendar(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
+
+
 def _is_time(kind: pa.DataType) -> bool:
-    return _is_number(kind) or bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
+    return _is_number(kind) or _is_calendar(kind) or is_text(kind)
 
 
 def _is_time_of_feature(kind: pa.DataType) -> bool:
+    return _is_time(_value(kind))
+
+
+def _value(kind: pa.DataType) -> pa.DataType:
+    """Look through dictionaries and lists to the type of their values."""
+    kind = decoded_type(kind)
     listed = pa.types.is_list(kind) or pa.types.is_large_list(kind)
-    kind = kind.value_type if listed else kind
-    return _is_time(kind) or is_text(kind)
+    return decoded_type(kind.value_type) if listed else kind
 
 
 def _is_id(kind: pa.DataType) -> bool:

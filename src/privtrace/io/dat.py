@@ -34,6 +34,7 @@ class DatReader:
     parse_once = True
     has_users = False
     has_times = False
+    defines_times = False
 
     def __init__(self, stamp: Stamp, crs: Crs | None) -> None:
         self.stamp = stamp

@@ -42,13 +42,17 @@ class Place:
 class Faults:
     """Collect faults while a reader passes over rows.
 
-    What makes a row unusable is always counted. `locating` asks for more: also for what is wrong with the
-    values of rows that stay, and where each fault is.
+    What makes a row unusable is always counted, and so are times, and those that cannot be read. `locating`
+    asks for more: also for what is wrong with the values of rows that stay, and where each fault is. Where
+    logs are cut, rows `need_times`: without one they are unusable.
     """
 
-    def __init__(self, *, locating: bool = False) -> None:
+    def __init__(self, *, locating: bool = False, need_times: bool = False) -> None:
         self.counts: Counter[str] = Counter()
+        self.n_times = 0  # that are there, whether they can be read or not
+        self.n_unread = 0
         self.locating = locating
+        self.need_times = need_times
         self._found: list[Fault] = []
 
     def add(self, reason: str, rows: Integers, place: Place) -> None:

@@ -14,8 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from privtrace.io import rows, text
-from privtrace.io.columns import is_calendar, is_text
+from privtrace.io import rows
+from privtrace.io.clock import ISO_CLOCK, Clock, Read
+from privtrace.io.columns import is_text
 from privtrace.io.faults import Faults, Place
 from privtrace.io.files import Stamp
 from privtrace.io.folder import FolderReader
@@ -36,6 +37,7 @@ class FeatureLayout:
     user: str | None
     time: str | None
     crs: Crs
+    clock: Clock = ISO_CLOCK
 
     @property
     def names(self) -> list[str]:
@@ -47,15 +49,21 @@ class FeatureLayout:
 class Times:
     """Hold the times of features, one feature after the other."""
 
-    values: pa.Array  # (n_times,)
+    read: Read  # (n_times,)
     counts: Integers  # (n_features,)
 
-    def of(self, counts: Integers) -> pa.Array:
-        """Give each point its time; all are unknown in a feature that has not as many times as points."""
+    def of(self, counts: Integers) -> Read:
+        """Give each point its time; none can be read in a feature that has not as many times as points."""
         owners = np.repeat(np.arange(len(counts)), counts)
         steps = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
         firsts = np.cumsum(self.counts) - self.counts
-        return self.values.take(pa.array(firsts[owners] + steps, mask=(counts != self.counts)[owners]))
+        misfit = (counts != self.counts)[owners]
+        places = np.where(misfit, 0, firsts[owners] + steps)
+        values = self.read.values.take(pa.array(places, mask=misfit))
+        given = self.read.unread | self.read.values.is_valid().to_numpy(zero_copy_only=False)
+        n_given = np.bincount(np.repeat(np.arange(len(counts)), self.counts), given, len(counts))
+        unread = np.append(self.read.unread, False)[places]
+        return Read(values, np.where(misfit, n_given[owners] > 0, unread))
 
 
 @dataclass(frozen=True)
@@ -157,32 +165,28 @@ def has_times(kind: pa.DataType, geometries: set[str]) -> bool:
     return listed or not geometries or "Point" in geometries
 
 
-def times_of(name: str, column: pa.Array) -> Times:
+def times_of(clock: Clock, column: pa.Array) -> Times:
     """Take the times of features out of a column: a time each, a list each, or either as text."""
     column = rows.decoded(column)
     kind = column.type
     if is_text(kind):
-        return _times_in_text(column, is_calendar(name))
+        return _times_in_text(column, clock)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        values = column.flatten()
-        if is_text(values.type):
-            values = _read(values.cast(pa.large_binary()), is_calendar(name))
-        return Times(rows.times(values), _lengths(column))
-    return Times(rows.times(column), np.ones(len(column), np.int64))
+        return Times(rows.times(column.flatten(), clock), _lengths(column))
+    return Times(rows.times(column, clock), np.ones(len(column), np.int64))
 
 
-def _times_in_text(column: pa.Array, calendar: bool) -> Times:
+def _times_in_text(column: pa.Array, clock: Clock) -> Times:
     """Read a time, or a list in brackets as JSON has it: ["2024-01-01T10:00:00Z","2024-01-01T10:00:15Z"]."""
+    column = column.cast(pa.large_binary()).fill_null(b"")
     # Bytes that are no text are no time either, and must stop nothing.
-    ascii = pc.match_substring_regex(column.cast(pa.large_binary()), r"^[ -~\s]*$")
-    plain = pc.if_else(ascii, column.cast(pa.large_binary()), b"").fill_null(b"").cast(pa.large_string())
+    ascii = pc.match_substring_regex(column, r"^[ -~\s]*$")
+    plain = pc.if_else(ascii, column, b"?").cast(pa.large_string())
     lists = pc.split_pattern(pc.ascii_trim(plain, characters="[] \t\r\n"), ",")
-    return Times(_read(lists.flatten().cast(pa.large_binary()), calendar), _lengths(lists))
-
-
-def _read(column: pa.Array, calendar: bool) -> pa.Array:
-    bare = pc.replace_substring_regex(column, rb'^\s*"|"\s*$', b"")
-    return text.calendar_times(bare) if calendar else text.times(bare)
+    bare = pc.replace_substring_regex(lists.flatten(), r'^\s*"|"\s*$', "")
+    null = pc.equal(pc.ascii_trim_whitespace(bare), "null")
+    bare = pc.if_else(null, pa.scalar(None, bare.type), bare)
+    return Times(clock.text(bare.cast(pa.large_binary())), _lengths(lists))
 
 
 def _lengths(lists: pa.Array) -> Integers:

@@ -43,6 +43,11 @@ class FolderReader(ColumnReader, Generic[AnyReader]):
         """Agree on a layout where the format of the files leaves that open."""
 
     @property
+    def defines_times(self) -> bool:
+        """Say whether the format of the files says how times are written."""
+        return self.readers[0].defines_times
+
+    @property
     def parse_once(self) -> bool:
         """Say whether a pass is dear enough to keep its result."""
         return self.readers[0].parse_once

@@ -27,6 +27,7 @@ import pyarrow.compute as pc
 
 from privtrace.errors import OutputError
 from privtrace.io import printing, rows, spans, text
+from privtrace.io.clock import Read
 from privtrace.io.faults import Faults, Place
 from privtrace.io.files import CURE, Stamp, declared_crs, files_in, reading
 from privtrace.io.source import Sizes
@@ -65,6 +66,7 @@ class GeolifeReader:
 
     parse_once = True
     has_times = True
+    defines_times = True
 
     def __init__(self, stamp: Stamp, crs: Crs | None) -> None:
         self.stamp = stamp
@@ -170,12 +172,14 @@ def _ended(lines: bytes) -> bytes:
     return lines + b"\n" if lines and not lines.endswith(b"\n") else lines
 
 
-def _times(date: spans.Spans, time: spans.Spans) -> pa.Array:
+def _times(date: spans.Spans, time: spans.Spans) -> Read:
     """Read 2008-10-24 and 02:09:59 as timestamps, anything else as null."""
     (year, month, day), right_date = spans.digits(date, "0000-00-00")
     (hour, minute, second), right_time = spans.digits(time, "00:00:00")
     seconds, right = text.calendar_seconds(year, month, day, hour, minute, second)
-    return pa.array(seconds, mask=~(right & right_date & right_time)).cast(pa.timestamp("s"))
+    right &= right_date & right_time
+    given = (date.lengths > 0) & (time.lengths > 0)
+    return Read(pa.array(seconds, mask=~right).cast(pa.timestamp("s")), given & ~right)
 
 
 def lost(part: Trajectories) -> list[str]:

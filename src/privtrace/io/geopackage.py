@@ -46,9 +46,10 @@ class GeoPackageReader(FeatureReader):
         refuse_other_kinds(path, {kind} - {"Unknown"})
         trajectory, user, time = attributes(path, list(about["fields"]), declared, points_only=kind == "Point")
         crs = meaning(path, _described(path, about["crs"]), declared.crs)
-        self.layout = FeatureLayout(trajectory, user, time, crs)
+        clock = declared.clock(time)
+        self.layout = FeatureLayout(trajectory, user, time, crs, clock)
         with self._opened(1) as (schema, _):
-            check_attributes(path, schema, trajectory, user, time)
+            check_attributes(path, schema, trajectory, user, time, clock)
         if time is not None and not has_times(schema.field(time).type, {kind} - {"Unknown"}):
             self.layout = replace(self.layout, time=None)
 
@@ -82,7 +83,7 @@ class GeoPackageReader(FeatureReader):
             shapes=from_wkb(batch[self._geometry]),
             trajectory=rows.ids(batch[layout.trajectory]) if layout.trajectory else None,
             user=rows.ids(batch[layout.user]) if layout.user else None,
-            times=times_of(layout.time, batch[layout.time]) if layout.time else None,
+            times=times_of(layout.clock, batch[layout.time]) if layout.time else None,
         )
 
 

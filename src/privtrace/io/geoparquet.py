@@ -50,11 +50,12 @@ class GeoParquetReader(FeatureReader):
         kinds = _kinds(path, self._described)
         names = [name for name in self._schema.names if name != self._geometry]
         trajectory, user, time = attributes(path, names, declared, points_only=kinds == {"Point"})
-        check_attributes(path, self._schema, trajectory, user, time)
+        clock = declared.clock(time)
+        check_attributes(path, self._schema, trajectory, user, time, clock)
         if time is not None and not has_times(self._schema.field(time).type, kinds):
             time = None
         crs = meaning(path, self._described.get("crs", CRS84), declared.crs)
-        self.layout = FeatureLayout(trajectory, user, time, crs)
+        self.layout = FeatureLayout(trajectory, user, time, crs, clock)
 
     def features(self, sizes: Sizes) -> Iterator[Features]:
         """Yield the features of some rows at a time."""
@@ -71,7 +72,7 @@ class GeoParquetReader(FeatureReader):
             shapes=from_wkb(geometry) if self._described.get("encoding") == "WKB" else from_native(geometry),
             trajectory=rows.ids(columns[layout.trajectory]) if layout.trajectory else None,
             user=rows.ids(columns[layout.user]) if layout.user else None,
-            times=times_of(layout.time, columns[layout.time]) if layout.time else None,
+            times=times_of(layout.clock, columns[layout.time]) if layout.time else None,
         )
 
 

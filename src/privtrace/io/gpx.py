@@ -46,6 +46,11 @@ _HEAD = """\
 class GpxReader(FeatureReader):
     """Read tracks from GPX; memory follows the longest track."""
 
+    @property
+    def defines_times(self) -> bool:
+        """Say that GPX has ISO 8601."""
+        return True
+
     def __init__(self, stamp: Stamp, declared: Declared) -> None:
         self.stamp = stamp
         path = stamp.path
@@ -81,7 +86,7 @@ class GpxReader(FeatureReader):
             Shapes(x, y, counts, np.zeros(len(counts), np.bool_), {EMPTY: counts == 0}),
             None if layout.trajectory is None else tracks.ids(layout.trajectory),
             None if layout.user is None else tracks.ids(layout.user),
-            None if layout.time is None else Times(text.calendar_times(_bytes(tracks.times)), counts),
+            None if layout.time is None else Times(layout.clock.text(_bytes(tracks.times)), counts),
             np.array(tracks.lines, np.int64),
         )
 

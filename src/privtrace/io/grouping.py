@@ -217,7 +217,10 @@ def _last_row(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def assemble(rows: pa.RecordBatch, crs: Crs, gap_minutes: float | None = None) -> Trajectories:
-    """Make trajectories of rows whose keys have one run each, in order of time and cut at longer gaps."""
+    """Make trajectories of rows whose keys have one run each, in order of time and cut at longer gaps.
+
+    Where they are cut, all rows have a time, and it is a timestamp.
+    """
     starts = run_starts(rows)
     points = np.empty((rows.num_rows, 2))  # (n_points, 2)
     points[:, 0] = floats_of(rows["x"])
@@ -236,7 +239,12 @@ def assemble(rows: pa.RecordBatch, crs: Crs, gap_minutes: float | None = None) -
 def _cut_at_gaps(
     times: Array, starts: Integers, keys: pa.RecordBatch, gap_minutes: float
 ) -> tuple[Integers, pa.RecordBatch]:
-    """Start a new trajectory after each longer gap; the pieces of trajectory a are called a/1, a/2, ..."""
+    """Start a new trajectory after each longer gap; the pieces of trajectory a are called a/1, a/2, ...
+
+    Without the points of a piece, the gap around it is longer still: all other pieces stay as they are, though
+    later ones are called otherwise. Names count for nothing but the choice among the trajectories of a user,
+    and where that is made, all pieces of a user come and go together.
+    """
     is_start = np.append(False, _exceeds(times, 60 * gap_minutes)) if len(times) else np.empty(0, bool)
     is_start[starts] = True
     pieces = np.flatnonzero(is_start)
@@ -250,16 +258,11 @@ def _cut_at_gaps(
 
 
 def _exceeds(times: Array, seconds: float) -> npt.NDArray[np.bool_]:
-    """Tell where the time from one point to the next is longer; False beside a missing time."""
-    if times.dtype.kind == "M":
-        tick = np.array(1, times.dtype.str.replace("M", "m"))
-        ticks = seconds * float(np.timedelta64(1, "s") / tick)
-        # As times rise, their difference is never negative, and fits into 64 bits without a sign.
-        differences = np.diff(times.view(np.int64)).view(np.uint64)
-        longer = differences > np.uint64(min(ticks, 2.0**63))
-        return longer & ~np.isnat(times[1:]) & ~np.isnat(times[:-1])
-    with np.errstate(invalid="ignore", over="ignore"):  # infinite or huge times of Parquet
-        return np.diff(times) > seconds
+    """Tell where the time from one point to the next is longer; within a trajectory times rise."""
+    tick = np.array(1, times.dtype.str.replace("M", "m"))
+    ticks = seconds * float(np.timedelta64(1, "s") / tick)
+    # A difference that is never negative fits into 64 bits without a sign.
+    return np.diff(times.view(np.int64)).view(np.uint64) > np.uint64(min(ticks, 2.0**63))
 
 
 def _in_time(points: Floats, times: Array, starts: Integers) -> tuple[Floats, Array]:

@@ -21,8 +21,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from privtrace.errors import DataError
-from privtrace.io import rows, text
-from privtrace.io.columns import CALENDAR_LISTS, Declared, attributes, is_calendar
+from privtrace.io import rows
+from privtrace.io.clock import Clock
+from privtrace.io.columns import CALENDAR_LISTS, Declared, attributes
 from privtrace.io.features import FeatureLayout, FeatureReader, Features, Times
 from privtrace.io.files import CURE, Stamp
 from privtrace.io.json_objects import HEAD_BYTES, TOO_LONG, collection, objects
@@ -32,7 +33,8 @@ from privtrace.io.source import Sizes
 from privtrace.io.streams import opened
 from privtrace.trajectories import Crs
 
-_DATETIMES = CALENDAR_LISTS[1]  # as MF-JSON calls them; numbers are milliseconds there
+_DATETIMES = CALENDAR_LISTS[1]  # as MF-JSON calls them
+_MOVING_CLOCK = Clock(unit="ms")  # its standard's: ISO 8601, or milliseconds since 1970
 _LIST = pa.list_(pa.list_(pa.float64()))
 _NOT_READ = (pa.ArrowException, TypeError, ValueError, OverflowError)
 # Names of longitude and latitude in the member `crs` that GeoJSON had before 2016.
@@ -62,7 +64,10 @@ class JsonReader(FeatureReader):
         names += [name for name in declared.columns.values() if name and name not in names]
         trajectory, user, time = attributes(path, names, declared)
         crs = declared.crs or _crs(path, head[:start] + b"]}" if start else b"")
-        self.layout = FeatureLayout(trajectory, user, _DATETIMES if self._moving else time, crs)
+        clock = declared.clock(time)
+        if self._moving or (time == _DATETIMES and not clock.is_declared):
+            clock = _MOVING_CLOCK
+        self.layout = FeatureLayout(trajectory, user, _DATETIMES if self._moving else time, crs, clock)
 
     def follow(self, other: Self) -> None:
         """Look for what another file has, moving points or others."""
@@ -120,14 +125,14 @@ class JsonReader(FeatureReader):
         time = self.layout.time
         if time is None:
             return shapes, None
-        return shapes, _times([_listed(_properties(one).get(time)) for one in features], time)
+        return shapes, _times([_listed(_properties(one).get(time)) for one in features], self.layout.clock)
 
     def _moving_points(self, features: Sequence[Mapping[str, Any]]) -> tuple[Shapes, Times]:
         """Take moving points and their times, of several pieces end to end."""
         pieces = [_pieces(_moving(one)) for one in features]
         positions = [_joined(some, "coordinates") for some in pieces]
         shapes = _shapes(positions, ["LineString" if _moving(one) else None for one in features])
-        return shapes, _times([_joined(some, "datetimes") for some in pieces], _DATETIMES)
+        return shapes, _times([_joined(some, "datetimes") for some in pieces], self.layout.clock)
 
 
 @contextmanager
@@ -239,23 +244,22 @@ def _lengths(lists: pa.Array) -> Any:
     return floats_of(pc.list_value_length(lists).fill_null(0)).astype(np.int64)
 
 
-def _times(lists: list[list[Any]], name: str) -> Times:
-    """Read times: text as ISO 8601, numbers as what the name says; anything else is unknown."""
+def _times(lists: list[list[Any]], clock: Clock) -> Times:
+    """Read times, text or numbers."""
     counts = np.array([len(some) for some in lists], np.int64)
     values = [value for some in lists for value in some]
-    per_second = 1000 if name == _DATETIMES else 1
     try:
         texts = pa.array(values, pa.large_string())
     except _NOT_READ:
-        texts = pa.array([_time_text(value, per_second) for value in values], pa.large_string())
-    read = text.calendar_times if is_calendar(name) else text.times
-    return Times(read(texts.cast(pa.large_binary())), counts)
+        texts = pa.array([_time_text(value) for value in values], pa.large_string())
+    return Times(clock.text(texts.cast(pa.large_binary())), counts)
 
 
-def _time_text(value: Any, per_second: int) -> str | None:
+def _time_text(value: Any) -> str | None:
+    """Write a number as text, and what can be no time as a sign that is none."""
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return repr(value / per_second) if abs(value) < 2.0**62 else None
-    return value if isinstance(value, str) and value.isascii() else None
+        return repr(value) if abs(value) < 2.0**62 else "?"
+    return value if value is None or (isinstance(value, str) and value.isascii()) else "?"
 
 
 def _ids(features: Sequence[Mapping[str, Any]], name: str) -> pa.Array:

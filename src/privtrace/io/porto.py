@@ -19,12 +19,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from privtrace.errors import DataError
-from privtrace.io import printing, rows, spans
+from privtrace.io import printing, rows, spans, text
+from privtrace.io.clock import Read
 from privtrace.io.faults import Faults, Place
 from privtrace.io.files import CURE, Stamp, declared_crs
 from privtrace.io.source import Sizes
 from privtrace.io.streams import TOO_LONG, TRAJECTORY_BYTES, Block, blocks, first_line, opened
-from privtrace.trajectories import Crs, Floats, Integers, Trajectories
+from privtrace.trajectories import Crs, Integers, Trajectories
 
 #: Seconds from a point to the next, by the rules of the competition.
 STEP = 15
@@ -47,6 +48,7 @@ class PortoReader:
     """Read trips of the competition, columns by their names in any order and case; others are not looked at."""
 
     parse_once = True
+    defines_times = True
 
     def __init__(self, stamp: Stamp, crs: Crs | None) -> None:
         self.stamp = stamp
@@ -116,7 +118,7 @@ class PortoReader:
             user=_ids(columns["TAXI_ID"]).take(trip_of) if self.has_users else None,
             x=pa.array(x.numbers()),
             y=pa.array(y.numbers()),
-            time=_times(columns["TIMESTAMP"].numbers(), counts) if self.has_times else None,
+            time=_times(columns["TIMESTAMP"], counts) if self.has_times else None,
         )
         return batch, counts
 
@@ -153,12 +155,14 @@ def _ids(column: spans.Spans) -> pa.Array:
     return rows.ids(pc.replace_substring(column.texts(), b'""', b'"'))
 
 
-def _times(starts: Floats, counts: Integers) -> pa.Array:
+def _times(column: spans.Spans, counts: Integers) -> Read:
     """Time points every 15 seconds from the start of their trip."""
+    starts = column.numbers()
     steps = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
     whole_starts = np.where(starts == np.floor(starts), starts, np.nan)
     whole = printing.whole_seconds(np.repeat(whole_starts, counts) + STEP * steps)
-    return whole.cast(pa.timestamp("s"))
+    given = np.repeat(~text.blank(column.texts()), counts)
+    return Read(whole.cast(pa.timestamp("s")), given & whole.is_null().to_numpy(zero_copy_only=False))
 
 
 def lost(part: Trajectories) -> list[str]:

@@ -5,7 +5,10 @@ A batch of rows is an arrow `RecordBatch` with the columns
     traj_id     int64, uint64, float64 or large_binary, never null: such rows belong to no trajectory
     user_id     the same types, null where unknown; only if the file has users
     x, y        float64, NaN where missing or unreadable
-    t           float64 or a timestamp, null where missing or unreadable; only if the file has times
+    t           a timestamp, or float64 where times set the order alone; null where missing or unreadable; only
+                if the file has times
+
+and, until `usable` has noted the faults of a batch, `unread`: whether the time is there and cannot be read.
 
 Text is held as bytes: whether they are valid UTF-8 is a fact about a row, and no row may stop a reader.
 """
@@ -20,11 +23,15 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from privtrace.io.clock import Clock, Read
 from privtrace.io.columns import is_text
 from privtrace.io.faults import Faults, Place
 from privtrace.trajectories import Array, Crs
 
 KEYS = ("traj_id", "user_id")
+
+NO_TIME = "time is missing"
+UNREAD_TIME = "time cannot be read"
 
 #: Bytes of an id or user that are kept as they are.
 LONGEST_ID = 1000
@@ -35,27 +42,46 @@ def rows(
     user: pa.Array | None,
     x: pa.Array | None = None,
     y: pa.Array | None = None,
-    time: pa.Array | None = None,
+    time: Read | None = None,
 ) -> pa.RecordBatch:
     """Make a batch of columns that are ready; rows without a trajectory are still there, for `usable`."""
-    columns = {"traj_id": trajectory, "user_id": user, "x": x, "y": y, "t": time}
+    columns = {"traj_id": trajectory, "user_id": user, "x": x, "y": y}
+    if time is not None:
+        columns |= {"t": time.values, "unread": pa.array(time.unread)}
     return pa.RecordBatch.from_pydict({name: column for name, column in columns.items() if column is not None})
 
 
 def usable(batch: pa.RecordBatch, crs: Crs, faults: Faults | None, place: Place) -> pa.RecordBatch:
     """Leave out rows that belong to no trajectory; note faults, where wanted also those of values that stay."""
-    if faults is not None and batch["traj_id"].null_count:
+    has_id = batch["traj_id"].is_valid()
+    if faults is not None:
         faults.add("no trajectory id", np.flatnonzero(_nulls(batch["traj_id"])), place)
-    if faults is not None and faults.locating:
-        for reason, wrong in _wrong_values(batch, crs):
-            faults.add(reason, np.flatnonzero(wrong), place)
-    return batch.filter(batch["traj_id"].is_valid()) if batch["traj_id"].null_count else batch
+        if faults.locating:
+            for reason, wrong in _wrong_values(batch, crs):
+                faults.add(reason, np.flatnonzero(wrong), place)
+        if "t" in batch.schema.names:
+            no_time, unread = _times_missed(batch)
+            faults.n_times += len(unread) - int(no_time.sum())
+            faults.n_unread += int(unread.sum())
+            # A row is dropped for one reason; all that is wrong with it is listed.
+            among = True if faults.locating else floats_of(has_id)
+            if faults.locating or faults.need_times:
+                for reason, wrong in ((NO_TIME, no_time), (UNREAD_TIME, unread)):
+                    faults.add(reason, np.flatnonzero(wrong & among), place)
+    if "unread" in batch.schema.names:
+        batch = batch.drop_columns(["unread"])
+    return batch.filter(has_id) if batch["traj_id"].null_count else batch
+
+
+def _times_missed(batch: pa.RecordBatch) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Tell which rows have no time, and which have one that cannot be read."""
+    unread: npt.NDArray[np.bool_] = floats_of(batch["unread"])
+    return _nulls(batch["t"]) & ~unread, unread
 
 
 def _wrong_values(batch: pa.RecordBatch, crs: Crs) -> Iterator[tuple[str, npt.NDArray[np.bool_]]]:
     """Tell for each reason which rows have that fault."""
-    names = batch.schema.names
-    if "x" in names:
+    if "x" in batch.schema.names:
         words = ("longitude", "latitude") if crs == "lonlat" else ("x", "y")
         x, y = floats_of(batch["x"]), floats_of(batch["y"])
         for word, values in zip(words, (x, y), strict=True):
@@ -64,8 +90,6 @@ def _wrong_values(batch: pa.RecordBatch, crs: Crs) -> Iterator[tuple[str, npt.ND
             yield "longitude is beyond 180 degrees", np.isfinite(x) & (np.abs(x) > 180)
             yield "latitude is beyond 90 degrees", np.isfinite(y) & (np.abs(y) > 90)
             yield "the point is (0, 0), which receivers report without a fix", (x == 0) & (y == 0)
-    if "t" in names:
-        yield "time is missing or cannot be read", _nulls(batch["t"])
 
 
 def _nulls(column: pa.Array) -> npt.NDArray[np.bool_]:
@@ -106,21 +130,26 @@ def numbers(column: pa.Array) -> pa.Array:
     return decoded(column).cast(pa.float64(), safe=False)
 
 
-def times(column: pa.Array) -> pa.Array:
-    """Bring times to timestamps where they have a calendar, else to float64."""
+def times(column: pa.Array, clock: Clock) -> Read:
+    """Read times: those of a type that is calendar time as they are, others as the clock says."""
     column = decoded(column)
-    if pa.types.is_timestamp(column.type):
-        return column
-    if pa.types.is_date32(column.type):
-        return column.cast(pa.timestamp("s"))
-    if pa.types.is_date64(column.type):
-        return column.cast(pa.timestamp("ms"))
-    return numbers(column)
+    kind = column.type
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        unit = {pa.date32(): "s", pa.date64(): "ms"}.get(kind)
+        return Read(column.cast(pa.timestamp(unit)) if unit else column, np.zeros(len(column), np.bool_))
+    if pa.types.is_null(kind):  # no value says what it would be
+        return clock.text(column.cast(pa.large_binary()))
+    return clock.text(column.cast(pa.large_binary())) if is_text(kind) else clock.numbers(column)
 
 
 def decoded(column: pa.Array) -> pa.Array:
     """Write the values of a dictionary out."""
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+
+
+def timed(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Leave out rows without a time: where logs are cut, no piece could claim them."""
+    return batch.filter(batch["t"].is_valid()) if batch["t"].null_count else batch
 
 
 def join(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:

@@ -13,11 +13,13 @@ from typing import Protocol
 import pyarrow as pa
 
 from privtrace.errors import DataError
-from privtrace.io.columns import Roles
+from privtrace.io.columns import Declared, Roles
 from privtrace.io.faults import Fault, Faults
 from privtrace.io.files import Stamp
 from privtrace.io.grouping import assemble, cut, is_contiguous
+from privtrace.io.rows import keys_of, timed
 from privtrace.io.spool import Spool, by_key, gathered, kept
+from privtrace.observer import Observer
 from privtrace.trajectories import PART_POINTS, Crs, Trajectories
 
 
@@ -35,6 +37,11 @@ class Reader(Protocol):
     """Read one format. Opening looks at public facts only: path, format, header, columns and their types."""
 
     stamp: Stamp
+
+    @property
+    def defines_times(self) -> bool:
+        """Say whether the format says how times are written, so that no option can."""
+        ...
 
     @property
     def n_rows(self) -> int | None:
@@ -77,6 +84,11 @@ class ColumnReader:
     layout: Roles
 
     @property
+    def defines_times(self) -> bool:
+        """Say that columns may hold times of any form."""
+        return False
+
+    @property
     def crs(self) -> Crs:
         """Say whether points are longitude and latitude or planar."""
         return self.layout.crs
@@ -98,19 +110,20 @@ class _Prepared:
 
     batches: Callable[[], Iterator[pa.RecordBatch]]  # the rows of each trajectory together
     n_kept: int
-    dropped: Counter[str]
+    faults: Faults
 
 
 class _Counted:
     """Count the rows of the latest pass, and those that it dropped."""
 
-    def __init__(self, scan: Callable[[Faults], Iterable[pa.RecordBatch]]) -> None:
+    def __init__(self, scan: Callable[[Faults], Iterable[pa.RecordBatch]], *, need_times: bool) -> None:
         self._scan = scan
+        self._need_times = need_times
         self.n_rows = 0
         self.faults = Faults()
 
     def __call__(self) -> Iterator[pa.RecordBatch]:
-        self.n_rows, self.faults = 0, Faults()
+        self.n_rows, self.faults = 0, Faults(need_times=self._need_times)
         for batch in self._scan(self.faults):
             self.n_rows += batch.num_rows
             yield batch
@@ -120,24 +133,21 @@ class FileSource:
     """Yield the trajectories of a file or folder, the same ones in every pass.
 
     A trajectory is all rows with one (user, trajectory id), wherever they stand. Its points are in order of
-    time, those without time last; points that cannot be read are NaN. Times are float64 or datetime64. Users
-    and ids are int64, uint64, float64 or text; an unknown user is the lowest int64, the highest uint64, NaN
-    or ''.
+    time, those without time last; points that cannot be read are NaN. Times are datetime64, or float64 where
+    they set the order and are no clock. Users and ids are int64, uint64, float64 or text; an unknown user is
+    the lowest int64, the highest uint64, NaN or ''.
 
-    With `gap_minutes`, a trajectory ends wherever the time to the next point is longer (numbers are seconds),
-    and another begins: the pieces of a are called a/1, a/2 and so on. A point without time stays with the
-    piece before it.
+    With `gap_minutes`, points without a time are dropped first. Then a trajectory ends wherever the time to
+    the next point is longer, and another begins: the pieces of a are called a/1, a/2 and so on.
     """
 
-    def __init__(self, reader: Reader, sizes: Sizes | None = None, *, gap_minutes: float | None = None) -> None:
-        if gap_minutes is not None and not reader.has_times:
-            raise DataError(
-                f"{reader.stamp.path}: there are no times, so nothing can be cut at gaps; "
-                "name their column with --columns t=NAME, or leave out --gap (gap_minutes)"
-            )
-        self.gap_minutes = gap_minutes
+    def __init__(self, reader: Reader, sizes: Sizes | None = None, declared: Declared | None = None) -> None:
+        declared = declared or Declared()
+        self.gap_minutes = declared.gap_minutes
         self._reader = reader
         self._sizes = sizes or Sizes()
+        self._check_times(declared)
+        self._has_told = False
         self._lock = threading.Lock()
         self._spool: Spool | None = None
         self._prepared: _Prepared | None = None
@@ -183,12 +193,35 @@ class FileSource:
     @property
     def dropped(self) -> Counter[str]:
         """Count by reason the rows that belong to no trajectory. For the curator: NOT PRIVATE."""
-        return self._prepare().dropped.copy()
+        return self._prepare().faults.counts.copy()
 
     @property
     def dropped_rows(self) -> int:
         """Count the rows that were dropped, for whatever reason. For the curator: NOT PRIVATE."""
         return self.dropped.total()
+
+    @property
+    def unread_times(self) -> tuple[int, int]:
+        """Count the times that could not be read, and all that there are. For the curator: NOT PRIVATE."""
+        faults = self._prepare().faults
+        return faults.n_unread, faults.n_times
+
+    def tell(self, observer: Observer) -> None:
+        """Tell the curator, loudly and once, if there are times that could not be read."""
+        n_unread, n_times = self.unread_times
+        if n_unread and not self._has_told:
+            self._has_told = True
+            fate = "are dropped" if self.gap_minutes is not None else "come last, in the order of the file"
+            cure = (
+                "its format says how they are written"
+                if self._reader.defines_times
+                else "say how they are written with --time-format or --time-unit (time_format, time_unit)"
+            )
+            observer.note(
+                f"{self.path}: {n_unread:,} of {n_times:,} times could not be read, and their points {fate}; "
+                f"{cure}",
+                loud=True,
+            )
 
     def faults(self) -> Iterator[Fault]:
         """Look at all rows and yield what is wrong with them, in order. For the curator: NOT PRIVATE."""
@@ -223,6 +256,34 @@ class FileSource:
                 self._spool.close()
             self._spool = self._prepared = None
 
+    def _check_times(self, declared: Declared) -> None:
+        """Refuse a gap without a clock, and a form of times that nobody can declare: public facts all."""
+        reader, path = self._reader, self.path
+        if declared.has_clock and reader.has_times and reader.defines_times:
+            raise DataError(
+                f"{path}: its format says how times are written; leave out --time-format and --time-unit "
+                "(time_format, time_unit)"
+            )
+        if declared.has_clock and not reader.has_times:
+            raise DataError(
+                f"{path}: there are no times; name their column with --columns t=NAME, or leave out "
+                "--time-format and --time-unit (time_format, time_unit)"
+            )
+        if declared.gap_minutes is None:
+            return
+        if not reader.has_times:
+            raise DataError(
+                f"{path}: there are no times, so nothing can be cut at gaps; "
+                "name their column with --columns t=NAME, or leave out --gap (gap_minutes)"
+            )
+        kind = next(iter(reader.batches(self._sizes))).schema.field("t").type  # the first batch shows the types
+        if not pa.types.is_timestamp(kind):
+            raise DataError(
+                f"{path}: its times are numbers of no declared unit, which set the order of points and are no "
+                "clock, so nothing can be cut at gaps; say in what unit they count since 1970 with --time-unit "
+                "s, ms, us or ns (time_unit), or leave out --gap (gap_minutes)"
+            )
+
     def _prepare(self) -> _Prepared:
         """Look at the rows once and decide how to pass over them."""
         with self._lock:
@@ -231,24 +292,25 @@ class FileSource:
             return self._prepared
 
     def _looked_at(self) -> _Prepared:
-        read = _Counted(lambda faults: self._read(faults=faults))
+        need_times = self.gap_minutes is not None
+        read = _Counted(lambda faults: self._read(faults=faults), need_times=need_times)
         if self._reader.parse_once:
             return self._kept(read)
-        keys = _Counted(lambda faults: self._read(keys_only=True, faults=faults))
+        keys = _Counted(lambda faults: self._read(keys_only=True, faults=faults), need_times=need_times)
         if is_contiguous(keys):
-            return _Prepared(read, keys.n_rows, keys.faults.counts)
+            return _Prepared(read, keys.n_rows, keys.faults)
         batches = self._gathered(read, self._reader.n_rows or 0)
-        return _Prepared(batches, read.n_rows, read.faults.counts)
+        return _Prepared(batches, read.n_rows, read.faults)
 
     def _kept(self, read: _Counted) -> _Prepared:
         """Read once, keep the rows, and decide by what was kept."""
         path = self._room().keep(read())
-        n_kept, dropped = read.n_rows, read.faults.counts
+        n_kept, faults = read.n_rows, read.faults
         if is_contiguous(lambda: kept(path, keys_only=True)):
-            return _Prepared(lambda: kept(path), n_kept, dropped)
+            return _Prepared(lambda: kept(path), n_kept, faults)
         batches = self._gathered(lambda: kept(path), n_kept)
         path.unlink()
-        return _Prepared(batches, n_kept, dropped)
+        return _Prepared(batches, n_kept, faults)
 
     def _gathered(
         self, scan: Callable[[], Iterator[pa.RecordBatch]], n_rows: int
@@ -267,8 +329,13 @@ class FileSource:
     def _read(self, *, keys_only: bool = False, faults: Faults | None = None) -> Iterator[pa.RecordBatch]:
         """Pass over the file itself, which has to stay the same meanwhile."""
         self._reader.stamp.check()
+        need_times = self.gap_minutes is not None
         try:
-            yield from self._reader.batches(self._sizes, keys_only=keys_only, faults=faults)
+            for batch in self._reader.batches(
+                self._sizes, keys_only=keys_only and not need_times, faults=faults
+            ):
+                whole = timed(batch) if need_times else batch
+                yield keys_of(whole) if keys_only else whole
         except DataError:
             self._reader.stamp.check()  # "changed" explains more than "damaged"
             raise

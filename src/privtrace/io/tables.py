@@ -170,16 +170,12 @@ class TableReader(ColumnReader):
             column = columns[name] if is_text else _from_latin_1(columns[name])
             return rows.ids(column)
 
-        def times(name: str) -> pa.Array:
-            read = text.calendar_times if layout.has_calendar else text.times
-            return read(columns[name], decimal_comma=decimal_comma)
-
         batch = rows.rows(
             trajectory=ids(layout.trajectory),
             user=ids(layout.user) if layout.user else None,
             x=text.numbers(columns[layout.x], decimal_comma=decimal_comma),
             y=text.numbers(columns[layout.y], decimal_comma=decimal_comma),
-            time=times(layout.time) if layout.time else None,
+            time=layout.clock.text(columns[layout.time], decimal_comma=decimal_comma) if layout.time else None,
         )
         return batch, misfits
 

@@ -6,6 +6,8 @@ rows would let one row change the meaning of all.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -31,10 +33,16 @@ _USUAL_ISO = (
     r"[T ](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:[.]\d{1,6})?Z?$"
 )
 
+_BLANK = r"^\s*$"
 _ZERO, _EMPTY = pa.scalar("0"), pa.scalar("")
 
-#: Numbers of microseconds that are a date; beyond, some 146,000 years from now, they would overflow.
-_MOST_MICROSECONDS = 2.0**62
+
+def blank(text: pa.Array) -> npt.NDArray[np.bool_]:
+    """Tell where nothing stands: null, or blanks alone."""
+    nothing: npt.NDArray[np.bool_] = (
+        pc.match_substring_regex(text, _BLANK).fill_null(True).to_numpy(zero_copy_only=False)
+    )
+    return nothing
 
 
 def numbers(text: pa.Array, *, decimal_comma: bool = False) -> pa.Array:
@@ -47,7 +55,7 @@ def numbers(text: pa.Array, *, decimal_comma: bool = False) -> pa.Array:
 
 
 def times(text: pa.Array, *, decimal_comma: bool = False) -> pa.Array:
-    """Read numbers as they are, and ISO 8601 as seconds since 1970 (UTC unless it names a zone)."""
+    """Read numbers as they are, and ISO 8601 as seconds since 1970: what sets an order and is no clock."""
     values = numbers(text, decimal_comma=decimal_comma)
     unread = values.is_null()
     if not pc.any(unread).as_py():
@@ -56,24 +64,9 @@ def times(text: pa.Array, *, decimal_comma: bool = False) -> pa.Array:
     return pc.replace_with_mask(values, unread, seconds)
 
 
-def calendar_times(text: pa.Array, *, decimal_comma: bool = False) -> pa.Array:
-    """Read ISO 8601, or numbers as seconds since 1970, as timestamps to the microsecond."""
-    values = _iso(text)
-    unread = values.is_null()
-    if pc.any(unread).as_py():
-        seconds = numbers(text.filter(unread), decimal_comma=decimal_comma)
-        values = pc.replace_with_mask(values, unread, timestamps(seconds).cast(pa.int64()))
-    return values.cast(pa.timestamp("us"))
-
-
-def timestamps(times: pa.Array) -> pa.Array:
-    """Take numbers as seconds since 1970, to the microsecond, and leave timestamps as they are."""
-    if pa.types.is_timestamp(times.type):
-        return times
-    microseconds = pc.round(pc.multiply(times.cast(pa.float64()), 1e6))
-    possible = pc.less(pc.abs(microseconds), _MOST_MICROSECONDS)
-    known = pc.if_else(possible, microseconds, pa.scalar(None, pa.float64()))
-    return known.cast(pa.int64()).cast(pa.timestamp("us"))
+def iso(text: pa.Array) -> pa.Array:
+    """Read ISO 8601 as timestamps to the microsecond, UTC unless it names a zone; a number is null."""
+    return _iso(text).cast(pa.timestamp("us"))
 
 
 def _iso(text: pa.Array) -> pa.Array:
@@ -90,17 +83,15 @@ def _any_iso(text: pa.Array) -> pa.Array:
     """Read ISO 8601 in any form, field by field; null if it is not a day of the calendar."""
     matched = pc.match_substring_regex(text, _ISO)
     plain = pc.if_else(matched, text, pa.scalar(None, text.type)).cast(pa.string())
-    fields = pc.extract_regex(plain, _ISO)
-    year, month, day = (_integers(fields, name) for name in ("year", "month", "day"))
-    hour, minute, second = (_integers(fields, name) for name in ("hour", "minute", "second"))
-    zone_minutes = 60 * _integers(fields, "zone_hour") + _integers(fields, "zone_minute")
-    zone_minutes *= np.where(pc.equal(_field(fields, "zone"), "-").to_numpy(False), -1, 1)
+    fields = Fields(pc.extract_regex(plain, _ISO))
+    year, month, day = (fields.integers(name) for name in ("year", "month", "day"))
+    hour, minute, second = (fields.integers(name) for name in ("hour", "minute", "second"))
+    zone_minutes = 60 * fields.integers("zone_hour") + fields.integers("zone_minute")
+    zone_minutes *= np.where(pc.equal(fields.text("zone"), "-").to_numpy(False), -1, 1)
 
     seconds, right = calendar_seconds(year, month, day, hour, minute, second)
     right &= plain.is_valid().to_numpy(False)
-    microseconds = 1_000_000 * (seconds - 60 * zone_minutes) + np.rint(1e6 * _fractions(fields)).astype(
-        np.int64
-    )
+    microseconds = 1_000_000 * (seconds - 60 * zone_minutes) + fields.microseconds("fraction")
     return pa.array(microseconds, mask=~right)
 
 
@@ -116,17 +107,31 @@ def calendar_seconds(
     return 86400 * (days + day - 1) + 3600 * hour + 60 * minute + second, right
 
 
-def _field(fields: pa.StructArray, name: str) -> pa.Array:
-    """Take one group of a match, '0' where it is absent."""
-    group = pc.coalesce(pc.struct_field(fields, name), _ZERO)
-    return pc.if_else(pc.equal(group, _EMPTY), _ZERO, group)
+@dataclass(frozen=True)
+class Fields:
+    """Hold the groups of a regular expression in each of many texts."""
 
+    groups: pa.StructArray
 
-def _integers(fields: pa.StructArray, name: str) -> Integers:
-    values: Integers = _field(fields, name).cast(pa.int64()).to_numpy()
-    return values
+    def __contains__(self, name: str) -> bool:
+        return bool(self.groups.type.get_field_index(name) >= 0)
 
+    def text(self, name: str) -> pa.Array:
+        """Take one group, '0' where it is absent."""
+        group = pc.coalesce(pc.struct_field(self.groups, name), _ZERO)
+        return pc.if_else(pc.equal(group, _EMPTY), _ZERO, group)
 
-def _fractions(fields: pa.StructArray) -> Floats:
-    values: Floats = pc.replace_substring(_field(fields, "fraction"), ",", ".").cast(pa.float64()).to_numpy()
-    return values
+    def integers(self, name: str, otherwise: int = 0) -> Integers:
+        """Read one group as integers; without such a group, all are the same."""
+        if name not in self:
+            return np.full(len(self.groups), otherwise)
+        values: Integers = pc.ascii_trim_whitespace(self.text(name)).cast(pa.int64()).to_numpy()
+        return values
+
+    def microseconds(self, name: str) -> Integers:
+        """Read one group as a fraction of a second, its digits after a point, a comma or nothing."""
+        if name not in self:
+            return np.zeros(len(self.groups), np.int64)
+        digits = pc.ascii_ltrim(self.text(name), characters=".,")
+        fractions: Floats = pc.binary_join_element_wise(_ZERO, digits, ".").cast(pa.float64()).to_numpy()
+        return np.rint(1e6 * fractions).astype(np.int64)

@@ -79,20 +79,26 @@ class Unit:
         """Tell a reader who is protected."""
         gap = None if self.gap_minutes is None else f"splitting at gaps over {self.gap_minutes:.12g} minutes"
         if self.kind == "user":
-            cut = f" A trajectory is one trip after {gap}." if gap else ""
+            cut = (
+                f" Points without a time do not count, and a trajectory is one trip after {gap}." if gap else ""
+            )
             return _USER.format(k=f"{self.contributions:,}", cut=cut)
         if gap:
             one = f"trip after {gap}: all points between two such gaps, recorded"
-            return _TRAJECTORY.format(one=one, word="trip", words="trips")
+            neighbors = (
+                f"Two data sets are neighbors if, after dropping points without a time and {gap}, they differ "
+                "by one trip. "
+            )
+            return _TRAJECTORY.format(one=one, neighbors=neighbors, word="trip", words="trips")
         return _TRAJECTORY.format(
-            one="trajectory: all points recorded", word="trajectory", words="trajectories"
+            one="trajectory: all points recorded", neighbors="", word="trajectory", words="trajectories"
         )
 
 
 _TRAJECTORY = (
-    "One {one} under one trajectory id (and user, where users are given). Adding or removing any one {word}, "
-    "whatever it contains, changes the probability of any release by a factor of at most exp(epsilon). A "
-    "person with several {words} is protected for each of them, not for all together."
+    "One {one} under one trajectory id (and user, where users are given). {neighbors}Adding or removing any "
+    "one {word}, whatever it contains, changes the probability of any release by a factor of at most "
+    "exp(epsilon). A person with several {words} is protected for each of them, not for all together."
 )
 _USER = (
     "One person: all trajectories of one user together, however many. Adding or removing any one user, "

@@ -12,12 +12,12 @@ import pyarrow as pa
 import shapely
 
 from privtrace.errors import DataError
+from privtrace.io.clock import epochs
 from privtrace.io.columns import TIME, TRAJECTORY, USER, Declared, has_role, is_text
 from privtrace.io.frames.geometry import of_rows, to_geopandas, without_bad_points
 from privtrace.io.frames.packages import check_kind, load
 from privtrace.io.long_table import arrow_times
 from privtrace.io.rows import floats_of
-from privtrace.io.text import timestamps
 from privtrace.trajectories import Array, Trajectories
 
 #: What trackintel calls its columns.
@@ -151,5 +151,6 @@ def _timed(trajectories: Trajectories, what: str) -> Trajectories:
     """Leave the points that have a place and a time, numbers of which are seconds since 1970."""
     if trajectories.times is None:
         raise DataError(f"{what}: these trajectories have no times, and it needs them; use to_geopandas")
-    times = floats_of(timestamps(arrow_times(trajectories.times)))
-    return without_bad_points(replace(trajectories, times=times))
+    times = arrow_times(trajectories.times)
+    clock = times if pa.types.is_timestamp(times.type) else epochs(times, "s")
+    return without_bad_points(replace(trajectories, times=floats_of(clock)))

@@ -86,9 +86,7 @@ def _parse(name: str, layout: Layout) -> Parse:
     """Say how text is read, by the role of its column."""
     if name in (layout.x, layout.y):
         return text.numbers
-    if name == layout.time:
-        return text.calendar_times if layout.has_calendar else text.times
-    return lambda ids: ids
+    return lambda same: same  # ids are text, and times are read later, by the clock
 
 
 def _as_text(values: Any) -> pa.Array:

@@ -15,6 +15,7 @@ from privtrace.io.frames.packages import check_kind, load
 from privtrace.io.frames.series import Columns, unknown_type
 from privtrace.io.naming import named_tables
 from privtrace.io.source import FileSource
+from privtrace.observer import Silent
 from privtrace.trajectories import Trajectories
 
 
@@ -69,7 +70,8 @@ def collected(
     """Read a table in memory as a file with these columns would be, and nothing but the columns needed."""
     layout = resolve(Path(place), names, declared)
     table = pa.table({name: column(name, layout) for name in layout.names})
-    with FileSource(MemoryReader(place, layout, table), gap_minutes=declared.gap_minutes) as source:
+    with FileSource(MemoryReader(place, layout, table), declared=declared) as source:
+        source.tell(Silent())
         return source.collect()
 
 

@@ -1,0 +1,292 @@
+"""Say how times are read: in a form that is declared, as ISO 8601, or for the order of points alone.
+
+How all values of a column are read follows from public facts: options, the name and the type of the column,
+and whether logs are cut. Each value is then read by itself; one that cannot be read is no time, and counted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from privtrace.errors import SettingsError
+from privtrace.io import text
+from privtrace.trajectories import Floats, Integers
+
+Flags = npt.NDArray[np.bool_]
+
+#: Ticks a second, by the unit in which numbers count time since 1970.
+UNITS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+#: Stands for ISO 8601 where a pattern may stand.
+ISO = "iso"
+
+#: Seconds since 1970 where years have four digits: from the year 1 up to, and without, the year 10000.
+_FIRST, _END = -62_135_596_800, 253_402_300_800
+
+
+class Read(NamedTuple):
+    """Hold times as they were read."""
+
+    values: pa.Array  # timestamps, or float64 for the order alone; null where there is no time
+    unread: Flags  # where there is something that is no time
+
+    @classmethod
+    def of(cls, values: pa.Array, given: pa.Array) -> Read:
+        """Tell apart, where no time was read, what is blank and what is something else."""
+        unread = np.zeros(len(values), np.bool_)
+        if values.null_count:
+            missed = np.flatnonzero(values.is_null().to_numpy(zero_copy_only=False))
+            unread[missed] = ~text.blank(given.take(pa.array(missed)))
+        return cls(values, unread)
+
+
+@dataclass(frozen=True)
+class Clock:
+    """Say how the times of a source are read."""
+
+    pattern: str | None = ISO  # by which text is read; None where text is no time unless it is a number
+    unit: str | None = None  # in which numbers count since 1970; None where a number is no time
+    order_only: bool = False  # there is no clock: numbers of any unit, and ISO 8601, set the order of points
+    is_declared: bool = False  # by the caller, and not by what a file is
+
+    @classmethod
+    def declared(cls, pattern: str | None, unit: str | None) -> Clock | None:
+        """Take what a caller declares; None if that is nothing."""
+        if pattern is not None and unit is not None:
+            raise SettingsError(
+                "time_format is for times written as dates, time_unit for times that are numbers; give one of "
+                "them"
+            )
+        if unit is not None:
+            if not isinstance(unit, str) or unit not in UNITS:
+                raise SettingsError(f"time_unit must be one of {', '.join(UNITS)}, not {unit!r}")
+            return cls(None, unit, is_declared=True)
+        if pattern is None:
+            return None
+        if not isinstance(pattern, str):
+            raise SettingsError(f"time_format must be text such as '%d/%m/%Y %H:%M', not {pattern!r}")
+        if pattern != ISO:
+            _compiled(pattern)  # refuses what is no pattern of dates
+        return cls(pattern, is_declared=True)
+
+    def text(self, column: pa.Array, *, decimal_comma: bool = False) -> Read:
+        """Read times that are written as text."""
+        if self.order_only:
+            return Read.of(text.times(column, decimal_comma=decimal_comma), column)
+        if self.pattern is None:
+            values = pa.nulls(len(column), pa.timestamp("us"))
+        else:
+            values = text.iso(column) if self.pattern == ISO else by_pattern(column, self.pattern)
+        if self.unit is not None and values.null_count:
+            numbers = epochs(text.numbers(column, decimal_comma=decimal_comma), self.unit)
+            values = pc.coalesce(values, numbers)
+        return Read.of(values, column)
+
+    def numbers(self, column: pa.Array) -> Read:
+        """Read times that are numbers: in their unit, or without one for the order alone."""
+        if self.unit is None:
+            return Read(column.cast(pa.float64(), safe=False), np.zeros(len(column), np.bool_))
+        values = epochs(column, self.unit)
+        given = column.is_valid()
+        if pa.types.is_floating(column.type):
+            given = pc.and_(given, pc.invert(pc.is_nan(column).fill_null(False)))
+        return Read(values, pc.and_(given, values.is_null()).to_numpy(zero_copy_only=False))
+
+
+#: What text is read by where nothing is declared and a clock is there.
+ISO_CLOCK = Clock()
+
+
+def epochs(numbers: pa.Array, unit: str) -> pa.Array:
+    """Take numbers as time since 1970, to the microsecond; null outside of the years 1 to 9999.
+
+    The number 1704067200000 in ms gives 2024-01-01.
+    """
+    ticks = UNITS[unit]
+    first, end = _FIRST * ticks, _END * ticks
+    if not pa.types.is_integer(numbers.type):
+        values: Floats = numbers.cast(pa.float64(), safe=False).fill_null(np.nan).to_numpy(zero_copy_only=False)
+        right = (values >= first) & (values < end)
+        microseconds = np.rint(np.where(right, values, 0) * (1_000_000 / ticks)).astype(np.int64)
+        return pa.array(microseconds, mask=~right).cast(pa.timestamp("us"))
+    wide = pa.int64() if pa.types.is_signed_integer(numbers.type) else pa.uint64()
+    whole = numbers.cast(wide).fill_null(0).to_numpy(zero_copy_only=False)
+    bounds = np.iinfo(whole.dtype)
+    right = (whole >= max(first, bounds.min)) & (whole <= min(end - 1, bounds.max, np.iinfo(np.int64).max))
+    counted: Integers = np.where(right, whole, 0).astype(np.int64)
+    microseconds = counted * (1_000_000 // ticks) if ticks <= 1_000_000 else counted // (ticks // 1_000_000)
+    right &= numbers.is_valid().to_numpy(zero_copy_only=False)
+    return pa.array(microseconds, mask=~right).cast(pa.timestamp("us"))
+
+
+_MONTHS = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+]
+_DAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
+
+
+def _any_name(names: list[str]) -> str:
+    """Match names in full or by three letters, in any case."""
+    return f"(?i:{'|'.join(f'{name[:3]}(?:{name[3:]})?' if name[3:] else name for name in names)})"
+
+
+#: What stands for a directive: the field that it gives, and the pattern of its text. They are those of Python's
+#: strptime, in English wherever the program runs.
+_DIRECTIVES = {
+    "Y": ("year", r"\d{4}"),
+    "y": ("short_year", r"\d{2}"),
+    "m": ("month", r"1[0-2]|0[1-9]|[1-9]"),
+    "b": ("month_name", _any_name(_MONTHS)),
+    "d": ("day", r"3[01]|[12]\d|0[1-9]|[1-9]| [1-9]"),
+    "j": ("day_of_year", r"36[0-6]|3[0-5]\d|[12]\d\d|0[1-9]\d|00[1-9]|[1-9]\d|0[1-9]|[1-9]"),
+    "H": ("hour", r"2[0-3]|[01]\d|\d"),
+    "I": ("hour_of_half", r"1[0-2]|0[1-9]|[1-9]"),
+    "p": ("half", r"(?i:[ap]\.?m\.?)"),
+    "M": ("minute", r"[0-5]\d|\d"),
+    "S": ("second", r"60|[0-5]\d|\d"),
+    "f": ("fraction", r"\d{1,9}"),
+    "z": ("zone", r"Z|[+-]\d\d(?::?\d\d)?"),
+    "Z": (None, r"UTC|GMT|Z"),
+    "a": (None, _any_name(_DAYS)),
+}
+_DIRECTIVES |= {"B": _DIRECTIVES["b"], "h": _DIRECTIVES["b"], "e": _DIRECTIVES["d"], "A": _DIRECTIVES["a"]}
+_SHORT = {"F": "%Y-%m-%d", "T": "%H:%M:%S", "R": "%H:%M", "D": "%m/%d/%y"}
+
+#: Fields of which a pattern has one and no more, with the word for them.
+_DATE = (
+    ({"year", "short_year"}, "year"),
+    ({"month", "month_name", "day_of_year"}, "month"),
+    ({"day", "day_of_year"}, "day"),
+)
+#: Of these too it has no more than one.
+_HOUR = ({"hour", "hour_of_half"}, "hour")
+#: Fields that say nothing without one of others.
+_NEEDING = {
+    "hour_of_half": ({"half"}, "hour of half a day (%I)", "half (%p)"),
+    "half": ({"hour_of_half"}, "half of the day (%p)", "hour of it (%I)"),
+    "minute": (_HOUR[0], "minute", "hour"),
+    "second": ({"minute"}, "second", "minute"),
+    "fraction": ({"second"}, "fraction", "second"),
+}
+
+
+@cache
+def _compiled(pattern: str) -> str:
+    """Turn a pattern of dates into a regular expression, whose groups are the fields of a date."""
+    for short, long in _SHORT.items():
+        pattern = re.sub(rf"(?<!%)((?:%%)*)%{short}", rf"\1{long}", pattern)
+    fields: list[str] = []
+    pieces = list(_pieces(pattern, fields))
+    cure = "write it as in '%d/%m/%Y %H:%M'"
+    for choices, word in (*_DATE, _HOUR):
+        if sum(field in choices for field in fields) > 1:
+            raise SettingsError(f"time_format: {pattern!r} says twice what the {word} is; {cure}")
+    for choices, word in _DATE:
+        if not choices & set(fields):
+            raise SettingsError(
+                f"time_format: {pattern!r} has no {word}, and a time without a date is none; {cure}"
+            )
+    for field, (choices, word, missing) in _NEEDING.items():
+        if fields.count(field) > 1:
+            raise SettingsError(f"time_format: {pattern!r} has the {word} twice; {cure}")
+        if field in fields and not choices & set(fields):
+            raise SettingsError(f"time_format: {pattern!r} has the {word} but no {missing}; {cure}")
+    if fields.count("zone") > 1:
+        raise SettingsError(f"time_format: {pattern!r} has the zone twice; {cure}")
+    return rf"^\s*{''.join(pieces)}\s*$"
+
+
+def _pieces(pattern: str, fields: list[str]) -> Iterator[str]:
+    """Yield the regular expression of each piece of a pattern, and note the fields on the way."""
+    for directive, blanks, literal in re.findall(r"%(.?)|(\s+)|([^%\s]+)", pattern, re.DOTALL):
+        if blanks:
+            yield r"\s+"
+        elif literal:
+            yield re.escape(literal)
+        elif directive == "%":
+            yield "%"
+        elif directive in _DIRECTIVES:
+            field, signs = _DIRECTIVES[directive]
+            fields += [] if field is None else [field]
+            yield f"(?:{signs})" if field is None else f"(?P<{field}>{signs})"
+        else:
+            known = " ".join(f"%{name}" for name in sorted([*_DIRECTIVES, *_SHORT], key=str.lower))
+            raise SettingsError(f"time_format: %{directive} in {pattern!r} is not known; known are {known} %%")
+
+
+def by_pattern(column: pa.Array, pattern: str) -> pa.Array:
+    """Read text by a pattern such as %d/%m/%Y %H:%M, UTC unless it has a zone; null if it is no such time."""
+    signs = _compiled(pattern)
+    matched = pc.match_substring_regex(column, signs)
+    # What matched is made of the pattern's own signs and of ASCII, so it is valid text.
+    plain = pc.if_else(matched, column, pa.scalar(None, column.type)).cast(pa.string())
+    fields = text.Fields(pc.extract_regex(plain, signs))
+    year = _years(fields)
+    minute, second = fields.integers("minute"), fields.integers("second")
+    seconds, right = text.calendar_seconds(
+        year, _months(fields), fields.integers("day", 1), _hours(fields), minute, second
+    )
+    day_of_year = fields.integers("day_of_year", 1)
+    first = (year - 1970).astype("datetime64[Y]")
+    right &= day_of_year <= ((first + 1).astype("datetime64[D]") - first.astype("datetime64[D]")).astype(int)
+    right &= plain.is_valid().to_numpy(zero_copy_only=False)
+    seconds += 86400 * (day_of_year - 1) - _zone_seconds(fields)
+    return pa.array(1_000_000 * seconds + fields.microseconds("fraction"), mask=~right).cast(pa.timestamp("us"))
+
+
+def _years(fields: text.Fields) -> Integers:
+    """Read the year, of two digits as POSIX has it: from 1969 to 2068."""
+    if "year" in fields:
+        return fields.integers("year")
+    short = fields.integers("short_year")
+    return short + np.where(short < 69, 2000, 1900)
+
+
+def _months(fields: text.Fields) -> Integers:
+    """Read the month, from 1 on, by its number or its name."""
+    if "month_name" not in fields:
+        return fields.integers("month", 1)
+    letters = pc.utf8_slice_codeunits(pc.ascii_lower(fields.text("month_name")), 0, 3)
+    places = pc.index_in(letters, pa.array([name[:3] for name in _MONTHS])).fill_null(0)
+    months: Integers = places.cast(pa.int64()).to_numpy() + 1
+    return months
+
+
+def _hours(fields: text.Fields) -> Integers:
+    """Read the hour, of a day or of its half."""
+    if "half" not in fields:
+        return fields.integers("hour")
+    after_noon = pc.starts_with(pc.ascii_lower(fields.text("half")), "p").to_numpy(zero_copy_only=False)
+    hours: Integers = fields.integers("hour_of_half") % 12 + 12 * after_noon
+    return hours
+
+
+def _zone_seconds(fields: text.Fields) -> Integers:
+    """Read how far a zone is ahead: +01:30 gives 5400; 0 for Z and without a zone."""
+    if "zone" not in fields:
+        return np.zeros(len(fields.groups), np.int64)
+    digits = pc.replace_substring_regex(fields.text("zone"), r"[Z:+-]", "")
+    padded = pc.utf8_slice_codeunits(pc.binary_join_element_wise(digits, "0000", ""), 0, 4)
+    value: Integers = padded.cast(pa.int64()).to_numpy()
+    behind = pc.starts_with(fields.text("zone"), "-").to_numpy(zero_copy_only=False)
+    seconds: Integers = np.where(behind, -1, 1) * (3600 * (value // 100) + 60 * (value % 100))
+    return seconds
