@@ -74,6 +74,8 @@ def ledger(
 ) -> None:
     """Show what was spent on a data set, fit by fit, and what is left. For the curator.
 
+    A file that was changed, cut or emptied is refused; docs/data.md says what does not show.
+
     \b
     Examples:
       privtrace demo --output demo --force
@@ -94,6 +96,7 @@ def ledger(
             "left": decimal(record.left),
             "unit": record.unit,
             "fits": entries,
+            "unfinished": record.n_unfinished,
         }
     )
     screen.say(f"{budget_file}: epsilon per {record.unit}", style="bold")
@@ -103,9 +106,18 @@ def ledger(
         f"Spent {decimal(record.spent)} of {decimal(record.limit)} in {counted(len(entries), 'fit')}; "
         f"{decimal(record.left)} is left"
     )
+    if record.n_unfinished:
+        screen.warn(
+            f"{counted(record.n_unfinished, 'fit')} at the end had only just been charged when the machine or "
+            "the program stopped; nothing was drawn, but it counts"
+        )
     if record.torn:
         screen.warn(
             "the last line was cut off while it was written; that fit was never granted, and drew nothing"
+        )
+    if not record.has_head:
+        screen.warn(
+            "the file is of version 1, where the loss of last lines does not show; the next fit renews it"
         )
 
 
