@@ -63,6 +63,8 @@ def _note(tally: Integers, observer: Observer) -> None:
     """Put a tally in words for the curator, loudly where nothing is usable or the axes seem to be swapped."""
     n_trajectories, n_inside, inside, outside, bad, swapped = (int(number) for number in tally)
     n_points = inside + outside + bad
+    if n_inside == 0:
+        observer.nothing_usable()
     seems_swapped = swapped > inside and 2 * inside < n_points
     if seems_swapped:
         observer.note(
