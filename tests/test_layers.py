@@ -15,6 +15,7 @@ ROOT = Path(privtrace.__file__).parent
 ORDER = [
     "errors",
     "observer",
+    "caching",
     "trajectories",
     "paths",
     "counts",

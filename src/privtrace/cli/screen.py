@@ -127,11 +127,18 @@ def counted(number: int, noun: str) -> str:
 
 
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
-    """End a command with a sentence, never a traceback: exit code 2 for a mistake, 130 for an interrupt."""
+    """Run a command on the threads it is given, and end it with a sentence, never a traceback.
+
+    The exit code is 2 for a mistake, and 130 for an interrupt.
+    """
 
     @wraps(command)
     def run(*arguments: Any, **values: Any) -> None:
         try:
+            if values.get("threads") is not None:
+                from privtrace.backends.local import limit_threads
+
+                limit_threads(values["threads"])
             command(*arguments, **values)
         except SettingsError as error:
             _fail(_with_options(str(error), command), error)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from privtrace.caching import cached_property
 from privtrace.errors import SettingsError
 from privtrace.space.area import Area, area_of, is_inside, tally, unwrapped
 from privtrace.space.geojson import parse_polygon, read_polygon, unwrap

@@ -10,7 +10,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -18,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privtrace.backends.base import Backend
+from privtrace.caching import cached_property
 from privtrace.errors import SettingsError
 from privtrace.markov.measure import measure_transitions
 from privtrace.markov.transitions import normcut, shrunk

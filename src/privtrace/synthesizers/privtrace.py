@@ -9,7 +9,6 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy.typing as npt
 
 from privtrace.backends.base import Backend
 from privtrace.backends.scan import Scan
+from privtrace.caching import cached_property
 from privtrace.errors import SettingsError
 from privtrace.markov.measure import measure_first_order, measure_second_order
 from privtrace.markov.second_order import states_worth_second_order

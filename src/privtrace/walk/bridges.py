@@ -9,7 +9,6 @@ anew, by the shape of its line: so lengths and diameters come out as they were m
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy.typing as npt
 from numba import njit
 
 from privtrace.bridges.shapes import shape_bin, shape_of
+from privtrace.caching import cached_property
 from privtrace.paths import Paths
 from privtrace.trajectories import Floats, Integers
 from privtrace.walk.ground import Ground
