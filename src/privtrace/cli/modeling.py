@@ -36,7 +36,7 @@ Seed = Annotated[
 
 @takes(FitOptions, but=("names",))
 def fit(trips: InputPath, output: OutputPath, options: FitOptions) -> None:
-    """Fit a model to trajectories, spending epsilon once. The model is safe to publish.
+    """Fit a model to trajectories, spending epsilon once. The model may be published.
 
     The first example makes the trips that the others use.
 

@@ -127,9 +127,9 @@ def counted(number: int, noun: str) -> str:
 
 
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
-    """Run a command on the threads it is given, and end it with a sentence, never a traceback.
+    """Run a command on the threads it is given, and end what is foreseen with a sentence, not a traceback.
 
-    The exit code is 2 for a mistake, and 130 for an interrupt.
+    The exit code is 2 for a mistake or a disk that fails, and 130 for an interrupt.
     """
 
     @wraps(command)

@@ -37,7 +37,7 @@ _RESOLUTION = 1e-9  # of coordinates: below this share of them, cells would be c
 
 MISSING = (
     "a region is needed: W,S,E,N in the data's coordinates, such as --region=-8.70,41.10,-8.54,41.22 "
-    "(Region.box(-8.70, 41.10, -8.54, 41.22)), or a GeoJSON file with a polygon. It cannot be taken from the "
+    "(Region.box(-8.70, 41.10, -8.54, 41.22)), or a GeoJSON file with a polygon. It must not be taken from the "
     "data, because the edges of the data show where its outermost trajectory went. Choose the area that the "
     "release should speak of, for instance a city's limits; what lies outside does not count"
 )

@@ -1,8 +1,8 @@
-"""Walk from zone to zone on links, each walk certain to arrive, and keep those whose shape is called for.
+"""Walk from zone to zone on links, each walk led to its goal, and keep those whose shape is called for.
 
 A trip is drawn from the table of zones, its first cell from the starts of its zone, and its level of
 discount by how far the zones are apart. Then each step is drawn in proportion to its chance times the chance
-to arrive from there (`walk.arrive`), so that no walk is lost or cut short. Last the walk is kept or drawn
+to arrive from there (`walk.arrive`), so that it ends in its zone. Last the walk is kept or drawn
 anew, by the shape of its line: so lengths and diameters come out as they were measured.
 """
 
