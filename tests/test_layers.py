@@ -18,6 +18,7 @@ ARCHITECTURE = ROOT.parents[1] / "ARCHITECTURE.md"
 ORDER = [
     "errors",
     "observer",
+    "caching",
     "trajectories",
     "paths",
     "datasets",

@@ -1,4 +1,4 @@
-"""Publish movement data safely: synthetic trajectories under pure epsilon-differential privacy.
+"""Publish movement data as synthetic trajectories, under pure epsilon-differential privacy.
 
 import privtrace as pt
 

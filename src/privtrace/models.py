@@ -1,4 +1,4 @@
-"""Save and load models: one plain, checksummed file that holds nothing private and executes nothing.
+"""Save and load models: one plain, checksummed file that holds what was released and executes nothing.
 
     bytes 0-7       b"PRIVTRAC"
     bytes 8-11      format version, little-endian

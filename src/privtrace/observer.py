@@ -19,6 +19,10 @@ class Observer(Protocol):
         """Show the curator a sentence; it may hold exact numbers: NOT PRIVATE. A loud one is a warning."""
         ...
 
+    def nothing_usable(self) -> None:
+        """Hear that no trajectory counts, so that what is fitted is noise: NOT PRIVATE, for a last word."""
+        ...
+
 
 class Silent:
     """Observe nothing."""
@@ -32,3 +36,6 @@ class Silent:
         """Log what is loud and drop the rest."""
         if loud:
             logging.getLogger("privtrace").warning("NOT PRIVATE, for the curator only: %s", text)
+
+    def nothing_usable(self) -> None:
+        """Say no more than the note did."""

@@ -84,8 +84,8 @@ class Release:
             ("Protected unit", self.unit.sentence if self.private else "NOT PRIVATE: nobody is protected."),
             (
                 "Who sees raw data",
-                "Only the curator who ran the fit. The model file and whatever is generated from it are the "
-                "release.",
+                "The curator who ran the fit, and whoever else has the data. The model file and whatever is "
+                "made from it alone are the release; of the data they hold what the mechanisms let out.",
             ),
             ("Mechanisms", " ".join(f"{_describe(charge)}." for charge in self.charges)),
             (

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
+import typer
 from tests.cli.running import run
 
 import privtrace as pt
+from privtrace.cli.screen import guarded
+from privtrace.cli.spending import ledger
+from privtrace.privacy.unit import Unit
 
 BOX = "--region=0,0,10,10"
 
@@ -129,3 +135,25 @@ def test_users_need_a_column_of_users(tmp_path: Path) -> None:
 
 def test_a_ledger_that_is_not_there(tmp_path: Path) -> None:
     assert "no budget file" in run("ledger", "x.ledger", cwd=tmp_path, code=2).stderr
+
+
+def test_a_ledger_tells_what_became_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "x.ledger"
+
+    def shown(content: bytes, code: int = 0) -> str:
+        path.write_bytes(content)
+        with pytest.raises(typer.Exit) if code else nullcontext():
+            guarded(ledger)(path)
+        return " ".join("".join(capsys.readouterr()).split())
+
+    contents = []
+    for _ in range(2):
+        pt.BudgetFile(path, limit=4).charge(Fraction(1), Unit(), "dpt")
+        contents.append(path.read_bytes())
+    one, two = contents
+    assert shown(two).endswith("Spent 2 of 4 in 2 fits; 2 is left")
+    assert "its end is lost" in shown(two.rpartition(b'{"when"')[0], code=2)
+    assert "is empty" in shown(b"", code=2)
+    assert "that fit was never granted" in shown(two + b'{"when": "20')
+    unfinished = shown(one[: one.index(b"\n")] + two[two.index(b"\n") :])
+    assert "Spent 2 of 4" in unfinished and "1 fit at the end had only just been charged" in unfinished

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import stat
@@ -67,23 +68,33 @@ def test_any_sum_is_exact_and_within_the_limit(asked: list[Fraction], path: Path
 
 def test_the_file_is_readable_text(path: Path) -> None:
     charge(path, "1/3", limit=4, unit=Unit("user", 5), note="porto.model")
-    header, entry = (json.loads(line) for line in path.read_text().splitlines())
-    assert header == {
-        "format": "privtrace budget file 1",
-        "limit": "4",
-        "unit": "user",
-        "check": header["check"],
-    }
+    head, about, entry = (json.loads(line) for line in path.read_text().splitlines())
+    assert list(head) == ["format", "fits", "last", "check"]
+    assert (head["format"], head["fits"]) == ("privtrace budget file 2", "0000000001")
+    assert about == {"limit": "4", "unit": "user", "check": about["check"]}
+    assert head["last"] == entry["check"]
     assert list(entry) == ["when", "epsilon", "method", "unit", "note", "check"]
     assert (entry["epsilon"], entry["note"], entry["unit"]) == ("1/3", "porto.model", "user, 5 trips each")
     assert entry["when"].endswith("Z")
 
 
-def test_lines_are_only_added(path: Path) -> None:
+def test_lines_are_only_added_behind_a_head_that_stays_in_place(path: Path) -> None:
     charge(path, 1, limit=4)
-    before = path.read_bytes()
+    head, *before = path.read_bytes().splitlines()
     charge(path, 1)
-    assert path.read_bytes().startswith(before)
+    new_head, *lines = path.read_bytes().splitlines()
+    assert lines[:-1] == before and len(new_head) == len(head) < 512
+
+
+def test_it_knows_what_was_charged_through_it(path: Path) -> None:
+    file = pt.BudgetFile(path, limit=2)
+    assert file.charged == 0
+    charge(path, 1, limit=2)  # by another
+    file.charge(Fraction(1), UNIT, "privtrace")
+    assert file.charged == 1
+    with pytest.raises(pt.BudgetExceeded):
+        file.charge(Fraction(1), UNIT, "privtrace")
+    assert file.charged == 1 and file == pt.BudgetFile(path, limit=2)
 
 
 # --- fits -------------------------------------------------------------------------------------------------
@@ -140,8 +151,13 @@ def test_what_can_be_refused_is_refused_before_any_pass(path: Path, region: pt.R
     refused(pt.BudgetExceeded, r"1\.5 of 2 is spent and only 0\.5 is left")
     refused(pt.SettingsError, "the limit is 2, as set with the first fit, and not 3", limit=3)
     refused(pt.SettingsError, "per trajectory, and this fit per user", unit="user")
-    path.write_bytes(path.read_bytes()[:40] + b"9" + path.read_bytes()[41:])
+    whole = path.read_bytes()
+    path.write_bytes(whole[:40] + b"9" + whole[41:])
     refused(pt.BudgetFileError, "line 1 is damaged")
+    path.write_bytes(whole[: whole[:-1].rindex(b"\n") + 1])
+    refused(pt.BudgetFileError, "its end is lost")
+    path.write_bytes(b"")
+    refused(pt.BudgetFileError, "is empty", limit=2)
 
 
 def test_a_file_that_cannot_be_written_is_refused_early(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,40 +231,106 @@ def test_the_end_of_each_line_matters(content: bytes, path: Path) -> None:
 
 def test_lines_lost_moved_or_written_by_hand_are_noticed(content: bytes, path: Path) -> None:
     lines = content.splitlines(keepends=True)
-    for order in ([0, 2, 3], [1, 2, 3], [0, 1, 3], [0, 2, 1, 3], [0, 1, 1, 2, 3]):
-        check_refused(b"".join(lines[number] for number in order), path)
-    check_refused(content.replace(b'"0.5"', b'"0.1"', 1), path, line=2)
-    check_refused(content + b"\n", path, line=5)
-    check_refused(content + b'{"epsilon": "0.5"}\n', path, line=5)
+    for order in ("1234", "0234", "0134", "0124", "0123", "001234", "011234", "012234", "01324", "10234"):
+        check_refused(b"".join(lines[int(number)] for number in order), path)
+    check_refused(content.replace(b'"0.5"', b'"0.1"', 1), path, line=3)
+    check_refused(content + b"\n", path, line=6)
+    check_refused(content + b'{"epsilon": "0.5"}\n', path, line=6)
+
+
+def test_a_file_cut_anywhere_is_refused(content: bytes, path: Path) -> None:
+    """The loss of last lines as well, and of everything: what was spent must not read as less."""
+    for size in range(len(content)):
+        check_refused(content[:size], path)
 
 
 def check_refused(damaged: bytes, path: Path, line: int | None = None) -> None:
     path.write_bytes(damaged)
-    words = "damaged|not a budget file" if line is None else f"line {line} is damaged"
-    for act in (lambda: pt.BudgetFile(path).read(), lambda: charge(path, 1)):
+    words = "damaged|not a budget file|end is lost|is empty" if line is None else f"line {line} is damaged"
+    for act in (
+        lambda: pt.BudgetFile(path).read(),
+        lambda: pt.BudgetFile(path, limit=4).check(Fraction(1), UNIT),
+        lambda: charge(path, 1, limit=4),
+    ):
         with pytest.raises(pt.BudgetFileError, match=words) as caught:
             act()
         assert str(path) in str(caught.value)
     assert path.read_bytes() == damaged
 
 
-def test_a_torn_last_line_was_never_granted(content: bytes, path: Path) -> None:
-    ends = [place + 1 for place, byte in enumerate(content) if byte == ord("\n")]
-    for size in range(len(content)):
-        path.write_bytes(content[:size])
-        n_entries = max(sum(end <= size for end in ends) - 1, 0)
-        if size + 1 in ends[1:]:  # all but the end of the line: to count it is the safe side
-            n_entries += 1
-        if size < ends[0]:
-            with pytest.raises(pt.BudgetFileError, match="no budget file"):
-                pt.BudgetFile(path).read()
-        else:
-            record = pt.BudgetFile(path).read()
-            assert len(record.entries) == n_entries
-            assert record.torn == (size not in ends and size + 1 not in ends[1:])
-        charge(path, 1, limit=4)
+def test_what_the_head_does_not_tell_of_counts_if_it_is_whole(content: bytes, path: Path) -> None:
+    """A power cut between a line and its head: the line has any length, and was not granted yet."""
+    charge(path, "0.5", limit=4)
+    path.write_bytes(content)
+    charge(path, 1)
+    line = path.read_bytes().splitlines(keepends=True)[-1]
+    for size in range(len(line) + 1):
+        path.write_bytes(content + line[:size])
         record = pt.BudgetFile(path).read()
-        assert record.spent == n_entries * Fraction(1, 2) + 1 and not record.torn
+        whole = size >= len(line) - 1  # all but its end: to count it is the safe side
+        assert (record.spent, record.n_unfinished) == (Fraction(5, 2) if whole else Fraction(3, 2), int(whole))
+        assert record.torn == (0 < size < len(line) - 1)
+        charge(path, "0.25")
+        after = pt.BudgetFile(path).read()
+        assert after.spent == record.spent + Fraction(1, 4) and not after.torn and after.n_unfinished == 0
+
+
+# --- files of version 1 -----------------------------------------------------------------------------------
+
+
+def old_file(n_fits: int) -> bytes:
+    """Write a file as version 1 did: without a head."""
+    line, check = budget_file._line(
+        {"format": "privtrace budget file 1", "limit": "4", "unit": "trajectory"}, ""
+    )
+    lines = [line]
+    for number in range(n_fits):
+        facts = {"when": "2025-03-01T09:30:00Z", "epsilon": "0.5", "method": "dpt", "unit": "trajectory"}
+        line, check = budget_file._line({**facts, "note": f"model {number}"}, check)
+        lines.append(line)
+    return b"".join(lines)
+
+
+def test_files_without_a_head_are_read_and_get_one_with_the_next_fit(path: Path) -> None:
+    for old in (old_file(3), old_file(3)[:-1]):
+        path.write_bytes(old)
+        path.chmod(0o640)
+        before = pt.BudgetFile(path).read()
+        assert before.spent == Fraction(3, 2) and not before.has_head and path.read_bytes() == old
+        with pytest.raises(pt.BudgetExceeded):
+            charge(path, 3)
+        assert path.read_bytes() == old
+        charge(path, "0.1")
+        after = pt.BudgetFile(path).read()
+        assert after.has_head and after.entries[:3] == before.entries and after.limit == 4
+        assert after.spent == Fraction(8, 5) and stat.S_IMODE(path.stat().st_mode) == 0o640
+        check_refused(path.read_bytes().rpartition(b'{"when"')[0], path)
+        path.unlink()
+
+
+def test_what_shows_of_a_cut_without_a_head_is_refused(path: Path) -> None:
+    """A line that lacks its end may be one of a fit that drew; that whole lines are lost does not show."""
+    old = old_file(2)
+    ends = [place + 1 for place, byte in enumerate(old) if byte == ord("\n")]
+    for size in range(len(old)):
+        if size in ends[1:] or size + 1 in ends[1:]:
+            path.write_bytes(old[:size])
+            assert not pt.BudgetFile(path).read().has_head
+        else:
+            check_refused(old[:size], path)
+
+
+def test_old_files_get_one_head_from_many_fits_at_once(path: Path) -> None:
+    path.write_bytes(old_file(2))
+    threads = [threading.Thread(target=charge, args=(path, "0.1")) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert pt.BudgetFile(path).read().spent == Fraction(9, 5)
+
+
+# --- what is no budget file, and disks that fail ----------------------------------------------------------
 
 
 @pytest.mark.parametrize("foreign", [b"PRIVTRAC\x01", b"x", b"{}\n", b"traj_id,x,y\n1,2,3\n", b"\0" * 100])
@@ -257,9 +339,9 @@ def test_foreign_files_are_left_alone(foreign: bytes, path: Path) -> None:
 
 
 def test_newer_files_are_refused(path: Path) -> None:
-    header = {"format": "privtrace budget file 2", "limit": "1", "unit": "user"}
+    header = {"format": "privtrace budget file 3", "limits": "1"}
     path.write_bytes(budget_file._line(header, "")[0])
-    with pytest.raises(pt.BudgetFileError, match="'privtrace budget file 2', and this version reads"):
+    with pytest.raises(pt.BudgetFileError, match="'privtrace budget file 3', and this version reads"):
         pt.BudgetFile(path).read()
 
 
@@ -267,36 +349,109 @@ def test_newer_files_are_refused(path: Path) -> None:
 def test_a_full_disk_grants_nothing(failing: str, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     charge(path, 1, limit=4)
     before = path.read_bytes()
-    write = os.write
+    write = os.pwrite
 
-    def fail(descriptor: int, content: bytes) -> int:
+    def fail(descriptor: int, content: bytes, place: int) -> int:
+        if place == 0:  # what is there can be written anew
+            return write(descriptor, content, place)
         if failing == "write":
             raise OSError(28, "No space left on device")
-        return write(descriptor, content[:20])
+        return write(descriptor, content[:20], place)
 
-    monkeypatch.setattr(budget_file.os, "write", fail)
-    with pytest.raises(pt.BudgetFileError, match=r"nothing was drawn"):
+    monkeypatch.setattr(budget_file.os, "pwrite", fail)
+    with pytest.raises(pt.BudgetFileError, match=r"nothing was drawn or charged"):
         charge(path, 1)
     assert path.read_bytes() == before
 
 
-def test_the_line_is_on_the_disk_before_it_is_granted(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    synced: list[bool] = []
+def test_each_step_is_on_the_disk_before_the_next(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """First the whole file with no fit and its name, then the line of a fit, then the head."""
+    steps: list[str] = []
 
-    def fsync(descriptor: int) -> None:
-        synced.append(stat.S_ISDIR(os.fstat(descriptor).st_mode))
-        assert path.stat().st_size > 0
+    def followed(name: str) -> None:
+        act = getattr(os, name)
 
-    monkeypatch.setattr(budget_file.os, "fsync", fsync)
+        def step(first: Any, *arguments: Any, **named: Any) -> Any:
+            steps.append(
+                name if name != "fsync" or not stat.S_ISDIR(os.fstat(first).st_mode) else "fsync folder"
+            )
+            return act(first, *arguments, **named)
+
+        monkeypatch.setattr(budget_file.os, name, step)
+
+    for name in ("link", "pwrite", "fsync"):
+        followed(name)
     charge(path, 1, limit=4)
-    assert synced == [False, True]  # the file, then its folder
+    assert steps == ["fsync", "link", "fsync folder", "pwrite", "fsync", "pwrite", "fsync"]
+
+
+def test_a_disk_that_fails_for_good_is_told_of(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    charge(path, 1, limit=4)
 
     def fail(descriptor: int) -> None:
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(budget_file.os, "fsync", fail)
-    with pytest.raises(pt.BudgetFileError, match="nothing was drawn"):
+    with pytest.raises(pt.BudgetFileError, match=r"nothing was drawn, but `privtrace ledger .*` may show"):
         charge(path, 1)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(28, "No space left on device")])
+@pytest.mark.parametrize("start", ["none", "old", "new", "torn"])
+def test_whatever_stops_a_charge_it_is_whole_or_not_at_all(
+    start: str, error: BaseException, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An interrupt comes, or a call fails, once: before or after any call to the system."""
+    charge(path, "0.5", limit=4)
+    first = {"none": None, "old": old_file(1), "new": path.read_bytes(), "torn": path.read_bytes() + b'{"when'}[
+        start
+    ]
+    spent = Fraction(0) if first is None else Fraction(1, 2)
+    n_stopped = 0
+    for after in (False, True) if isinstance(error, KeyboardInterrupt) else (False,):
+        for moment in range(1000):
+            path.unlink(missing_ok=True)
+            if first is not None:
+                path.write_bytes(first)
+            file = pt.BudgetFile(path, limit=4)
+            with monkeypatch.context() as patched:
+                stopped = stop_at(moment, after, error, patched)
+                with contextlib.suppress(KeyboardInterrupt, pt.BudgetFileError):
+                    file.charge(Fraction(1), UNIT, "dpt")
+            record = pt.BudgetFile(path).read() if path.exists() else None
+            assert (record.spent if record else 0) == spent + file.charged
+            assert file.charged in ((0, 1) if stopped else (1,))
+            assert [entry.name for entry in path.parent.iterdir()] in ([path.name], [])
+            if not stopped:
+                break
+            n_stopped += 1
+    assert n_stopped >= 5
+
+
+def stop_at(moment: int, after: bool, error: BaseException, patched: pytest.MonkeyPatch) -> list[str]:
+    """Let the system's call of this number fail, once; return its name, when it did."""
+    stopped: list[str] = []
+    calls = iter(range(10**6))
+
+    def patch(name: str) -> None:
+        act = getattr(os, name)
+
+        def step(*arguments: Any, **named: Any) -> Any:
+            due = not stopped and next(calls) == moment
+            if due:
+                stopped.append(name)
+            if due and not after:
+                raise error
+            done = act(*arguments, **named)
+            if due:
+                raise error
+            return done
+
+        patched.setattr(budget_file.os, name, step)
+
+    for name in ("link", "replace", "chmod", "pwrite", "fsync", "ftruncate"):
+        patch(name)
+    return stopped
 
 
 def test_a_file_replaced_while_waiting_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -390,6 +545,74 @@ else:
     for pid in pids:
         os.waitpid(pid, 0)
 """
+
+
+# A process is killed before each of its calls to the system, and in the middle of each write but the head's,
+# which is shorter than what disks write whole.
+CRASHES = """
+import os, sys
+from fractions import Fraction
+from pathlib import Path
+import privtrace as pt
+from privtrace.privacy.unit import Unit
+
+path, old = Path(sys.argv[1]), bytes.fromhex(sys.argv[2])
+granted, crashed = path.with_name("granted"), 0
+
+def charge(epsilon):
+    pt.BudgetFile(path, limit=4).charge(Fraction(epsilon), Unit(), "dpt")
+
+def spent():
+    return pt.BudgetFile(path).read().spent if path.exists() else 0
+
+def dying(moment):
+    calls = iter(range(10**6))
+    def patch(name):
+        act = getattr(os, name)
+        def step(*arguments, **named):
+            call = next(calls)
+            if call == moment and name == "pwrite" and arguments[2] > 0:
+                descriptor, content, place = arguments
+                act(descriptor, content[: len(content) // 2], place)
+            if call == moment:
+                os._exit(7)
+            return act(*arguments, **named)
+        setattr(os, name, step)
+    for name in ("open", "link", "replace", "chmod", "pwrite", "fsync", "ftruncate", "unlink"):
+        patch(name)
+
+charge("0.5")
+new = path.read_bytes()
+for start in (None, new, new + b'{"when', old):
+    moment, code = 0, 7
+    while code == 7:
+        for leftover in path.parent.iterdir():
+            leftover.unlink()
+        if start is not None:
+            path.write_bytes(start)
+        before = spent()
+        pid = os.fork()
+        if pid == 0:
+            dying(moment)
+            charge(1)
+            os.close(os.open(granted, os.O_CREAT | os.O_WRONLY))
+            os._exit(0)
+        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        assert code in (0, 7)
+        after = spent()
+        assert after - before in ((1,) if granted.exists() else (0, 1)), (start, moment)
+        charge("0.25")
+        assert spent() == after + Fraction(1, 4), (start, moment)
+        moment, crashed = moment + 1, crashed + (code == 7)
+print(crashed)
+"""
+
+
+def test_a_process_killed_at_any_step_leaves_a_sound_file(path: Path) -> None:
+    command = [sys.executable, "-c", CRASHES, str(path), old_file(1).hex()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 30
 
 
 def run(action: str, path: Path, times: int) -> tuple[int, Any]:

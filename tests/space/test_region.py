@@ -16,8 +16,8 @@ from privtrace.space.region import Region
 @pytest.mark.parametrize(
     ("text", "word"),
     [
-        (None, "cannot be taken from the data"),
-        ("", "cannot be taken from the data"),
+        (None, "must not be taken from the data"),
+        ("", "must not be taken from the data"),
         ("1,2,3", "four numbers"),
         ("1,2,3,x", "north must be a number"),
         ("3,2,1,4", "is its west really east of its east"),

@@ -20,7 +20,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # the boxes of rich cut long option names
-    help="Publish movement data safely: synthetic trajectories under pure epsilon-differential privacy.",
+    help="Publish movement data as synthetic trajectories, under pure epsilon-differential privacy.",
 )
 
 for _command in (

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from privtrace.cli.options import Force, Quiet
+from privtrace.cli.options import Force, Quiet, ThreadCount
 from privtrace.cli.screen import Screen
 
 N_TRIPS = 20_000
@@ -20,6 +20,7 @@ def demo(
         "demo"
     ),
     force: Force = False,
+    threads: ThreadCount = None,
     quiet: Quiet = False,
 ) -> None:
     """Show the whole way once, on data that it makes.

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from privtrace.cli.options import AsJson, ConvertOptions, FormatName, InputOptions, InputPath, takes
+from privtrace.cli.options import (
+    AsJson,
+    ConvertOptions,
+    FormatName,
+    InputOptions,
+    InputPath,
+    ThreadCount,
+    takes,
+)
 from privtrace.cli.screen import Screen, counted, tell_dropped, tell_lost
 
 if TYPE_CHECKING:
@@ -99,6 +107,7 @@ def check(
     region: Annotated[
         str | None, typer.Option(metavar="W,S,E,N|FILE", help="Also tell how much lies in this region.")
     ] = None,
+    threads: ThreadCount = None,
     as_json: AsJson = False,
 ) -> None:
     """Tell what is wrong with a file of trajectories.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,12 +18,13 @@ from privtrace.cli.options import (
     PageTitle,
     takes,
 )
-from privtrace.cli.screen import Screen, check_apart, tell_dropped, tell_lost
+from privtrace.cli.screen import Screen, check_apart, ending, tell_dropped, tell_lost
 from privtrace.cli.showing import show_model, tell_release
+from privtrace.cli.spending import Spending, tell_unusable
 
 if TYPE_CHECKING:
     from privtrace.io import Format
-    from privtrace.synthesizers.base import Model
+    from privtrace.synthesizers.base import Model, Synthesizer
 
 Count = Annotated[
     int | None, typer.Option(min=0, help="Trajectories to make; the model's own (noisy) number by default.")
@@ -34,7 +36,7 @@ Seed = Annotated[
 
 @takes(FitOptions, but=("names",))
 def fit(trips: InputPath, output: OutputPath, options: FitOptions) -> None:
-    """Fit a model to trajectories, spending epsilon once. The model is safe to publish.
+    """Fit a model to trajectories, spending epsilon once. The model may be published.
 
     The first example makes the trips that the others use.
 
@@ -52,11 +54,15 @@ def fit(trips: InputPath, output: OutputPath, options: FitOptions) -> None:
     screen = Screen(options.quiet, options.as_json)
     check_target(output, options.force)
     check_apart({"--output": output}, _files_of(trips, options))
-    model = _fitted(trips, output, options, screen)
-    model.save(output, force=options.force)
-    tell_release(model, screen, {"model": str(output)})
-    show_model(model, screen)
-    screen.say(f"Model written to {output}. Next: privtrace generate {output} --output synthetic.parquet")
+    synthesizer, spending = options.synthesizer(), Spending.of(options, str(output))
+    with ending(spending.words):
+        model = _fitted(trips, synthesizer, spending, options, screen)
+        model.save(output, force=options.force)
+        tell_release(model, screen, {"model": str(output)})
+        show_model(model, screen)
+        spending.tell(screen)
+        screen.say(f"Model written to {output}. Next: privtrace generate {output} --output synthetic.parquet")
+        tell_unusable(trips, options, spending, screen)
 
 
 @takes(OutputOptions)
@@ -121,21 +127,29 @@ def synth(
     for option, path in further.items():
         if path is not None:
             (check_target if option == "--model" else check_page)(path, options.force)
-    fitted = _fitted(trips, output, options, screen, format)
-    if model is not None:  # first, since epsilon is spent by now
-        fitted.save(model, force=options.force)
-    _write_synthetic(fitted, output, count, seed, options, screen)
-    if report is not None:
-        fitted.report(report, title=title, note=note, force=options.force)
-    if compared is not None:
-        _write_evaluation(fitted, trips, output, compared, title, options, screen)
-    written = {"synthetic": output, "model": model, "report": report, "evaluation": compared}
-    tell_release(fitted, screen, {name: None if path is None else str(path) for name, path in written.items()})
-    show_model(fitted, screen)
-    if report is not None:
-        screen.say(f"Page written to {report}; publish it with the model, if you like.")
-    if compared is not None:
-        screen.say(f"Page written to {compared}: NOT PRIVATE, keep it where the data is kept.")
+    synthesizer, spending = options.synthesizer(), Spending.of(options, str(output))
+    with ExitStack() as stack:
+        stack.enter_context(ending(spending.words))
+        fitted = _fitted(trips, synthesizer, spending, options, screen, (format, output))
+        if model is not None:  # first, since epsilon is spent by now
+            fitted.save(model, force=options.force)
+            stack.enter_context(ending(lambda: f"the fit is in {model}, and generating from it costs nothing"))
+        _write_synthetic(fitted, output, count, seed, options, screen)
+        if report is not None:
+            fitted.report(report, title=title, note=note, force=options.force)
+        if compared is not None:
+            _write_evaluation(fitted, trips, output, compared, title, options, screen)
+        written = {"synthetic": output, "model": model, "report": report, "evaluation": compared}
+        tell_release(
+            fitted, screen, {name: None if path is None else str(path) for name, path in written.items()}
+        )
+        show_model(fitted, screen)
+        spending.tell(screen)
+        if report is not None:
+            screen.say(f"Page written to {report}; publish it with the model, if you like.")
+        if compared is not None:
+            screen.say(f"Page written to {compared}: NOT PRIVATE, keep it where the data is kept.")
+        tell_unusable(trips, options, spending, screen)
 
 
 def _files_of(trips: Path, options: FitOptions) -> dict[str, str | Path | None]:
@@ -144,27 +158,29 @@ def _files_of(trips: Path, options: FitOptions) -> dict[str, str | Path | None]:
 
 
 def _fitted(
-    trips: Path, output: Path, options: FitOptions, screen: Screen, format: Format | None = None
+    trips: Path,
+    synthesizer: Synthesizer,
+    spending: Spending,
+    options: FitOptions,
+    screen: Screen,
+    made: tuple[Format, Path] | None = None,
 ) -> Model:
     """Fit as the options say, with progress; refuse first a format that has no room for what will be made."""
     from privtrace.backends.local import Threads
-    from privtrace.privacy.unsafe_noise import SeededNoise
 
-    synthesizer = options.synthesizer()
-    noise = None if options.noise_seed is None else SeededNoise(options.noise_seed)
-    budget_file = options.account(str(output))
     with options.source(trips) as source:
-        if format is not None:
+        if made is not None:
+            format, output = made
             format.check_room(output, source.crs, has_times=False)
         if source.has_times:
             screen.say("Times that can be read set the order of points; they are not synthesized.")
         tell_dropped(source, screen)
         return synthesizer.fit(
             source,
-            noise=noise,
+            noise=spending.noise,
             backend=Threads(options.threads),
             observer=screen,
-            budget_file=budget_file,
+            budget_file=spending.budget_file,
         )
 
 

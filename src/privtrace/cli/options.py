@@ -134,6 +134,10 @@ Names = Annotated[
     NamesName | None,
     typer.Option("--names", help="Name the columns as this program does: uid, tid, datetime, lat, lng."),
 ]
+ThreadCount = Annotated[
+    int | None,
+    typer.Option("--threads", min=1, help="Threads to work on; all cores by default. Changes no result."),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors and warnings.")]
 
 
@@ -149,9 +153,7 @@ class SpeakingOptions:
 class WorkingOptions(SpeakingOptions):
     """Say also on how many threads to work."""
 
-    threads: Annotated[
-        int | None, typer.Option(min=1, help="Threads to work on; all cores by default. Changes no result.")
-    ] = None
+    threads: ThreadCount = None
 
 
 @dataclass(frozen=True)
@@ -455,7 +457,7 @@ class FitOptions(OutputOptions, InputOptions, MethodOptions):
 
 
 @dataclass(frozen=True)
-class ConvertOptions(SpeakingOptions, InputOptions):
+class ConvertOptions(WorkingOptions, InputOptions):
     """Say what to read and how to write it."""
 
     force: Force = False

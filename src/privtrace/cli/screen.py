@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -37,6 +38,7 @@ class Screen:
     quiet: bool = False
     as_json: bool = False
     candid: bool = False  # notes show even where they may end in a log: the command was asked for them
+    unusable: Event = field(default_factory=Event)  # set when no trajectory counts
     results: Console = field(default_factory=lambda: Console(highlight=False, emoji=False, soft_wrap=True))
     errors: Console = field(
         default_factory=lambda: Console(stderr=True, highlight=False, emoji=False, soft_wrap=True)
@@ -64,6 +66,10 @@ class Screen:
         """Show the curator a sentence that may hold exact numbers; only a loud one goes into a log."""
         if loud or self.candid or (not self.quiet and self.errors.is_terminal):
             self.errors.print(f"for the curator only, NOT PRIVATE: {text}", style="yellow", markup=False)
+
+    def nothing_usable(self) -> None:
+        """Keep in mind that no trajectory counts; a command ends with what to do about it."""
+        self.unusable.set()
 
     def warn(self, text: str) -> None:
         """Show a warning, always."""
@@ -122,28 +128,50 @@ def counted(number: int, noun: str) -> str:
 
 
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
-    """End a command with a sentence, never a traceback: exit code 2 for a mistake, 130 for an interrupt."""
+    """Run a command on the threads it is given, and end what is foreseen with a sentence, not a traceback.
+
+    The exit code is 2 for a mistake or a disk that fails, and 130 for an interrupt.
+    """
 
     @wraps(command)
     def run(*arguments: Any, **values: Any) -> None:
         try:
+            if values.get("threads") is not None:
+                from privtrace.backends.local import limit_threads
+
+                limit_threads(values["threads"])
             command(*arguments, **values)
         except SettingsError as error:
-            Screen().fail(_with_options(str(error), command))
+            _fail(_with_options(str(error), command), error)
             raise typer.Exit(2) from None
         except PrivTraceError as error:
-            Screen().fail(str(error))
+            _fail(str(error), error)
             raise typer.Exit(2) from None
         except OSError as error:  # what no door checks: a folder that cannot be made, a closed terminal
-            Screen().fail(f"{error.filename or command.__name__}: {error.strerror or error}")
+            _fail(f"{error.filename or command.__name__}: {error.strerror or error}", error)
             raise typer.Exit(2) from None
         except (KeyboardInterrupt, SystemError) as error:
             if not _is_interrupt(error):
                 raise
-            Screen().fail("interrupted; no half-written file is left")
+            _fail("interrupted; no half-written file is left", error)
             raise typer.Exit(130) from None
 
     return run
+
+
+@contextmanager
+def ending(words: Callable[[], str]) -> Iterator[None]:
+    """Let whatever ends the block early, an interrupt as well, carry words along for the last sentence."""
+    try:
+        yield
+    except BaseException as error:
+        error.add_note(words())
+        raise
+
+
+def _fail(text: str, error: BaseException) -> None:
+    """Show an error with what was added to it on its way."""
+    Screen().fail("; ".join([text, *getattr(error, "__notes__", [])]))
 
 
 def _is_interrupt(error: BaseException | None) -> bool:

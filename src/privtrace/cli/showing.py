@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from privtrace.cli.options import AsJson, Force, ModelPath, OutputPath, PageNote, PageTitle, Quiet
+from privtrace.cli.options import AsJson, Force, ModelPath, OutputPath, PageNote, PageTitle, Quiet, ThreadCount
 from privtrace.cli.screen import Screen, check_apart
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ def report(
     title: PageTitle = None,
     note: PageNote = None,
     force: Force = False,
+    threads: ThreadCount = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -95,6 +96,7 @@ def export(
         ),
     ] = None,
     force: Force = False,
+    threads: ThreadCount = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import shlex
+from dataclasses import asdict, dataclass, fields
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from privtrace.cli.options import AsJson, MethodOptions, takes
-from privtrace.cli.screen import Screen, counted
+from privtrace.cli.options import AsJson, FitOptions, InputOptions, MethodOptions, takes
+from privtrace.cli.screen import Screen, counted, spelled
 
 if TYPE_CHECKING:
+    from privtrace.privacy.budget_file import BudgetFile, BudgetRecord
+    from privtrace.privacy.noise import SystemNoise
+    from privtrace.privacy.unsafe_noise import SeededNoise
     from privtrace.space.region import Region
     from privtrace.synthesizers.plan import Plan
 
@@ -74,6 +78,8 @@ def ledger(
 ) -> None:
     """Show what was spent on a data set, fit by fit, and what is left. For the curator.
 
+    A file that was changed, cut or emptied is refused; docs/data.md says what does not show.
+
     \b
     Examples:
       privtrace demo --output demo --force
@@ -94,19 +100,92 @@ def ledger(
             "left": decimal(record.left),
             "unit": record.unit,
             "fits": entries,
+            "unfinished": record.n_unfinished,
         }
     )
     screen.say(f"{budget_file}: epsilon per {record.unit}", style="bold")
     for entry in entries:
         screen.say(f"  {entry['when']}  epsilon {entry['epsilon']:8} {entry['method']:12} {entry['note']}")
-    screen.say(
-        f"Spent {decimal(record.spent)} of {decimal(record.limit)} in {counted(len(entries), 'fit')}; "
-        f"{decimal(record.left)} is left"
-    )
+    screen.say(_standing(record).capitalize())
+    if record.n_unfinished:
+        screen.warn(
+            f"{counted(record.n_unfinished, 'fit')} at the end had only just been charged when the machine or "
+            "the program stopped; nothing was drawn, but it counts"
+        )
     if record.torn:
         screen.warn(
             "the last line was cut off while it was written; that fit was never granted, and drew nothing"
         )
+    if not record.has_head:
+        screen.warn(
+            "the file is of version 1, where the loss of last lines does not show; the next fit renews it"
+        )
+
+
+@dataclass(frozen=True)
+class Spending:
+    """Know what a fit has spent, whatever ends it."""
+
+    epsilon: Fraction
+    noise: SystemNoise | SeededNoise
+    budget_file: BudgetFile | None
+
+    @classmethod
+    def of(cls, options: FitOptions, note: str) -> Spending:
+        """Open what the options name; the note goes into the budget file."""
+        from privtrace.privacy.epsilon import exact
+        from privtrace.privacy.noise import SystemNoise
+        from privtrace.privacy.unsafe_noise import SeededNoise
+
+        noise = SystemNoise() if options.noise_seed is None else SeededNoise(options.noise_seed)
+        return cls(exact(options.epsilon or ""), noise, options.account(note))
+
+    def words(self) -> str:
+        """Say what was spent, and whether it stays charged."""
+        from privtrace.privacy.epsilon import decimal
+        from privtrace.privacy.noise import SystemNoise
+
+        if not isinstance(self.noise, SystemNoise):
+            return "the noise is seeded and the fit NOT PRIVATE, so no budget is spent"
+        if self.budget_file is None:
+            spent = f"noise was drawn, so epsilon {decimal(self.epsilon)} is spent"
+            return spent if self.noise.drew else "nothing was drawn or spent"
+        if not self.budget_file.charged:
+            return f"nothing was drawn, and nothing charged to {self.budget_file.path}"
+        charged = f"epsilon {decimal(self.budget_file.charged)} stays charged to {self.budget_file.path}"
+        return charged if self.noise.drew else f"{charged}, although nothing was drawn"
+
+    def tell(self, screen: Screen) -> None:
+        """Say how the budget file stands after the fit; a file that is new by mistake shows."""
+        if self.budget_file is not None:
+            record = self.budget_file.read()
+            new = ", which is new" if len(record.entries) == 1 else ""
+            screen.say(f"Charged to {self.budget_file.path}{new}: {_standing(record)}")
+
+
+def tell_unusable(trips: Path, options: FitOptions, spending: Spending, screen: Screen) -> None:
+    """End a fit that no trajectory counted for with what it cost, and how to look before the next."""
+    if not screen.unusable.is_set():
+        return
+    reading = {field.name: getattr(options, field.name) for field in fields(InputOptions)}
+    given = {name: value for name, value in reading.items() if value is not None and name != "strict"}
+    words = ["privtrace", "check", str(trips), f"--region={options.region}"]
+    words += [f"{spelled(name)}={value}" for name, value in given.items()]
+    screen.note(
+        f"no trajectory was usable, so what was fitted is noise alone; {spending.words()}. Look before the "
+        f"next fit, without spending, how much of the data lies in the region: {shlex.join(words)}",
+        loud=True,
+    )
+
+
+def _standing(record: BudgetRecord) -> str:
+    """Say how much of a limit is spent."""
+    from privtrace.privacy.epsilon import decimal
+
+    return (
+        f"spent {decimal(record.spent)} of {decimal(record.limit)} in {counted(len(record.entries), 'fit')}; "
+        f"{decimal(record.left)} is left"
+    )
 
 
 def _refusal_in_degrees(region: Region) -> str | None:

@@ -1,4 +1,4 @@
-"""Export what a model says as tables and maps: it may all be published, so nothing of it costs budget.
+"""Export what a model says as tables and maps: as publishable as the model, at no further budget.
 
 No trajectory is read here. `export` is also a method of every model.
 """

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from privtrace.caching import cached_property
 from privtrace.trajectories import Integers
 
 

@@ -67,9 +67,11 @@ class KeyedNoise:
 
     def __init__(self, key: bytes) -> None:
         self._sampler = _LaplaceSampler(RandomWords(key))
+        self.drew = False  # told to whoever must say what a fit that ended early has spent
 
     def laplace(self, n_draws: int, scale: Fraction) -> Integers:
         """Draw discrete Laplace noise of the given scale."""
+        self.drew = True
         return self._sampler.draw(n_draws, scale)
 
 

@@ -1,4 +1,4 @@
-"""Make a page: one HTML file with its style and script inside, that loads nothing and runs in any browser."""
+"""Make a page: one HTML file with its style and script inside, that loads nothing and needs a browser alone."""
 
 from __future__ import annotations
 

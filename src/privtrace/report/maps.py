@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from html import escape
 from itertools import groupby
 from typing import Any
 
 import numpy as np
 
+from privtrace.caching import cached_property
 from privtrace.export.tables import areas
 from privtrace.report.colors import SHADES, STEPS
 from privtrace.space.grid import Grid

@@ -36,7 +36,7 @@ def promise(release: Release) -> str:
         paragraph(
             "Every number that left the data, with the noise that was added to it. Sensitivity is how much one "
             "protected unit can change a list of numbers, in trajectories; the noise is discrete Laplace, and "
-            "its scale is sensitivity over ε. Everything else on this page follows from these numbers.",
+            "its scale is sensitivity over ε. All else on this page follows from these and from public inputs.",
             "small",
         ),
         table(head, rows, foot, n_words=2),
@@ -62,8 +62,9 @@ def _plain_words(release: Release) -> Iterator[str]:
             f"read all this for replacing a {whom} by another, at twice the epsilon."
         )
     yield (
-        "That bound does not wear off with time, and it does not depend on what attackers do or combine. It is "
-        "about what one contribution adds; what is true of the city as a whole, the release is meant to tell."
+        "That bound does not wear off with time, and it does not depend on what attackers know or do. Other "
+        "releases of the same data have a bound of their own, and their epsilons add up. It is about what one "
+        "contribution adds; what is true of the city as a whole, the release is meant to tell."
     )
 
 

@@ -76,8 +76,9 @@ def _heading(model: Model, title: str, note: str | None) -> str:
     )
     what = (
         f"This page describes a statistical model of the movement in an area of {extent(release.region)}, "
-        f"{guard}, and shows synthetic trips made from it. Nobody ever took one of these trips: everything "
-        "here was computed from the model file alone, and nothing from the data."
+        f"{guard}, and shows synthetic trips made from it. These trips are drawn at random from the model, not "
+        "copied from the data; one may still be like a trip that somebody took. Everything here was computed "
+        "from the model file alone."
     )
     alarm = "" if release.private else f'<p class="alarm">{escape(release.verdict)}. Do not publish it.</p>\n'
     red = "" if release.private else ' class="red"'
@@ -175,7 +176,7 @@ def _uses(model: Model, view: View) -> str:
         *([_STRENGTHS[release.method]] if release.method in _STRENGTHS else []),
     ]
     bad = [
-        "Nothing about single people: no trip here belongs to anyone, and none can be looked up.",
+        "Nothing about single people: a synthetic trip stands for nobody, even where it is like a real one.",
         f"Nothing smaller than a cell: cells are {size}, where in them points lie is drawn at random, and "
         "lines between points do not follow streets.",
         f"Nothing below the noise: a cell's visits are off by about ± {error}, so small numbers mean little, "

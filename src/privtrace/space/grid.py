@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
+from privtrace.caching import cached_property
 from privtrace.errors import SettingsError
 from privtrace.paths import Paths
 from privtrace.space.lattice import Lattice, encode

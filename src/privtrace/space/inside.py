@@ -15,6 +15,8 @@ def tell_inside(tallies: Iterable[Integers], observer: Observer) -> None:
     tally = sum(tallies, start=np.zeros(6, np.int64))
     n_trajectories, n_inside, inside, outside, bad, swapped = (int(number) for number in tally)
     n_points = inside + outside + bad
+    if n_inside == 0:
+        observer.nothing_usable()
     seems_swapped = swapped > inside and 2 * inside < n_points
     if seems_swapped:
         observer.note(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from privtrace.caching import cached_property
 from privtrace.trajectories import Floats
 
 Point: TypeAlias = tuple[float, float]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from privtrace.caching import cached_property
 from privtrace.errors import SettingsError
 from privtrace.space.area import Area, area_of, is_inside, reaches, tally, unwrapped
 from privtrace.space.geojson import parse_polygon, read_polygon, unwrap
@@ -37,7 +37,7 @@ _RESOLUTION = 1e-9  # of coordinates: below this share of them, cells would be c
 
 MISSING = (
     "a region is needed: W,S,E,N in the data's coordinates, such as --region=-8.70,41.10,-8.54,41.22 "
-    "(Region.box(-8.70, 41.10, -8.54, 41.22)), or a GeoJSON file with a polygon. It cannot be taken from the "
+    "(Region.box(-8.70, 41.10, -8.54, 41.22)), or a GeoJSON file with a polygon. It must not be taken from the "
     "data, because the edges of the data show where its outermost trajectory went. Choose the area that the "
     "release should speak of, for instance a city's limits; what lies outside does not count"
 )

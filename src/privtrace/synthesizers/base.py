@@ -55,6 +55,10 @@ class Model(Protocol):
         """Say how many trajectories one task should make; no result depends on it."""
         ...
 
+    def prepare(self, backend: Backend) -> None:
+        """Work out what walks need, once, on the backend; walks on many threads would each wait for it."""
+        ...
+
     def sample_block(self, trajectories: range, seed: int) -> tuple[Trajectories, int]:
         """Make the trajectories of these numbers; also count the walks cut short. A pure function."""
         ...
@@ -158,7 +162,9 @@ def sample_parts(
     size = model.block_trajectories
     firsts = range(0, max(count, 1), size)  # no trajectories are one empty block, of known type
     blocks = (range(first, min(first + size, count)) for first in firsts)
-    return (backend or Threads()).map(lambda block: model.sample_block(block, seed), blocks)
+    backend = backend or Threads()
+    model.prepare(backend)
+    return backend.map(lambda block: model.sample_block(block, seed), blocks)
 
 
 def in_words(summary: Mapping[str, Any]) -> str:

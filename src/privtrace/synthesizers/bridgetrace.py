@@ -9,7 +9,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from privtrace.backends.base import Backend
 from privtrace.backends.local import Threads
 from privtrace.bridges.measure import Measured
 from privtrace.bridges.shapes import N_BINS
+from privtrace.caching import cached_property
 from privtrace.calibrate.close import Target, close_loop, in_weights, within_zones
 from privtrace.calibrate.first import clean_shapes, first_guess, normalized
 from privtrace.calibrate.shrink import shrink
@@ -332,10 +332,18 @@ class BridgeTraceModel(FittedModel):
 
     @cached_property
     def bridges(self) -> Bridges:
-        """Prepare to walk: find the chances to arrive."""
+        """Give what walks go by, worked out here unless it was prepared."""
+        return self._bridges(Threads(1))
+
+    def prepare(self, backend: Backend) -> None:
+        """Work out what walks go by, once, on the backend."""
+        BridgeTraceModel.bridges.made(self, lambda: self._bridges(backend))
+
+    def _bridges(self, backend: Backend) -> Bridges:
+        """Find the chances to arrive."""
         ground = self.ground
         chances = normalized(self.walk_moves.astype(np.float64), ground)
-        arriving = arrivals(ground.steps, chances, ground.discounts, ground.zone_of, ground.n_zones, Threads())
+        arriving = arrivals(ground.steps, chances, ground.discounts, ground.zone_of, ground.n_zones, backend)
         return Bridges(
             ground,
             self.walk_trips,

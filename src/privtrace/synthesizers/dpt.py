@@ -10,13 +10,13 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from privtrace.caching import cached_property
 from privtrace.errors import SettingsError
 from privtrace.markov.transitions import normcut, shrunk
 from privtrace.paths import Paths

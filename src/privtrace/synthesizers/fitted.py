@@ -76,6 +76,9 @@ class FittedModel(ABC):
         """Limit what one task walks, so that even the longest walks fit in memory."""
         return max(1, min(BLOCK_TRAJECTORIES, BLOCK_POINTS // self.longest_walk))
 
+    def prepare(self, backend: Backend) -> None:  # noqa: B027  # most methods have nothing that is worth a backend
+        """Work out what walks need, once, on the backend."""
+
     def sample_block(self, trajectories: range, seed: int) -> tuple[Trajectories, int]:
         """Make the trajectories of these numbers; also count the walks cut short."""
         paths, n_capped = self.walk(trajectories, seed)

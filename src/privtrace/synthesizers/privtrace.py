@@ -9,12 +9,12 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from privtrace.caching import cached_property
 from privtrace.errors import SettingsError
 from privtrace.markov.second_order import states_worth_second_order
 from privtrace.markov.transitions import Transitions, normcut

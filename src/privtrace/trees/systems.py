@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from privtrace.caching import cached_property
 from privtrace.paths import Paths
 from privtrace.space.grid import Grid
 from privtrace.space.pieces import Pieces, stacked

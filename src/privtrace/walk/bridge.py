@@ -12,12 +12,12 @@ every machine walks the same paths.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from privtrace.caching import cached_property
 from privtrace.paths import Paths
 from privtrace.space.ways import Ways, onward, steps_between
 from privtrace.trajectories import Floats, Integers

@@ -1,15 +1,14 @@
-"""Walk from zone to zone on links, each walk certain to arrive, and keep those whose shape is called for.
+"""Walk from zone to zone on links, each walk led to its goal, and keep those whose shape is called for.
 
 A trip is drawn from the table of zones, its first cell from the starts of its zone, and its level of
 discount by how far the zones are apart. Then each step is drawn in proportion to its chance times the chance
-to arrive from there (`walk.arrive`), so that no walk is lost or cut short. Last the walk is kept or drawn
+to arrive from there (`walk.arrive`), so that it ends in its zone. Last the walk is kept or drawn
 anew, by the shape of its line: so lengths and diameters come out as they were measured.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy.typing as npt
 from numba import njit
 
 from privtrace.bridges.shapes import shape_bin, shape_of
+from privtrace.caching import cached_property
 from privtrace.paths import Paths
 from privtrace.trajectories import Floats, Integers
 from privtrace.walk.ground import Ground

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numba import njit
 
+from privtrace.caching import cached_property
 from privtrace.paths import Paths
 from privtrace.trajectories import Floats, Integers
 from privtrace.trees.contexts import Contexts, follow

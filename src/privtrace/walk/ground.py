@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +11,7 @@ from scipy.sparse.csgraph import connected_components
 
 from privtrace.bridges.shapes import shape_edges
 from privtrace.bridges.steps import Entries, Steps, entries, steps
+from privtrace.caching import cached_property
 from privtrace.space.grid import Grid
 from privtrace.space.links import links
 from privtrace.trajectories import Floats, Integers

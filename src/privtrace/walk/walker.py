@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from privtrace.caching import cached_property
 from privtrace.markov.transitions import Transitions
 from privtrace.paths import Paths
 from privtrace.trajectories import Integers
