@@ -15,6 +15,8 @@ ROOT = Path(privtrace.__file__).parent
 ORDER = [
     "errors",
     "observer",
+    "spelling",
+    "about",
     "trajectories",
     "paths",
     "counts",

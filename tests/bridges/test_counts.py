@@ -165,7 +165,7 @@ def test_shapes_are_those_of_longest_runs(wanderers: pt.Trajectories) -> None:
 def test_counts_of_parts_add_up(grid: Grid, wanderers: pt.Trajectories) -> None:
     whole = counts_of(wanderers, grid)
     for n_points in (1, 200, 5000):
-        parts = [counts_of(part, grid) for part in wanderers.parts(n_points)]
+        parts = [counts_of(part, grid) for part in wanderers.cut(n_points)]
         assert len(parts) > 1
         for total, *each in zip(whole, *parts, strict=True):
             assert np.array_equal(total, np.sum(each, axis=0))

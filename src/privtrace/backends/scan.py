@@ -80,7 +80,7 @@ class Scan:
         """Start a pass, telling with each part how many trajectories went before."""
         n_trajectories = 0
         for whole in self.source.parts():
-            for part in [whole] if self.part_points is None else whole.parts(self.part_points):
+            for part in [whole] if self.part_points is None else whole.cut(self.part_points):
                 yield part, n_trajectories
                 n_trajectories += len(part)
         if self.choice is not None and n_trajectories != self.choice.n_trajectories:
