@@ -19,6 +19,10 @@ class Observer(Protocol):
         """Show the curator a sentence; it may hold exact numbers: NOT PRIVATE. A loud one is a warning."""
         ...
 
+    def say(self, text: str) -> None:
+        """Show a sentence that follows from public facts alone, such as a header and the settings."""
+        ...
+
 
 class Silent:
     """Observe nothing."""
@@ -32,3 +36,6 @@ class Silent:
         """Log what is loud and drop the rest."""
         if loud:
             logging.getLogger("privtrace").warning("NOT PRIVATE, for the curator only: %s", text)
+
+    def say(self, text: str) -> None:
+        """Drop it."""
