@@ -41,6 +41,9 @@ class Stopwatch:
     def note(self, text: str, *, loud: bool = False) -> None:
         """Drop the note."""
 
+    def say(self, text: str) -> None:
+        """Drop it too."""
+
 
 def run(name: str, epsilon: str) -> dict[str, object]:
     """Fit and generate once, streaming; describe what came out."""

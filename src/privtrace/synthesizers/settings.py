@@ -125,6 +125,8 @@ class Settings(ABC):
         scan = Scan(source, backend or Threads(), observer or Silent())
         region = self.region.for_data(source.crs)
         unit = replace(self.protected, gap_minutes=source.gap_minutes)
+        if unit.kind == "trajectory" and getattr(source, "has_users", False):  # from the header, before any row
+            scan.observer.say(unit.each_or_all)
         noise = noise or SystemNoise()
         ledger = Ledger(self._exact("epsilon"), unit, noise, budget_file=budget_file, method=self.method)
         return scan.counting(unit, noise), region, ledger
