@@ -44,6 +44,9 @@ class Stopwatch:
     def nothing_usable(self) -> None:
         """Drop it, too."""
 
+    def say(self, text: str) -> None:
+        """Drop it too."""
+
 
 def run(name: str, epsilon: str) -> dict[str, object]:
     """Fit and generate once, streaming; describe what came out."""

@@ -19,6 +19,8 @@ ORDER = [
     "errors",
     "observer",
     "caching",
+    "spelling",
+    "about",
     "trajectories",
     "paths",
     "datasets",

@@ -23,6 +23,10 @@ class Observer(Protocol):
         """Hear that no trajectory counts, so that what is fitted is noise: NOT PRIVATE, for a last word."""
         ...
 
+    def say(self, text: str) -> None:
+        """Show a sentence that follows from public facts alone, such as a header and the settings."""
+        ...
+
 
 class Silent:
     """Observe nothing."""
@@ -39,3 +43,6 @@ class Silent:
 
     def nothing_usable(self) -> None:
         """Say no more than the note did."""
+
+    def say(self, text: str) -> None:
+        """Drop it."""

@@ -5,7 +5,7 @@ Everything in this file is private data.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -13,20 +13,23 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypedDict, 
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 from numba import njit
 
+from privtrace import about as words
 from privtrace.errors import DataError, SettingsError
+from privtrace.spelling import numbered, spelled_ids, spelled_users
 
 if TYPE_CHECKING:
     import geopandas
     import movingpandas
     import pandas
     import polars
-    import pyarrow
     import trackintel
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Integers: TypeAlias = npt.NDArray[np.int64]
+Flags: TypeAlias = npt.NDArray[np.bool_]
 Array: TypeAlias = npt.NDArray[Any]
 Crs: TypeAlias = Literal["lonlat", "planar"]
 
@@ -47,8 +50,12 @@ class Reading(TypedDict, total=False):
 class Source(Protocol):
     """Anything that can be iterated again and again as parts of moderate size.
 
-    A trajectory lies whole in one part, with its points in order of travel. Every iteration yields the same
+    Its duty: each trajectory, that is all points of one (user, id), is one entry of one part, with its points
+    in order of travel. The unit of privacy hangs on it, and no pass checks it: a trajectory that came in two
+    parts would count twice. Entries without ids are trajectories of their own. Every iteration yields the same
     trajectories in the same order; how they are cut into parts does not matter to any result.
+
+    A source that can tell before a pass whether its trajectories have users says so as `has_users`.
     """
 
     @property
@@ -77,6 +84,11 @@ class Trajectories:
 
     Example: two trajectories, of two points and of one, are `points` of shape (3, 2) and
     `offsets = [0, 2, 3]`.
+
+    Entries with the same user and id are one trajectory, as rows are in a file: whatever passes over `parts`,
+    so every fit and comparison, sees them `joined`. Entries whose id is unknown (None, '' or NaN) belong to no
+    trajectory and are left out there, as such rows are; an unknown user is one more user. Where `ids` is None,
+    each entry is a trajectory of its own, and its place is its id.
     """
 
     points: Floats  # (n_points, 2): longitude, latitude in degrees, or planar x, y
@@ -86,7 +98,9 @@ class Trajectories:
     ids: Array | None = None  # (n_trajectories,): what each is called in its source; by its place if None
     crs: Crs = "lonlat"
     gap_minutes: float | None = None  # logs were cut into these at gaps longer than this, a public rule
-    about: Mapping[str, str] = field(default_factory=dict)  # words that go along into files: who made this, how
+    # Words that go along into files: who made this, how, and what is promised. What is taken out of these
+    # trajectories keeps them; whoever puts other points in by `replace` has to take them away.
+    about: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         points = np.ascontiguousarray(self.points, dtype=np.float64)
@@ -124,6 +138,11 @@ class Trajectories:
         """Count the points of all trajectories."""
         return len(self.points)
 
+    @property
+    def has_users(self) -> bool:
+        """Say whether trajectories have a user."""
+        return self.users is not None
+
     def __getitem__(self, key: slice) -> Trajectories:
         """Take a run of trajectories; the arrays are views."""
         start, stop, step = key.indices(len(self))
@@ -156,25 +175,128 @@ class Trajectories:
             ids=None if self.ids is None else self.ids[trajectories],
         )
 
-    def parts(self, n_points: int | None = None) -> Iterator[Trajectories]:
-        """Cut into slices of moderate size, or of about n_points: data in memory is a source too."""
+    def parts(self) -> Iterator[Trajectories]:
+        """Start a pass: data in memory is a source too. Entries with the same user and id come `joined`."""
+        return self.joined().cut()
+
+    def cut(self, n_points: int | None = None) -> Iterator[Trajectories]:
+        """Cut into slices of moderate size, or of about n_points, entries as they are."""
         for start, stop in part_bounds(self.offsets, n_points):
             yield self[start:stop]
 
+    def joined(self) -> Trajectories:
+        """Join entries with the same user and id, where the first of them stands; leave out unknown ids.
+
+        Their points are in order of time, those without a time last, and else in the order of the entries.
+        Where logs were cut at gaps, so are these, without points that have no time: the same trips come out,
+        however they were divided into entries; numbers are no clock, and are not cut. The answer is kept; it is
+        the object itself where nothing changes.
+        """
+        if self.ids is None:
+            return self
+        if "_joined" not in self.__dict__:
+            whole = self._joined_by(None if _differ(self.ids) else self._numbers())
+            # None for itself: an object that holds itself is freed late.
+            self.__dict__["_joined"] = None if whole is self else whole
+        kept: Trajectories | None = self.__dict__["_joined"]
+        return self if kept is None else kept
+
+    def _numbers(self, own: Flags | None = None) -> Integers:
+        """Give entries with the same user and id the same number, and -1 to those with unknown ids.
+
+        But `own` ones are trajectories of their own.
+        """
+        assert self.ids is not None
+        names = spelled_ids(self.ids)
+        numbers = numbered(names)
+        if names.null_count == 0 and numbers.max(initial=-1) == len(self) - 1:  # whatever the users
+            return numbers
+        users = [] if self.users is None else [spelled_users(self.users)]
+        places = [] if own is None else [pa.array(np.where(own, np.arange(len(self)), -1))]
+        numbers = numbered(pa.array(numbers), *users, *places)
+        unknown = names.is_null().to_numpy(zero_copy_only=False)
+        return np.where(unknown if own is None else unknown & ~own, -1, numbers)
+
+    def _joined_by(self, numbers: Integers | None) -> Trajectories:
+        """Join entries of the same number, in the order of numbers; those below 0 are left out."""
+        whole, several = self, np.zeros(len(self), np.bool_)
+        if numbers is not None and not np.array_equal(numbers, np.arange(len(self))):
+            order = np.argsort(numbers, kind="stable")[np.count_nonzero(numbers < 0) :]
+            firsts = np.flatnonzero(np.diff(numbers[order], prepend=-1))  # entries of trajectories
+            whole = self.take(order)
+            whole = whole._selected(slice(None), whole.offsets[np.append(firsts, len(order))], firsts)
+            several = np.diff(firsts, append=len(order)) > 1
+        if self.times is None:
+            return whole
+        if self.gap_minutes is None or self.times.dtype.kind != "M":  # numbers are no clock
+            return whole._in_time(several)
+        # A trip is the unit then, and may not change another of its log: all are put in order alike.
+        return whole._in_time(np.ones(len(whole), np.bool_))._cut_at_gaps(self.gap_minutes)
+
+    def _in_time(self, which: Flags) -> Trajectories:
+        """Sort the points of some trajectories by time, missing times last, as they stand on a tie."""
+        if self.times is None or not which.any():
+            return self
+        owners = np.repeat(np.arange(len(self)), np.diff(self.offsets))
+        inside = which[owners[1:]] & (owners[1:] == owners[:-1])
+        if np.all(self.times[1:] >= self.times[:-1], where=inside):
+            return self
+        moved = np.flatnonzero(which[owners])
+        order = np.arange(self.n_points)
+        order[moved] = moved[np.lexsort((self.times[moved], owners[moved]))]  # stable, NaN and NaT last
+        return self._selected(order, self.offsets, slice(None))
+
+    def _cut_at_gaps(self, minutes: float) -> Trajectories:
+        """Cut trajectories in order of time at longer gaps; a point without a time belongs to none."""
+        assert self.times is not None
+        points = np.flatnonzero(~np.isnan(self.times))
+        owners = np.repeat(np.arange(len(self)), np.diff(self.offsets))[points]
+        is_start = np.append(True, np.diff(owners) > 0)[: len(owners)]
+        is_start[1:] |= gaps_over(self.times[points], minutes)
+        starts = np.flatnonzero(is_start)
+        if len(points) == self.n_points and len(starts) == len(self):
+            return self
+        return self._selected(points, np.append(starts, len(points)), owners[starts])
+
     @classmethod
     def concatenate(cls, parts: Iterable[Trajectories], crs: Crs = "lonlat") -> Trajectories:
-        """Join parts end to end; an empty list gives no trajectories."""
+        """Join parts end to end, and entries with the same user and id to one; an empty list gives none.
+
+        Parts have one coordinate system, and logs cut at the same gaps. Where a part has no users or times,
+        those of its trajectories are unknown. Where a part has no ids, the whole has none either, and what
+        shared user and id is joined before. `about` keeps what all parts say, and a promise only where all are
+        from the same model; else it says NOT PRIVATE.
+        """
         parts = list(parts)
+        whole = cls.end_to_end(parts, crs)
+        nameless = np.repeat([part.ids is None for part in parts], [len(part) for part in parts])
+        if nameless.all() or not nameless.any():
+            return whole.joined()
+        return replace(whole._joined_by(whole._numbers(nameless)), ids=None)
+
+    @classmethod
+    def end_to_end(cls, parts: Sequence[Trajectories], crs: Crs = "lonlat") -> Trajectories:
+        """Lay parts end to end, entries as they are: those of a source hold each trajectory once."""
         if not parts:
             return cls(np.empty((0, 2)), np.zeros(1, np.int64), crs=crs)
+        if any(part.crs != parts[0].crs for part in parts):
+            raise DataError(
+                "parts do not fit together: some are longitude and latitude, some planar; give one kind"
+            )
+        if any(part.gap_minutes != parts[0].gap_minutes for part in parts):
+            raise DataError(
+                "parts do not fit together: logs were cut into trajectories at different gaps; read all parts "
+                "with the same gap_minutes"
+            )
         lengths = np.concatenate([np.diff(part.offsets) for part in parts])
         return replace(
             parts[0],
             points=np.concatenate([part.points for part in parts]),
             offsets=np.concatenate([[0], np.cumsum(lengths)]),
-            times=_joined([part.times for part in parts]),
-            users=_joined([part.users for part in parts]),
-            ids=_joined([part.ids for part in parts]),
+            times=_times([part.times for part in parts], [part.n_points for part in parts]),
+            users=_names([part.users for part in parts], [len(part) for part in parts]),
+            ids=_names([part.ids for part in parts], [len(part) for part in parts]),
+            about=words.joined([part.about for part in parts]),
         )
 
     def write(self, path: str | Path, *, force: bool = False) -> None:
@@ -248,7 +370,7 @@ class Trajectories:
 
         return frames.from_trackintel(frame, frames.Declared.of(**reading))
 
-    def to_arrow(self, *, names: str | None = None) -> pyarrow.Table:
+    def to_arrow(self, *, names: str | None = None) -> pa.Table:
         """Give a table with a row a point, as a Parquet file has it; `about` is in the schema's metadata.
 
         `names="scikit-mobility"` gives uid, tid, datetime, lat, lng; times that are numbers are then seconds
@@ -333,7 +455,56 @@ def bad_points(points, limits):  # type: ignore[no-untyped-def]
     return bad
 
 
-def _joined(arrays: list[Array | None]) -> Array | None:
-    """Join arrays of which all or none are known."""
-    known = [array for array in arrays if array is not None]
-    return np.concatenate(known) if len(known) == len(arrays) else None
+def gaps_over(times: Array, minutes: float) -> Flags:
+    """Tell where the time from one point to the next is longer; False beside a missing time.
+
+    Numbers are seconds.
+    """
+    seconds = 60 * minutes
+    if times.dtype.kind == "M":
+        tick = np.array(1, times.dtype.str.replace("M", "m"))
+        ticks = seconds * float(np.timedelta64(1, "s") / tick)
+        # As times rise, their difference is never negative, and fits into 64 bits without a sign.
+        differences = np.diff(times.view(np.int64)).view(np.uint64)
+        longer: Flags = differences > np.uint64(min(ticks, 2.0**63))
+        return longer & ~np.isnat(times[1:]) & ~np.isnat(times[:-1])
+    with np.errstate(invalid="ignore", over="ignore"):  # infinite or huge times of Parquet
+        later: Flags = np.diff(times) > seconds
+        return later
+
+
+def _differ(ids: Array) -> bool:
+    """Tell whether ids are whole numbers of which no two are the same, the quick way."""
+    if ids.dtype.kind not in "iu":
+        return False
+    ordered = np.sort(ids)
+    return bool(np.all(ordered[1:] > ordered[:-1]))
+
+
+def _times(columns: list[Array | None], lengths: list[int]) -> Array | None:
+    """Join times end to end, unknown ones where there are none."""
+    known = [column for column in columns if column is not None]
+    if not known:
+        return None
+    if len({column.dtype.kind == "M" for column in known}) > 1:
+        raise DataError(
+            "parts do not fit together: some have calendar times, some have numbers as times; give one kind"
+        )
+    unknown = np.datetime64("NaT") if known[0].dtype.kind == "M" else np.nan
+    return np.concatenate(
+        [np.full(n, unknown) if times is None else times for times, n in zip(columns, lengths, strict=True)]
+    )
+
+
+def _names(columns: list[Array | None], lengths: list[int]) -> Array | None:
+    """Join users or ids end to end, None where there are none, without making two names one."""
+    known = [column for column in columns if column is not None]
+    if not known:
+        return None
+    if len(known) < len(columns) or len({column.dtype.kind for column in known}) > 1:
+        # As objects: numpy would make floats of whole numbers, and texts of numbers.
+        filled = (
+            np.full(n, None) if names is None else names for names, n in zip(columns, lengths, strict=True)
+        )
+        known = [names.astype(object) for names in filled]
+    return np.concatenate(known)

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ import pytest
 from tests.cli.running import COMMAND, run
 
 import privtrace as pt
+from privtrace.observer import Silent
 
 BOX = "0,0,10,10"
 
@@ -95,6 +97,46 @@ def test_a_noise_seed_repeats_and_stamps(folder: Path) -> None:
     assert "NOT PRIVATE" in done.stderr
     metadata = pq.read_schema(folder / "s.parquet").metadata
     assert b"privtrace.private" not in metadata and b"NOT PRIVATE" in metadata[b"privtrace.guarantee"]
+
+
+EACH = "The data has users, and each {} is protected by itself: a person with many is protected for each {}"
+
+
+@pytest.mark.parametrize("command", ["fit", "synth"])
+def test_who_is_protected_is_said_where_the_header_has_users(command: str, folder: Path) -> None:
+    """A line, from the header alone: also where all users are unknown, and no row counts."""
+    header, clock = "traj_id,x,y", "2024-01-01T10:00:00Z"
+    (folder / "users.csv").write_text(f"user_id,{header},datetime\n,1,20,20,{clock}\n")
+    (folder / "nobody.csv").write_text(f"{header}\n1,2,2\n")
+
+    def said(file: str, *options: str) -> str:
+        output = "a.model" if command == "fit" else "a.csv"
+        arguments = [command, file, f"--region={BOX}", "--epsilon=1", f"--output={output}", "--force"]
+        return run(*arguments, "--method=privtrace", *options, cwd=folder).stdout
+
+    text = said("users.csv")
+    assert EACH.format(*["trajectory"] * 2) in text and "--unit user --max-per-user K" in text
+    assert EACH.format(*["trip"] * 2) in said("users.csv", "--gap=30")
+    for others in (("nobody.csv",), ("users.csv", "--unit=user", "--max-per-user=2"), ("users.csv", "--quiet")):
+        assert "has users" not in said(*others)
+    json.loads(said("users.csv", "--json"))  # and nothing else
+
+
+def test_the_same_is_said_to_an_observer(wanderers: pt.Trajectories, caplog: pytest.LogCaptureFixture) -> None:
+    class Listener(Silent):
+        def __init__(self) -> None:
+            self.said: list[str] = []
+
+        def say(self, text: str) -> None:
+            self.said.append(text)
+
+    with_users, listener = replace(wanderers, users=np.zeros(600, int)), Listener()
+    for source in (wanderers, with_users):
+        pt.PrivTrace(epsilon=1, region=pt.Region.box(0, 0, 10, 10)).fit(source, observer=listener)
+    assert len(listener.said) == 1 and EACH.format(*["trajectory"] * 2) in listener.said[0]
+    caplog.clear()
+    pt.PrivTrace(epsilon=1, region=pt.Region.box(0, 0, 10, 10)).fit(with_users)
+    assert not caplog.records  # nobody asked
 
 
 def test_longitude_and_latitude_stay_so(tmp_path: Path, city: tuple[pt.Trajectories, pt.Region]) -> None:

@@ -18,7 +18,7 @@ from privtrace.export.tables import areas, product
 
 
 def table(name: str, what: str) -> pa.Table:
-    made = product(model(name).release, model(name).view(), what)
+    made = product(model(name), model(name).view(), what)
     return pa.concat_tables([made.schema.empty_table(), *(rows.table for rows in made.rows)])
 
 

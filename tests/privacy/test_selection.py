@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -23,7 +22,7 @@ from privtrace.privacy import selection
 from privtrace.privacy.crossing import Crossing
 from privtrace.privacy.ledger import Ledger
 from privtrace.privacy.noise import SystemNoise
-from privtrace.privacy.selection import siphash, spelled
+from privtrace.privacy.selection import siphash
 from privtrace.privacy.unit import Unit
 from privtrace.privacy.unsafe_noise import NoNoise, SeededNoise
 
@@ -136,71 +135,6 @@ def test_siphash_agrees_with_a_slow_one(key: bytes, message: bytes) -> None:
     assert fast_siphash(key, message) == slow_siphash(key, message)
 
 
-# --- spelling ---------------------------------------------------------------------------------------------
-
-ONES: list[Any] = [
-    np.array([1], dtype) for dtype in ("i1", "u2", ">i4", "i8", "u8", "f4", "f8", "?", object)
-] + [np.array([1.0], object), np.array([1, "a"], object)[:1]]
-
-
-def test_a_number_is_spelled_alike_in_every_type() -> None:
-    assert {spelled(column)[0].as_py() for column in ONES} == {b"\x01" + (1).to_bytes(8, "big")}
-
-
-def test_a_text_is_spelled_alike_in_every_type() -> None:
-    strings: Any = np.dtypes.StringDType()
-    columns = [np.array(["é1"], dtype) for dtype in (strings, "U2", "U9", object)]
-    columns += [np.array(["é1".encode()]), np.array(["é1", 1], object)[:1]]
-    assert {spelled(column)[0].as_py() for column in columns} == {b"\x03" + "é1".encode()}
-
-
-VALUES: list[Any] = [
-    0, 1, -1, 255, 256, 2**63 - 1, 2**63, 2**64 - 2, -(2**63) + 1, 2**70, 2**70 + 1, 0.5, -0.5, 2**53 + 1,
-    1e300, float("inf"), -float("inf"), "1", "1.0", "a", "A", "é", "a\x00", "a\x00b", "\x01", "\ud800", b"\xff",
-    " ", uuid.UUID(int=1), uuid.UUID(int=2), (1, 2), np.datetime64("2020-01-01"),
-]  # fmt: skip
-
-
-def test_different_users_are_spelled_differently() -> None:
-    column = np.empty(len(VALUES), object)
-    column[:] = VALUES
-    names = spelled(column).to_pylist()
-    assert None not in names and len(set(names)) == len(VALUES)
-    for value, name in zip(VALUES, names, strict=True):  # alone as among others
-        single = np.empty(1, object)
-        single[0] = value
-        assert spelled(single).to_pylist() == [name]
-
-
-@pytest.mark.parametrize(
-    "column",
-    [
-        np.array([np.iinfo(np.int64).min]),
-        np.array([np.iinfo(np.uint64).max]),
-        np.array([np.nan]),
-        np.array([""]),
-        np.array([""], dtype=np.dtypes.StringDType()),
-        np.array([None], object),
-        np.array([None, 1], object),
-        np.array(["", 1], object),
-        np.array([float("nan"), "a"], object),
-        np.array(["NaT"], "M8[s]"),
-    ],
-)
-def test_unknown_users_are_nobody(column: Any) -> None:
-    assert spelled(column)[0].as_py() is None
-
-
-def test_the_edge_of_a_small_type_is_a_user() -> None:
-    assert spelled(np.array([-128], np.int8))[0].is_valid and spelled(np.array([255], np.uint8))[0].is_valid
-
-
-@pytest.mark.parametrize("column", [np.zeros(2, complex), np.zeros((2, 2)), np.zeros(2, "i4,i4")])
-def test_what_names_nobody_is_refused_by_its_type(column: Any) -> None:
-    with pytest.raises(pt.DataError, match="users must be a list of numbers or texts"):
-        crossing_of(trips(column), 1)
-
-
 # --- the choice -------------------------------------------------------------------------------------------
 
 
@@ -239,22 +173,25 @@ def test_the_choice_is_that_of_a_slow_one(users: list[int], per_user: int, key: 
         users, ids, per_user, key
     )
     source = trips(np.array(texts, dtype=object), None)
-    assert chosen(source, per_user, key) == slow_choice(texts, list(range(len(users))), per_user, key)
+    numbers = [users[:place].count(user) for place, user in enumerate(users)]
+    assert chosen(source, per_user, key) == slow_choice(texts, numbers, per_user, key)
 
 
 @settings(max_examples=150, deadline=None)
 @given(
     users=USERS,
-    kinds=st.tuples(st.sampled_from(sorted(TYPES)), st.sampled_from(sorted(TYPES))),
+    kinds=st.tuples(st.sampled_from(sorted(TYPES)), st.sampled_from([None, *sorted(TYPES)])),
     per_user=st.integers(1, 4),
     sizes=st.lists(st.integers(0, 20), max_size=6),
     random=st.randoms(use_true_random=False),
     merge=st.sampled_from([0, 5, 1 << 18]),
 )
 def test_neither_parts_nor_order_nor_other_users_matter(
-    users: list[int], kinds: tuple[str, str], per_user: int, sizes: list[int], random: Any, merge: int
+    users: list[int], kinds: tuple[str, str | None], per_user: int, sizes: list[int], random: Any, merge: int
 ) -> None:
-    source = trips(TYPES[kinds[0]](users), TYPES[kinds[1]](list(range(len(users)))))
+    """Nor whether there are ids, but then a user's own trips have to keep their order."""
+    ids = None if kinds[1] is None else TYPES[kinds[1]](list(range(len(users))))
+    source = trips(TYPES[kinds[0]](users), ids)
     before = chosen(source, per_user)
     counts = Counter(np.array(users, int)[before].tolist())
     assert counts == {user: min(per_user, n) for user, n in Counter(users).items()}
@@ -263,6 +200,9 @@ def test_neither_parts_nor_order_nor_other_users_matter(
         patch.setattr(selection, "_MERGE_CANDIDATES", merge)
         assert chosen(Cut(source, sizes), per_user) == before
     order = np.array(random.sample(range(len(users)), len(users)), int)
+    if ids is None:
+        own = {user: iter(np.flatnonzero(np.array(users) == user)) for user in users}
+        order = np.array([next(own[users[place]]) for place in order], int)
     assert sorted(chosen(source.take(order), per_user)) == before
     if users:
         gone = random.choice(users)
@@ -290,13 +230,16 @@ def test_all_subsets_are_equally_likely() -> None:
 
 def test_ties_go_by_id_and_then_by_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(selection, "pseudorandom", lambda key, users, ids: np.zeros(len(users), np.uint64))
-    assert chosen(trips(np.zeros(5, int), np.array([300, 7, 301, 256, 7])), 3) == [1, 3, 4]
+    source = trips(np.zeros(5, int), np.array([300, 7, 301, 256, 7]))
+    assert chosen(Cut(source, [5]), 3) == [1, 3, 4]  # which no source of ours hands over: one id in two places
     assert chosen(trips(np.zeros(3, int)), 2) == [0, 1]
 
 
 def test_ids_may_repeat_between_users_and_be_missing() -> None:
     ids = np.tile(np.array(["a", "", "c"]), 4)
-    counts = Counter(place // 3 for place in chosen(trips(np.repeat(np.arange(4), 3), ids), 2))
+    source = trips(np.repeat(np.arange(4), 3), ids)
+    assert chosen(source, 2) == [0, 2, 3, 5, 6, 8, 9, 11]  # those without an id belong to no trajectory
+    counts = Counter(place // 3 for place in chosen(Cut(source, [2]), 2))  # a source that yields them has them
     assert counts == {0: 2, 1: 2, 2: 2, 3: 2}
 
 
@@ -336,6 +279,12 @@ def test_sources_without_users_are_refused(region: pt.Region, tmp_path: Path) ->
         patch.setattr(source, "parts", lambda: pytest.fail("a pass was made"))
         with pytest.raises(pt.DataError, match="user_id"):
             setup.fit(source)
+
+
+@pytest.mark.parametrize("column", [np.zeros(2, complex), np.zeros((2, 2)), np.zeros(2, "i4,i4")])
+def test_what_names_nobody_is_refused_by_its_type(column: Any) -> None:
+    with pytest.raises(pt.DataError, match="users must be a list of numbers or texts"):
+        crossing_of(trips(column), 1)
 
 
 def test_a_source_that_changes_is_refused() -> None:

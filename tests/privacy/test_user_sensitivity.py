@@ -38,11 +38,14 @@ def crowd(others: pt.Trajectories, n_trips: int) -> pt.Trajectories:
     """Scatter the trips of user 99, a point each, among those of 40 others."""
     rng = np.random.default_rng(n_trips)
     mine = pt.Trajectories(
-        rng.uniform(0, 10, (n_trips, 2)), np.arange(n_trips + 1), ids=np.arange(n_trips), crs="planar"
+        rng.uniform(0, 10, (n_trips, 2)),
+        np.arange(n_trips + 1),
+        users=np.full(n_trips, 99),
+        ids=np.arange(n_trips),
+        crs="planar",
     )
-    others = replace(others, ids=np.arange(len(others)))
-    users = np.concatenate([rng.integers(0, 40, len(others)), np.full(n_trips, 99)])
-    both = replace(pt.Trajectories.concatenate([others, mine]), users=users)
+    others = replace(others, users=rng.integers(0, 40, len(others)), ids=np.arange(len(others)))
+    both = pt.Trajectories.concatenate([others, mine])
     return both.take(rng.permutation(len(both)))
 
 
@@ -88,7 +91,7 @@ def test_a_cap_for_every_part_would_be_noticed(
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     owners=st.lists(st.integers(0, 6), min_size=1, max_size=80),
-    kinds=st.tuples(st.sampled_from(sorted(TYPES)), st.sampled_from(sorted(TYPES))),
+    kinds=st.tuples(st.sampled_from(sorted(TYPES)), st.sampled_from([None, *sorted(TYPES)])),
     per_user=st.integers(1, 20),
     sizes=st.lists(st.integers(0, 40), max_size=5),
     method=st.sampled_from([*SETUPS]),
@@ -96,7 +99,7 @@ def test_a_cap_for_every_part_would_be_noticed(
 )
 def test_any_user_of_any_type(
     owners: list[int],
-    kinds: tuple[str, str],
+    kinds: tuple[str, str | None],
     per_user: int,
     sizes: list[int],
     method: str,
@@ -105,8 +108,8 @@ def test_any_user_of_any_type(
     region: pt.Region,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    users, ids = (TYPES[kind](values) for kind, values in zip(kinds, (owners, range(len(owners))), strict=True))
-    source = replace(wanderers[: len(owners)], users=users, ids=ids)
+    ids = None if kinds[1] is None else TYPES[kinds[1]](list(range(len(owners))))
+    source = replace(wanderers[: len(owners)], users=TYPES[kinds[0]](owners), ids=ids)
     gone = data.draw(st.sampled_from(owners))
     fewer = source.take(np.flatnonzero(np.array(owners) != gone))
     synthesizer = SETUPS[method](**SETUP | {"max_per_user": per_user, "epsilon": 400}, region=region)

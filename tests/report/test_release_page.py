@@ -22,6 +22,9 @@ from tests.report.reading import BOX, Element, fitted, read, rows, walks
 import privtrace as pt
 from privtrace.models import to_bytes
 from privtrace.privacy.epsilon import decimal
+from privtrace.privacy.unit import Unit
+from privtrace.release import MANY_TRIPS
+from privtrace.report.promise import promise
 from privtrace.report.release_page import SEED
 
 REGION = pt.Region.box(*BOX)
@@ -132,7 +135,7 @@ def test_the_statement_is_complete(page: Element, model: Any) -> None:
     told = dict(zip(*([part.text for part in answers.all(tag)] for tag in ("dt", "dd")), strict=True))
     assert list(told) == QUESTIONS
     statement = dict(model.release.statement())
-    assert set(statement) - set(told) == {"Mechanisms"}  # they have a table
+    assert set(statement) - set(told) == {"Mechanisms", MANY_TRIPS}  # they have tables
     assert all(told[question] == statement[question] for question in told)
     assert told["Guarantee"] == "pure differential privacy, epsilon = 2.5 per trajectory"
     assert told["Choices made from data outside differential privacy"].startswith("None")
@@ -142,7 +145,7 @@ def test_the_statement_is_complete(page: Element, model: Any) -> None:
 def test_every_mechanism_has_its_row(method: str) -> None:
     settings = METHODS[method](epsilon="1.5", region=REGION, unit="user", max_per_user=3)
     model = fitted(settings, replace(walks(90), users=np.arange(90) // 5))
-    (table,) = read(model.report().html).section("What is promised").all("table")
+    _, table = read(model.report().html).section("What is promised").all("table")
     _, *listed, foot = rows(table)
     charges = model.release.charges
     assert [row[:2] for row in listed] == [[charge.stage, charge.statistic] for charge in charges]
@@ -195,6 +198,37 @@ def test_a_large_epsilon_promises_little_and_says_so(model: Any, epsilon: str) -
     words = plain_words(read(at(model, epsilon).report().html))
     assert f"e to the power of {int(epsilon):,} at most" in words and "practically certain" in words
     assert "%" not in words and "inf" not in words.split()
+
+
+@pytest.mark.parametrize("epsilon", ["0.001", "0.05", "0.1", "0.2", "0.5", "1", "2", "7", "20", "1/3"])
+@pytest.mark.parametrize("unit", [Unit(), Unit("user", 3)], ids=["trips", "users"])
+def test_what_can_be_learned_of_someone_with_many_trips(model: Any, epsilon: str, unit: Unit) -> None:
+    """Under the trajectory unit epsilon grows with the trips; no bound is rounded down or told too gently."""
+    charges = tuple(replace(c, unit=unit.kind, sensitivity=unit.sensitivity) for c in model.release.charges)
+    release = replace(model.release, epsilon=Fraction(epsilon), unit=unit, charges=charges)
+    part = read(promise(release)).section("What is promised")
+    listed = rows(part.all("table")[0])
+    answers = dict(release.statement())[MANY_TRIPS]
+    assert [row[0] for row in listed[1:]] == ["1", "5", "20"] and MANY_TRIPS in part.text
+    for trips, total, sure in listed[1:]:
+        n = int(trips) if unit.kind == "trajectory" else 1
+        assert Fraction(total) == n * Fraction(epsilon) and sure in answers
+        bound = 1 / (1 + math.exp(-float(n * Fraction(epsilon))))
+        number = re.match(r"(practically )?([\d.]+) %", sure)
+        assert number and bound <= float(number[2]) / 100 <= min(1, bound + 0.002)
+        assert ("hardly any protection" in sure) == (0.99 <= bound and n * Fraction(epsilon) <= 10)
+        assert ("no protection worth the name" in sure) == (n * Fraction(epsilon) > 10)
+    together = "All that one person did is protected together" in part.text
+    assert together == (unit.kind == "user") != ("Each trip is protected by itself" in part.text)
+    assert "read twice the ε" not in part.text
+    declared = read(promise(replace(release, public_count=7))).section("What is promised")
+    assert "read twice the ε" in declared.text
+
+
+def test_without_a_promise_there_is_no_table_of_it(model: Any) -> None:
+    release = replace(model.release, private=False)
+    assert MANY_TRIPS not in promise(release)
+    assert dict(release.statement())[MANY_TRIPS].startswith("NOT PRIVATE")
 
 
 @pytest.mark.parametrize(

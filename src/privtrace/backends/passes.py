@@ -50,6 +50,6 @@ class Passes:
     def _numbered(self, part_points: int | None) -> Iterator[tuple[Trajectories, int]]:
         n_trajectories = 0
         for whole in self.source.parts():
-            for part in [whole] if part_points is None else whole.parts(part_points):
+            for part in [whole] if part_points is None else whole.cut(part_points):
                 yield part, n_trajectories
                 n_trajectories += len(part)

@@ -24,13 +24,12 @@ from privtrace.io.atomic import check_target, replacing
 from privtrace.io.extras import require
 from privtrace.io.suffixes import Suffixed
 from privtrace.io.suffixes import chosen as by_name_or_suffix
-from privtrace.release import Release
 from privtrace.synthesizers.base import Model
 from privtrace.synthesizers.view import View
 
 __all__ = ["FORMATS", "PRODUCTS", "check_export", "export"]
 
-Write: TypeAlias = Callable[[Release, View, str, Any], None]
+Write: TypeAlias = Callable[[Model, View, str, Any], None]
 
 
 def export(
@@ -64,7 +63,7 @@ def export(
         # Without name and date, so that the same model makes the same file.
         gzip.GzipFile("", "wb", 6, file, mtime=0) if chosen.is_packed(Path(path)) else file as sink,
     ):
-        chosen.write(model.release, view, what, sink)
+        chosen.write(model, view, what, sink)
 
 
 def check_export(
@@ -99,9 +98,9 @@ class ExportFormat(Suffixed):
     package: str | None = None  # that it needs, of the geo extra
 
 
-def _write_csv(release: Release, view: View, what: str, sink: Any) -> None:
+def _write_csv(model: Model, view: View, what: str, sink: Any) -> None:
     """Write a table; text has no place for words about it."""
-    laid_out = product(release, view, what)
+    laid_out = product(model, view, what)
     # Arrow would put names into quotes; ours need none, nor do names of layers.
     sink.write((",".join(laid_out.schema.names) + "\n").encode())
     options = pa.csv.WriteOptions(include_header=False, quoting_style="none")
@@ -110,9 +109,9 @@ def _write_csv(release: Release, view: View, what: str, sink: Any) -> None:
             writer.write_table(rows.table)
 
 
-def _write_parquet(release: Release, view: View, what: str, sink: Any) -> None:
+def _write_parquet(model: Model, view: View, what: str, sink: Any) -> None:
     """Write a table, with the words about it in the footer."""
-    laid_out = product(release, view, what)
+    laid_out = product(model, view, what)
     with pq.ParquetWriter(sink, laid_out.schema, compression="zstd") as writer:
         for rows in laid_out.rows:
             writer.write_table(rows.table)

@@ -6,7 +6,7 @@ import json
 
 import pyarrow as pa
 
-from privtrace.release import Release
+from privtrace.synthesizers.base import Model
 from privtrace.trajectories import Crs
 
 #: What can be exported, and what each is.
@@ -35,22 +35,23 @@ _SIDES = ("west", "south", "east", "north")
 _WHOLE = ("cell", "origin", "destination", "from", "to", "coarse_row", "coarse_column", "division")
 
 
-def schema(release: Release, what: str, trips_from: str) -> pa.Schema:
+def schema(model: Model, what: str, trips_from: str) -> pa.Schema:
     """List the columns of a product, with what they mean and what the release promises as metadata."""
-    meanings = _cells(what, release.crs) if what not in FLOWS else _flows(what, release.crs, trips_from)
+    crs = model.release.crs
+    meanings = _cells(what, crs) if what not in FLOWS else _flows(what, crs, trips_from)
     types = {"layer": pa.string(), **dict.fromkeys(_WHOLE, pa.int64())}
     return pa.schema(
         [(name, types.get(name, pa.float64())) for name in meanings],
-        {**words(release, what), "privtrace.columns": json.dumps(meanings)},
+        {**words(model, what), "privtrace.columns": json.dumps(meanings)},
     )
 
 
-def words(release: Release, what: str) -> dict[str, str]:
+def words(model: Model, what: str) -> dict[str, str]:
     """Give the words that go along with a product."""
     return {
-        **release.about,
+        **model.about,
         "privtrace.product": f"{what}: {PRODUCTS[what]}",
-        "privtrace.coordinates": _COORDINATES[release.crs],
+        "privtrace.coordinates": _COORDINATES[model.release.crs],
     }
 
 

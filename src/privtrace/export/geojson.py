@@ -16,10 +16,10 @@ import shapely
 
 from privtrace.export.tables import Rows, product
 from privtrace.io.printing import chained, content, joined, shortest
-from privtrace.release import Release
 from privtrace.space.grid import Grid
 from privtrace.space.pieces import Pieces
 from privtrace.space.region import Region
+from privtrace.synthesizers.base import Model
 from privtrace.synthesizers.view import View
 from privtrace.trajectories import Array, Floats, Integers
 
@@ -27,9 +27,9 @@ from privtrace.trajectories import Array, Floats, Integers
 _CHUNK_CELLS = 1 << 14
 
 
-def write(release: Release, view: View, what: str, sink: Any) -> None:
+def write(model: Model, view: View, what: str, sink: Any) -> None:
     """Write a collection of features, with the words about the release in a member "privtrace"."""
-    laid_out = product(release, view, what)
+    laid_out = product(model, view, what)
     member = json.dumps(_member(laid_out.schema.metadata), ensure_ascii=False)
     sink.write(f'{{"type":"FeatureCollection","privtrace":{member},"features":['.encode())
     before = "\n"

@@ -15,9 +15,9 @@ from privtrace.errors import OutputError
 from privtrace.export.columns import AREA_UNIT, words
 from privtrace.export.tables import per_area
 from privtrace.io.extras import require
-from privtrace.release import Release
 from privtrace.space.grid import Grid
 from privtrace.space.region import Region
+from privtrace.synthesizers.base import Model
 from privtrace.synthesizers.view import View
 from privtrace.trajectories import Integers
 
@@ -25,11 +25,12 @@ from privtrace.trajectories import Integers
 MOST_PIXELS = 2048
 
 
-def write(release: Release, view: View, what: str, sink: Any) -> None:
+def write(model: Model, view: View, what: str, sink: Any) -> None:
     """Write visits per area, with no data outside the region, and the words about the release as tags."""
     assert what == "density"  # there is no other raster
     rasterio = require("rasterio", "GeoTIFF")
     size = pixels_per_side([layer.grid for layer in view.layers])
+    release = model.release
     west, south, east, north = release.region.sides.tolist()
     profile = {
         "driver": "GTiff",
@@ -46,7 +47,7 @@ def write(release: Release, view: View, what: str, sink: Any) -> None:
     with rasterio.MemoryFile() as file:
         with file.open(**profile) as raster:
             bands = {"privtrace.bands": f"visits for each {AREA_UNIT[release.crs]}, a band a layer"}
-            raster.update_tags(**words(release, what), **bands)
+            raster.update_tags(**words(model, what), **bands)
             for band, layer in enumerate(view.layers, start=1):
                 cells = cells_of_pixels(layer.grid, size)
                 values = np.where(cells < 0, math.nan, per_area(layer)[cells])

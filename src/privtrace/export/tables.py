@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from privtrace.export.columns import AREA, AXES, FLOWS, PER_AREA, schema
-from privtrace.release import Release
 from privtrace.space.grid import Grid
+from privtrace.synthesizers.base import Model
 from privtrace.synthesizers.view import Layer, View
 from privtrace.trajectories import Crs, Floats, Integers
 
@@ -42,9 +42,9 @@ class Product:
     rows: Iterator[Rows]
 
 
-def product(release: Release, view: View, what: str) -> Product:
+def product(model: Model, view: View, what: str) -> Product:
     """Lay out one of the PRODUCTS."""
-    columns = schema(release, what, view.trips_from)
+    columns = schema(model, what, view.trips_from)
     rows = _flows(view, what, columns) if what in FLOWS else _cells(view, what, columns)
     return Product(columns, rows)
 

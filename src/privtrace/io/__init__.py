@@ -7,10 +7,11 @@ make `read` refuse a file: its path, format, header, columns and their types. No
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from privtrace.errors import DataError
 from privtrace.io import formats
 from privtrace.io.atomic import check_folder, check_target, replacing, replacing_folder
 from privtrace.io.columns import Declared, parse_columns
@@ -88,8 +89,9 @@ def write(
     "geoparquet-lines" (a row a trajectory), "gpkg", "geojson", "mfjson", "gpx", "dat", "porto" or "geolife",
     which is a folder; text is packed if the path ends in .gz. The file appears complete or not at all; `force`
     overwrites an existing one. A trajectory without points has no row, so it is not there when a table is read
-    again. What the first part says about itself is kept in the footer of Parquet, and where GeoPackage,
-    GeoJSON, MF-JSON and GPX describe themselves; tables of text have no place for it.
+    again. What the parts say about themselves, all the same, is kept in the footer of Parquet, and where
+    GeoPackage, GeoJSON, MF-JSON and GPX describe themselves; tables of text have no place for it. `read` does
+    not read it: a file may have been changed since, so what comes from one promises nothing.
 
     `names="scikit-mobility"` gives the columns of a table the names of that library: uid, tid, datetime, lat,
     lng. Times are calendar times there; numbers are taken for seconds since 1970.
@@ -99,7 +101,21 @@ def write(
     suffix = chosen.folder_of
     with replacing_folder(path, suffix, force) if suffix else replacing(path, force) as temporary:
         parts = trajectories if isinstance(trajectories, Iterable) else trajectories.parts()
-        formats.write(parts, temporary, chosen, packed=chosen.is_packed(path))
+        formats.write(_of_one_kind(parts), temporary, chosen, packed=chosen.is_packed(path))
+
+
+def _of_one_kind(parts: Iterable[Trajectories]) -> Iterator[Trajectories]:
+    """Pass parts on, and refuse one that says something else about itself: one promise cannot stand for all."""
+    first = None
+    for part in parts:
+        first = part.about if first is None else first
+        if part.about != first:
+            raise DataError(
+                "parts do not fit together: they are not all from one model, and a file can say only one thing "
+                "about itself; write them into files of their own, or join them with Trajectories.concatenate, "
+                "which marks them NOT PRIVATE"
+            )
+        yield part
 
 
 def check_output(

@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from privtrace.io.rows import floats_of, ids_of, join, keys_of, text_of
-from privtrace.trajectories import Array, Crs, Floats, Integers, Trajectories
+from privtrace.spelling import numbered
+from privtrace.trajectories import Array, Crs, Floats, Integers, Trajectories, gaps_over
 
 Hashes = npt.NDArray[np.uint64]
 
@@ -165,22 +166,9 @@ def gather(rows: pa.RecordBatch) -> pa.RecordBatch:
     """Bring the rows of each key together, keys in order of first appearance, rows in the order they had."""
     starts = run_starts(rows)
     keys = keys_of(rows).take(pa.array(starts))
-    numbers = _numbered(keys)  # (n_runs,)
+    numbers = numbered(*keys.columns)  # (n_runs,)
     order = np.argsort(np.repeat(numbers, _lengths(starts, rows.num_rows)), kind="stable")
     return rows.take(pa.array(order))
-
-
-def _numbered(keys: pa.RecordBatch) -> Integers:
-    """Give keys numbers by first appearance: a b a gives 0, 1, 0.
-
-    This compares the keys themselves, not hashes, so it is exact.
-    """
-    numbers: Integers = np.zeros(keys.num_rows, np.int64)
-    for column in keys.columns:
-        encoded = column.dictionary_encode(null_encoding="encode")
-        pairs = numbers * len(encoded.dictionary) + encoded.indices.to_numpy()
-        numbers = pa.array(pairs).dictionary_encode().indices.to_numpy().astype(np.int64)
-    return numbers
 
 
 def cut(batches: Iterable[pa.RecordBatch], at_least: int) -> Iterator[pa.RecordBatch]:
@@ -245,7 +233,7 @@ def _cut_at_gaps(
     later ones are called otherwise. Names count for nothing but the choice among the trajectories of a user,
     and where that is made, all pieces of a user come and go together.
     """
-    is_start = np.append(False, _exceeds(times, 60 * gap_minutes)) if len(times) else np.empty(0, bool)
+    is_start = np.append(False, gaps_over(times, gap_minutes)) if len(times) else np.empty(0, bool)
     is_start[starts] = True
     pieces = np.flatnonzero(is_start)
     origins = np.searchsorted(starts, pieces, side="right") - 1  # (n_pieces,): which trajectory each is from
@@ -255,14 +243,6 @@ def _cut_at_gaps(
         text_of(keys["traj_id"]), text_of(pa.array(numbers)), pa.scalar(b"/", pa.large_binary())
     )
     return pieces, keys.set_column(keys.schema.get_field_index("traj_id"), "traj_id", names)
-
-
-def _exceeds(times: Array, seconds: float) -> npt.NDArray[np.bool_]:
-    """Tell where the time from one point to the next is longer; within a trajectory times rise."""
-    tick = np.array(1, times.dtype.str.replace("M", "m"))
-    ticks = seconds * float(np.timedelta64(1, "s") / tick)
-    # A difference that is never negative fits into 64 bits without a sign.
-    return np.diff(times.view(np.int64)).view(np.uint64) > np.uint64(min(ticks, 2.0**63))
 
 
 def _in_time(points: Floats, times: Array, starts: Integers) -> tuple[Floats, Array]:

@@ -28,7 +28,7 @@ def named(parts: Iterable[Trajectories]) -> Iterator[Trajectories]:
     """
     n_before = 0
     for part in parts:
-        for piece in replace(part, ids=part.ids_from(n_before)).parts():
+        for piece in replace(part, ids=part.ids_from(n_before)).cut():
             yield piece.take(np.flatnonzero(np.diff(piece.offsets)))
         n_before += len(part)
 

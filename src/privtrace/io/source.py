@@ -247,7 +247,7 @@ class FileSource:
 
     def collect(self) -> Trajectories:
         """Load all trajectories into memory."""
-        return Trajectories.concatenate(self.parts(), self.crs)
+        return Trajectories.end_to_end([*self.parts()], self.crs)
 
     def close(self) -> None:
         """Remove what is kept on disk; a later pass starts from the file again."""

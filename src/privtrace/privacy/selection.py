@@ -1,13 +1,17 @@
 """Choose which trajectories of each user count, where users are protected: at most k of each, at random.
 
 Every trajectory gets 64 bits from a secret key, its user and its id. Of each user those k count which have the
-smallest bits, by id on a tie, over the whole source and once per fit.
+smallest bits, by id on a tie, over the whole source and once per fit. Where there are no ids, a trajectory's
+number among its user's own, in the order of the source, stands for one. (Its place in the source would change
+for all who come after a user that is taken out.)
 
-Why that is private: were the bits truly random, the choice among one user's trajectories would tell nothing
-about, and not depend on, those of any other user. So a user more or less leaves the choice of all others as it
-was, and changes a count vector by the at most k trajectories of that user alone. The bits are those of
-SipHash-2-4 (Aumasson and Bernstein, 2012), a pseudorandom function of a 128-bit key. The key is fresh from the
-operating system in every fit, is not the noise's, and is never stored.
+Why that is private: which trajectories of a user count follows from the key and from this user's name, ids and
+order, and from nothing else. So under any one key a user more or less leaves the choice of all others exactly
+as it was, and changes a count vector by the at most k trajectories of that user alone: the noise is for these.
+What holds under every key holds for one that is drawn without looking at the data. So far nothing is asked of
+the function; that the choice is a fair one asks that it be pseudorandom. It is SipHash-2-4 (Aumasson and
+Bernstein, 2012), of a 128-bit key, which is fresh from the operating system in every fit, is not the noise's,
+and is never stored.
 
 Users and ids are compared as bytes that spell them one to one, never as hashes: two users who were taken for
 one would have to share what counts, and would change it for each other.
@@ -16,7 +20,7 @@ one would have to share what counts, and would change it for each other.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +32,8 @@ from privtrace.backends.passes import Passes
 from privtrace.errors import DataError
 from privtrace.privacy.noise import Noise
 from privtrace.privacy.unit import Unit
-from privtrace.trajectories import Array, Integers, Trajectories
+from privtrace.spelling import numbered, spelled_ids, spelled_users
+from privtrace.trajectories import Integers, Trajectories
 
 NO_USERS = (
     "the trajectories have no users, so users cannot be protected: name the column of users 'user_id' or pass "
@@ -54,7 +59,7 @@ class Choice:
     @classmethod
     def of(cls, parts: Iterable[Candidates], per_user: int) -> Choice:
         """Keep the smallest of each user, looking again whenever the number of candidates doubled."""
-        kept: pa.Table | None = None
+        kept = _NOBODY
         waiting: list[pa.Table] = []
         n_waiting = n_trajectories = n_known = 0
         for part in parts:
@@ -62,9 +67,10 @@ class Choice:
             n_waiting += part.table.num_rows
             n_trajectories += part.n_trajectories
             n_known += part.table.num_rows
-            if n_waiting > max(_MERGE_CANDIDATES, 0 if kept is None else kept.num_rows):
-                kept, waiting, n_waiting = _smallest([kept, *waiting], per_user), [], 0
-        kept = _smallest([kept, *waiting], per_user)
+            if n_waiting > max(_MERGE_CANDIDATES, kept.num_rows):
+                kept, waiting, n_waiting = _smallest([kept, *waiting], per_user, part.key), [], 0
+        if waiting:
+            kept = _smallest([kept, *waiting], per_user, part.key)
         places = np.sort(kept["place"].to_numpy())
         n_users = pc.count_distinct(kept["user"]).as_py()
         return cls(places, n_trajectories, n_users, n_trajectories - n_known)
@@ -100,133 +106,76 @@ def chosen(passes: Passes, unit: Unit, noise: Noise) -> Choice:
 class Candidates:
     """Hold what the choice needs to know of one part."""
 
-    table: pa.Table  # user, bits, id and place of each trajectory whose user is known
+    table: pa.Table  # as _NOBODY, of each trajectory whose user is known; where there are no ids, without bits
     n_trajectories: int
+    key: bytes = field(repr=False)
 
     @classmethod
     def of(cls, part: Trajectories, first: int, key: bytes) -> Candidates:
         """Give the trajectories of a part their bits; their places are those from `first` on."""
         if part.users is None:
             raise DataError(NO_USERS)
-        places = np.arange(first, first + len(part))
-        users = spelled(part.users, "users")
-        ids = spelled(places if part.ids is None else part.ids, "ids")
+        users = spelled_users(part.users)
         known = users.is_valid()
-        users, ids, places = (column.filter(known) for column in (users, ids, pa.array(places)))
-        bits = pa.array(pseudorandom(key, users, ids.fill_null(b"")))
-        return cls(pa.table({"user": users, "bits": bits, "id": ids, "place": places}), len(part))
+        users, places = users.filter(known), pa.array(np.arange(first, first + len(part))).filter(known)
+        ids, bits = (pa.nulls(len(users), _NOBODY.schema.field(name).type) for name in ("id", "bits"))
+        if part.ids is not None:
+            ids = spelled_ids(part.ids).filter(known)
+            bits = pa.array(pseudorandom(key, users, ids.fill_null(b"")))
+        columns = [users, bits, ids, places, pa.nulls(len(users), pa.int64()).fill_null(0)]
+        return cls(pa.Table.from_arrays(columns, schema=_NOBODY.schema), len(part), key)
 
 
-def _smallest(tables: list[pa.Table | None], per_user: int) -> pa.Table:
-    """Keep of each user the trajectories with the smallest bits."""
-    candidates = pa.concat_tables([_EMPTY, *(table for table in tables if table is not None)]).combine_chunks()
-    # Numbers for users are found by comparing the users themselves, so they are exact.
-    users = candidates["user"].combine_chunks().dictionary_encode().indices
-    by_number = candidates.set_column(0, "user", users)
-    order = pc.sort_indices(by_number, [(name, "ascending") for name in _EMPTY.column_names])
-    users = users.take(order).to_numpy()
-    starts = np.flatnonzero(np.diff(users, prepend=-1))
-    ranks = np.arange(len(users)) - np.repeat(starts, np.diff(starts, append=len(users)))
+_NOBODY = pa.schema(
+    {
+        "user": pa.large_binary(),
+        "bits": pa.uint64(),
+        "id": pa.large_binary(),
+        "place": pa.int64(),
+        "numbered": pa.int64(),  # so many trajectories of the user have got a number so far
+    }
+).empty_table()
+
+#: What goes before whom, from user to place.
+_ORDER = [(name, "ascending") for name in _NOBODY.column_names[:4]]
+
+
+def _smallest(tables: list[pa.Table], per_user: int, key: bytes) -> pa.Table:
+    """Keep of each user the trajectories with the smallest bits. The tables are in the order of the source."""
+    candidates = pa.concat_tables(tables).combine_chunks()
+    users = numbered(candidates["user"].combine_chunks())  # found by comparing the users themselves, so exact
+    candidates = _with_numbers(candidates, users, key)
+    order = pc.sort_indices(candidates.set_column(0, "user", pa.array(users)), _ORDER)
+    ranks = _ranks(users[order.to_numpy()])
     return candidates.take(order.filter(pa.array(ranks < per_user)))
 
 
-_EMPTY = pa.table(
-    {
-        "user": pa.array([], pa.large_binary()),
-        "bits": pa.array([], pa.uint64()),
-        "id": pa.array([], pa.large_binary()),
-        "place": pa.array([], pa.int64()),
-    }
-)
-
-# What a spelling starts with: numbers of any type are spelled alike, and none like a text.
-_NEGATIVE, _WHOLE, _BROKEN, _TEXT, _OTHER = (bytes([tag]) for tag in range(5))
-
-
-def spelled(column: Array, name: str = "users") -> pa.Array:
-    """Spell users or ids as bytes, different ones differently; null where unknown, as readers mark it.
-
-    Unknown are '', NaN, the lowest int64, the highest uint64 and None.
-    """
-    values = np.asarray(column)
-    if values.ndim != 1 or values.dtype.kind in "cV":
-        raise DataError(f"{name} must be a list of numbers or texts, not of {values.dtype}")
-    if values.dtype.kind in "TUSO":
-        return _spelled_objects(values.astype(object))  # arrow would end text of a fixed width at a zero byte
-    return _spelled_numbers(values)
-
-
-def _spelled_objects(values: Array) -> pa.Array:
-    """Spell Python objects: arrow takes columns of one kind, and each value is looked at where kinds mix."""
-    try:
-        column = pa.array(values, from_pandas=True)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        column = None
-    if column is None or not _is_plain(column.type):
-        return pa.array([_spelled_object(value) for value in values], pa.large_binary())
-    if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
-        numbers = _spelled_numbers(column.fill_null(0).to_numpy())
-        return pc.if_else(column.is_valid(), numbers, pa.scalar(None, pa.large_binary()))
-    text = column.cast(pa.large_binary())
-    known = pc.greater(pc.binary_length(text), 0)  # null where the text is
-    text = pc.binary_join_element_wise(pa.scalar(_TEXT, text.type), text, pa.scalar(b"", text.type))
-    return pc.if_else(known, text, pa.scalar(None, pa.large_binary()))
-
-
-def _is_plain(kind: pa.DataType) -> bool:
-    """Tell whether arrow holds a column of this type without changing a value."""
-    tests = (
-        pa.types.is_null,
-        pa.types.is_string,
-        pa.types.is_binary,
-        pa.types.is_integer,
-        pa.types.is_floating,
+def _with_numbers(candidates: pa.Table, users: Integers, key: bytes) -> pa.Table:
+    """Give trajectories without bits a number among their user's own, and bits for that."""
+    is_fresh = candidates["bits"].combine_chunks().is_null()
+    fresh = np.flatnonzero(is_fresh.to_numpy(zero_copy_only=False))
+    if len(fresh) == 0:
+        return candidates
+    before = np.zeros(users.max() + 1, np.int64)
+    np.maximum.at(before, users, candidates["numbered"].to_numpy())
+    numbers = before[users[fresh]] + _ranks(users[fresh])
+    names = spelled_ids(numbers)
+    bits = pa.array(pseudorandom(key, candidates["user"].combine_chunks().filter(is_fresh), names))
+    after = before + np.bincount(users[fresh], minlength=len(before))
+    return (
+        candidates.set_column(1, "bits", pc.replace_with_mask(candidates["bits"], is_fresh, bits))
+        .set_column(2, "id", pc.replace_with_mask(candidates["id"], is_fresh, names))
+        .set_column(4, "numbered", pa.array(after[users]))
     )
-    return any(test(kind) for test in tests)
 
 
-def _spelled_object(value: object) -> bytes | None:
-    if isinstance(value, str | bytes):
-        text = value if isinstance(value, bytes) else value.encode("utf-8", "surrogatepass")
-        return _TEXT + text if text else None
-    try:
-        if value is None or value != value:
-            return None
-        number = np.asarray(value)
-    except (TypeError, ValueError):  # pandas' NA, and what is no single value: nobody's name
-        return None
-    if number.ndim == 0 and number.dtype.kind in "biufmM":
-        spelling: bytes | None = _spelled_numbers(number.reshape(1))[0].as_py()
-        return spelling
-    return _OTHER + str(value).encode("utf-8", "surrogatepass")
-
-
-def _spelled_numbers(values: Array) -> pa.Array:
-    """Spell numbers in nine bytes, in their order where they are whole: the number 7 alike in every type."""
-    tags, words, known = _number_words(values)
-    spelling = np.empty((len(values), 9), np.uint8)
-    spelling[:, 0] = tags
-    spelling[:, 1:] = words.astype(">u8").view(np.uint8).reshape(-1, 8)
-    offsets = np.arange(len(values) + 1, dtype=np.int64) * 9
-    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(spelling)]
-    column = pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(values), buffers)
-    return pc.if_else(pa.array(known), column, pa.scalar(None, pa.large_binary()))
-
-
-def _number_words(values: Array) -> tuple[npt.NDArray[np.uint8], _Words, npt.NDArray[np.bool_]]:
-    """Give each number's tag and 64 bits, and tell whether it is known."""
-    if values.dtype.kind == "f":
-        floats = values.astype(np.float64)
-        whole = (np.floor(floats) == floats) & (np.abs(floats) < 2.0**63)
-        tags, words, _ = _number_words(np.where(whole, floats, 0).astype(np.int64))
-        tags = np.where(whole, tags, np.uint8(_BROKEN[0]))
-        return tags, np.where(whole, words, floats.view(np.uint64)), ~np.isnan(floats)
-    if values.dtype.kind in "bu":
-        words = values.astype(np.uint64)
-        return np.full(len(words), _WHOLE[0], np.uint8), words, words != np.iinfo(np.uint64).max
-    integers = values.astype(np.int64)  # times as well, whose NaT is the lowest
-    tags = np.where(integers < 0, np.uint8(_NEGATIVE[0]), np.uint8(_WHOLE[0]))
-    return tags, integers.view(np.uint64), integers != np.iinfo(np.int64).min
+def _ranks(groups: Integers) -> Integers:
+    """Count within groups, in the order of rows: a b a a gives 0, 0, 1, 2."""
+    order = np.argsort(groups, kind="stable")
+    starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
+    ranks = np.empty(len(groups), np.int64)
+    ranks[order] = np.arange(len(groups)) - np.repeat(starts, np.diff(starts, append=len(groups)))
+    return ranks
 
 
 def pseudorandom(key: bytes, users: pa.Array, ids: pa.Array) -> _Words:

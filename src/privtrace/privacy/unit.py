@@ -75,6 +75,16 @@ class Unit:
         return f"trip between gaps over {self.gap_minutes:.12g} minutes"
 
     @property
+    def each_or_all(self) -> str:
+        """Tell whoever fits data with users what these are promised, and how to promise more."""
+        word = "trajectory" if self.gap_minutes is None else "trip"
+        return (
+            f"The data has users, and each {word} is protected by itself: a person with many is protected for "
+            f"each {word}, not for all together. To protect people: --unit user --max-per-user K (unit='user', "
+            "max_per_user=K)."
+        )
+
+    @property
     def sentence(self) -> str:
         """Tell a reader who is protected."""
         gap = None if self.gap_minutes is None else f"splitting at gaps over {self.gap_minutes:.12g} minutes"

@@ -8,9 +8,9 @@ from fractions import Fraction
 
 from privtrace.privacy.epsilon import decimal
 from privtrace.privacy.unit import WEIGHT
-from privtrace.release import Release
+from privtrace.release import LARGE_EPSILON, MANY_TRIPS, Release, rounded_up
 from privtrace.report.document import answers, paragraph, plain, section, table
-from privtrace.synthesizers.plan import LARGE_EPSILON, rounded
+from privtrace.synthesizers.plan import rounded
 
 
 def promise(release: Release) -> str:
@@ -31,7 +31,8 @@ def promise(release: Release) -> str:
     return section(
         "What is promised",
         *(paragraph(text) for text in (_plain_words(release) if release.private else [_NO_PROMISE])),
-        answers(item for item in release.statement() if item[0] != "Mechanisms"),
+        *(_many_trips(release) if release.private else []),
+        answers(item for item in release.statement() if item[0] not in ("Mechanisms", MANY_TRIPS)),
         "<h3>Mechanisms</h3>",
         paragraph(
             "Every number that left the data, with the noise that was added to it. Sensitivity is how much one "
@@ -49,7 +50,7 @@ def _plain_words(release: Release) -> Iterator[str]:
     whom = "person" if unit.kind == "user" else unit.neighbors
     everything = ", with all their trajectories" if unit.kind == "user" else ""
     large = epsilon > LARGE_EPSILON
-    factor = f"e to the power of {epsilon:,g}" if large else _rounded_up(math.exp(epsilon), math.expm1(epsilon))
+    factor = f"e to the power of {epsilon:,g}" if large else rounded_up(math.exp(epsilon), math.expm1(epsilon))
     yield (
         f"In plain words: whichever {whom} is left out of the data{everything}, the chance of any model, and "
         f"so of any page or trip made from it, changes by a factor of {factor} at most. Someone who knows all "
@@ -73,13 +74,29 @@ def _surest(epsilon: float) -> str:
     if epsilon > LARGE_EPSILON:
         return f"can become practically certain of it: an epsilon above {LARGE_EPSILON} promises little,"
     doubt = 100 / (1 + math.exp(epsilon))
-    return f"can be {_rounded_up(100 - doubt, doubt)} % sure of it at most"
+    return f"can be {rounded_up(100 - doubt, doubt)} % sure of it at most"
 
 
-def _rounded_up(value: float, scale: float) -> str:
-    """Write a bound so that it still holds, with as many digits as what matters of it has, `scale`."""
-    digits = 2 - math.floor(math.log10(scale))
-    return f"{math.ceil(value * 10.0**digits) / 10.0**digits:,.12g}"
+def _many_trips(release: Release) -> Iterator[str]:
+    """Say what can be learned of people who made several trips."""
+    together = release.unit.kind == "user"
+    yield f"<h3>{MANY_TRIPS}</h3>"
+    yield paragraph(
+        "All that one person did is protected together, however many trips that is: one bound holds for all."
+        if together
+        else "Each trip is protected by itself. What can be learned of several adds up, and so of someone with "
+        "many trips more can be learned than of someone with one: ε grows with their number."
+    )
+    head = ("Trips of one person", "ε for all of them", "Who was undecided can become sure to at most")
+    yield table(
+        head, ((str(trips), decimal(epsilon), sure) for trips, epsilon, sure in release.chances()), n_words=1
+    )
+    twice = " If the declared number of trajectories is the exact one, read twice the ε."
+    yield paragraph(
+        "As above, this is about someone who knows all the rest of the data, and finds it as likely as not "
+        f"(50\u00a0%) that these trips are in it too.{'' if release.public_count is None else twice}",
+        "small",
+    )
 
 
 _NO_PROMISE = "No promise is made: this model was fitted for a test or a benchmark, and its noise is known."

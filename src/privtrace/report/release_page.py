@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from hashlib import sha256
 from html import escape
 
 import numpy as np
 
 from privtrace.evaluation.shapes import diameters_m, lengths_m
-from privtrace.models import to_bytes
 from privtrace.privacy.epsilon import decimal
 from privtrace.release import METHODS, Release
 from privtrace.report import charts
@@ -200,7 +198,6 @@ def _making(model: Model) -> str:
     settings = (
         (name, "by rule" if value is None else str(value)) for name, value in sorted(release.settings.items())
     )
-    digest = sha256(to_bytes(model)).hexdigest()
     return section(
         "How it was made",
         paragraph(
@@ -210,7 +207,7 @@ def _making(model: Model) -> str:
             "trips. Anyone can make more from the model file:"
         ),
         "<p><code>privtrace generate MODEL --count 100000 --seed 7 --output synthetic.parquet</code></p>",
-        f"<p>SHA-256 of the model file that this page shows: <code>{digest}</code></p>",
+        f"<p>SHA-256 of the model file that this page shows: <code>{model.checksum}</code></p>",
         folded("Sizes", table(("Part of the model", "Number"), sizes, n_words=1)),
         folded("Settings, all public", table(("Setting", "Value"), settings, n_words=1)),
     )

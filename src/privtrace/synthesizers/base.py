@@ -43,6 +43,16 @@ class Model(Protocol):
         ...
 
     @property
+    def checksum(self) -> str:
+        """Give the SHA-256 of the model's file."""
+        ...
+
+    @property
+    def about(self) -> Mapping[str, str]:
+        """Give the words that go along with what is made from the model; they name it by its checksum."""
+        ...
+
+    @property
     def n_trajectories(self) -> int:
         """Give the number of trajectories that the model takes the data to have, noisy or declared.
 

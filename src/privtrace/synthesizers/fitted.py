@@ -6,12 +6,15 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from privtrace.about import MODEL
 from privtrace.backends.base import Backend
 from privtrace.errors import CappedWalks, ModelFormatError
 from privtrace.paths import Paths
@@ -66,6 +69,18 @@ class FittedModel(ABC):
     def summary(self) -> dict[str, Any]:
         """Describe sizes for a reader."""
 
+    @cached_property
+    def checksum(self) -> str:
+        """Give the SHA-256 of the model's file."""
+        from privtrace.models import to_bytes
+
+        return sha256(to_bytes(self)).hexdigest()
+
+    @property
+    def about(self) -> dict[str, str]:
+        """Give the words that go along with what is made from the model; they name it by its checksum."""
+        return {**self.release.about, MODEL: self.checksum}
+
     @property
     def n_trajectories(self) -> int:
         """Round the noisy or declared count; where users are protected, it is of those that count."""
@@ -82,7 +97,7 @@ class FittedModel(ABC):
     def sample_block(self, trajectories: range, seed: int) -> tuple[Trajectories, int]:
         """Make the trajectories of these numbers; also count the walks cut short."""
         paths, n_capped = self.walk(trajectories, seed)
-        return replace(self.place(paths, trajectories.start, seed), about=self.release.about), n_capped
+        return replace(self.place(paths, trajectories.start, seed), about=self.about), n_capped
 
     def retrace(self, part: Trajectories, first: int, seed: int) -> Trajectories:
         """Lead real trajectories, numbered from `first`, through the cells and back. NOT PRIVATE."""

@@ -49,6 +49,8 @@ class Fitting:
         passes = Passes(source, backend or Threads(), observer or Silent())
         region = settings.region.for_data(source.crs)
         unit = replace(settings.protected, gap_minutes=source.gap_minutes)
+        if unit.kind == "trajectory" and getattr(source, "has_users", False):  # from the header, before any row
+            passes.observer.say(unit.each_or_all)
         noise = noise or SystemNoise()
         epsilon = Fraction(str(settings.epsilon))
         ledger = Ledger(epsilon, unit, noise, budget_file=budget_file, method=settings.method)

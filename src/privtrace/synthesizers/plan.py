@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from privtrace.privacy.unit import Unit
-
-#: Above this a promise is thin: one unit may change a probability by a factor of more than 20,000.
-LARGE_EPSILON = 10
+from privtrace.release import LARGE_EPSILON
 
 #: Below this a model shows little but which quarter of the region is busy.
 FEW_STATES = 16

@@ -1,0 +1,189 @@
+"""Every source of ours hands each trajectory over whole, as one entry of one part, the same in every pass.
+
+The unit of privacy hangs on it, and a fit does not check it. A new class that yields parts needs a line in
+SOURCES, and a new format one in FILES.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import privtrace as pt
+from privtrace import trajectories as containers
+from privtrace.evaluation.ladder import _retraced, _sampled
+from privtrace.evaluation.yardstick import Made
+from privtrace.io import FORMATS, open_source
+from privtrace.io.source import FileSource, Sizes
+from privtrace.privacy.unsafe_noise import NoNoise
+
+TINY = Sizes(part_points=5, batch_rows=4, bucket_rows=30, block_bytes=64)
+STRINGS: Any = np.dtypes.StringDType()
+
+#: Where each format is written; those with columns are written row by row, in any order.
+FILES = {
+    "parquet": "a.parquet",
+    "geoparquet": "a.geoparquet",
+    "geoparquet-lines": "lines.parquet",
+    "gpkg": "a.gpkg",
+    "geojson": "a.geojson",
+    "mfjson": "a.mfjson",
+    "gpx": "a.gpx",
+    "dat": "a.dat",
+    "porto": "porto.csv",
+    "geolife": "plt",
+    "csv": "a.csv",
+    "tsv": "a.tsv",
+}
+
+
+def scattered() -> pt.Trajectories:
+    """Give 60 entries of 20 trajectories, those of each anywhere. Three users number their trips alike."""
+    rng = np.random.default_rng(4)
+    lengths = rng.integers(1, 5, 60)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    keys = rng.permutation(np.repeat(np.arange(20), 3))
+    steps = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
+    starts = np.datetime64("2024-01-01T00:00:00", "s") + 600 * np.arange(60)
+    return pt.Trajectories(
+        np.round(rng.uniform(1, 9, (offsets[-1], 2)), 3),
+        offsets,
+        np.repeat(starts, lengths) + 15 * steps,
+        np.array([f"user {key % 3}" for key in keys], STRINGS),
+        np.array([f"{key // 3}" for key in keys], STRINGS),
+    )
+
+
+def trips_of(parts: Iterable[pt.Trajectories]) -> list[tuple[str, list[list[float]]]]:
+    """List each entry of all parts: its user/id, as formats write it that have no users; its points, sorted."""
+    trips = []
+    for part in parts:
+        ids = part.ids_from(0).tolist()
+        names = (
+            ids if part.users is None else [f"{user}/{id_}" for user, id_ in zip(part.users, ids, strict=True)]
+        )
+        points = [sorted(part.points[start:stop].tolist()) for start, stop in pairwise(part.offsets)]
+        trips += [*zip(names, points, strict=True)]
+    return trips
+
+
+def expected(given: pt.Trajectories) -> dict[str, list[list[float]]]:
+    """Gather the points of each user and id with a dictionary."""
+    found: dict[str, list[list[float]]] = {}
+    for name, points in trips_of([given]):
+        found[name] = sorted(found.get(name, []) + points)
+    return found
+
+
+def check(source: Any, wanted: dict[str, list[list[float]]]) -> None:
+    """Hold two passes against what a slow look finds."""
+    passes = [[*source.parts()] for _ in range(2)]
+    assert len(passes[0]) > 1  # else a trajectory could not lie over several
+    one, other = map(trips_of, passes)
+    assert one == other and len(one) == len(wanted) and dict(one) == wanted
+
+
+# --- in memory --------------------------------------------------------------------------------------------
+
+
+def check_trajectories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(containers, "PART_POINTS", 9)
+    check(scattered(), expected(scattered()))
+
+
+def check_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those made from a model have no ids: each entry is a trajectory, as many as there are real ones."""
+    region = pt.Region.box(0, 0, 10, 10)
+    model = pt.PrivTrace(epsilon=1, region=region).fit(scattered(), noise=NoNoise())
+    monkeypatch.setattr(containers, "PART_POINTS", 9)
+    for made in (_retraced(model, scattered(), 1), _sampled(model, 1, pt.Threads(1))):
+        parts = [*made.parts()]
+        assert all(part.ids is None for part in parts) and sum(map(len, parts)) == model.n_trajectories == 20
+
+
+def check_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Frames are read as files are; the formats themselves are below."""
+    given = scattered().to_arrow()
+    shuffled = given.take(np.random.default_rng(1).permutation(len(given)))
+    monkeypatch.setattr(containers, "PART_POINTS", 9)
+    check(pt.Trajectories.from_arrow(shuffled), expected(scattered()))
+
+
+SOURCES: dict[type, Callable[[Path, pytest.MonkeyPatch], None]] = {
+    pt.Trajectories: check_trajectories,
+    FileSource: check_files,
+    Made: check_made,
+}
+
+
+def sources() -> set[type]:
+    """Find all classes of the package that yield parts."""
+    found = set()
+    for module in pkgutil.walk_packages(pt.__path__, "privtrace."):
+        if module.name == "privtrace.__main__":
+            continue
+        for _, kind in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
+            parts = inspect.getattr_static(kind, "parts", None)
+            if inspect.isfunction(parts) and "Trajectories" in str(inspect.signature(parts).return_annotation):
+                found.add(kind)
+    return found - {pt.Source}
+
+
+def test_every_source_is_here() -> None:
+    assert sources() == set(SOURCES), (
+        "a source is new: show here that it hands each trajectory over in one part"
+    )
+    assert set(FILES) == set(FORMATS), "a format is new: show here that its trajectories come whole"
+
+
+@pytest.mark.parametrize("kind", SOURCES, ids=lambda kind: kind.__name__)
+def test_each_trajectory_comes_in_one_part(kind: type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    SOURCES[kind](tmp_path, monkeypatch)
+
+
+# --- files ------------------------------------------------------------------------------------------------
+
+
+def write(given: pt.Trajectories, path: Path, name: str) -> None:
+    """Write entries as they stand, and rows in any order where the format has rows of points."""
+    if name in ("parquet", "csv", "tsv", "geoparquet"):
+        apart = np.random.default_rng(2).permutation(given.n_points)
+        owners = np.repeat(np.arange(len(given)), np.diff(given.offsets))
+        given = given.take(owners)  # of which only the own point is kept
+        starts = given.offsets[:-1] + np.arange(len(owners)) - np.searchsorted(owners, owners)
+        given = pt.Trajectories(
+            given.points[starts],
+            np.arange(len(owners) + 1),
+            given.times[starts],
+            given.users,
+            given.ids,  # type: ignore[index]
+        ).take(apart)
+    if name == "geolife":  # where a file is a trajectory, and no two have one name
+        given = given.joined()
+    pt.write([given[place : place + 7] for place in range(0, len(given), 7)], path, format=name)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_each_trajectory_of_a_file_comes_in_one_part(name: str, tmp_path: Path) -> None:
+    path = tmp_path / FILES[name]
+    write(scattered(), path, name)
+    with open_source(path, "lonlat", TINY) as source:
+        check(source, expected(scattered()))
+
+
+@pytest.mark.parametrize("name", [name for name, format in FORMATS.items() if format.read_folder is not None])
+def test_each_trajectory_of_a_folder_comes_in_one_part(name: str, tmp_path: Path) -> None:
+    """A trajectory lies over several files."""
+    given = scattered()
+    for number, start in enumerate(range(0, 60, 20)):
+        write(given[start : start + 20], tmp_path / f"{number} {FILES[name]}", name)
+    with open_source(tmp_path, "lonlat", TINY) as source:
+        check(source, expected(given))
