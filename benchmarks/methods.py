@@ -15,7 +15,7 @@ from experiments import data
 
 import privtrace as pt
 from benchmarks.measuring import best_of, peak_mb, run_apart
-from privtrace.backends.local import available_cores
+from privtrace.backends.cores import available_cores
 from privtrace.datasets import city_trips
 
 

@@ -202,7 +202,7 @@ CROSSING = (
         "synthesizers/fitting.py",
         "replace(settings.protected, gap_minutes=source.gap_minutes)",
         "settings.protected",
-        ("contract/test_synthesizers.py", "io/test_io_gaps.py"),
+        ("privacy/test_unit.py",),
     ),
     Mutant(
         "declared-private",

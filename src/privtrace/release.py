@@ -12,6 +12,7 @@ from privtrace.about import GUARANTEE, PRIVATE
 from privtrace.privacy.epsilon import decimal
 from privtrace.privacy.ledger import Charge
 from privtrace.privacy.unit import WEIGHT, Unit
+from privtrace.privacy.wording import who_is_protected
 from privtrace.space.region import Region
 from privtrace.trajectories import Crs
 
@@ -120,7 +121,10 @@ class Release:
         return [
             ("Guarantee", self.verdict),
             ("Method", f"{METHODS[self.method]}, as in version {self.software} of privtrace."),
-            ("Protected unit", self.unit.sentence if self.private else "NOT PRIVATE: nobody is protected."),
+            (
+                "Protected unit",
+                who_is_protected(self.unit) if self.private else "NOT PRIVATE: nobody is protected.",
+            ),
             (MANY_TRIPS, self._many_trips),
             (
                 "Who sees raw data",

@@ -78,6 +78,15 @@ class Source(Protocol):
         ...
 
 
+def check_source(source: object) -> None:
+    """Refuse what is no source, before any pass."""
+    if not callable(getattr(source, "parts", None)):  # the parts of a pathlib.Path are no method
+        raise DataError(
+            f"trajectories are needed, or a source of them such as privtrace.read(path), "
+            f"not {type(source).__name__}"
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Trajectories:
     """Hold many trajectories, each an ordered run of points.

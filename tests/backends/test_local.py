@@ -13,7 +13,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import privtrace as pt
 from privtrace.backends import local
-from privtrace.backends.local import Threads, available_cores, limit_threads
+from privtrace.backends.cores import available_cores, limit_threads
+from privtrace.backends.local import Threads
 from privtrace.cli.screen import guarded
 from privtrace.synthesizers import bridgetrace
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 from privtrace.errors import BudgetExceeded, SettingsError
 from privtrace.privacy.accumulator import Accumulator, Counts, Sums
+from privtrace.privacy.budget_file import BudgetFile
 from privtrace.privacy.epsilon import decimal, exact
 from privtrace.privacy.ledger import CLAMP, Ledger
 from privtrace.privacy.noise import Noise, SystemNoise
@@ -113,7 +115,7 @@ class Account:
         self.n_fits = n_fits
         self.granted: list[Fraction] = []
 
-    def check(self, epsilon: Fraction, unit: Unit) -> None:
+    def check(self, epsilon: Fraction, unit: Unit, *, private: bool) -> None:
         assert unit == Unit()
 
     def charge(self, epsilon: Fraction, unit: Unit, method: str) -> None:
@@ -155,8 +157,8 @@ def test_what_the_ledger_refuses_is_not_charged_to_the_budget_file() -> None:
 
 
 @pytest.mark.parametrize("noise", [SeededNoise(1), NoNoise()])
-def test_a_budget_file_takes_private_fits_only(noise: Noise) -> None:
-    account: Any = Account(1)
+def test_a_budget_file_takes_private_fits_only(noise: Noise, tmp_path: Path) -> None:
+    account = BudgetFile(tmp_path / "city.ledger", limit=4)
     with pytest.raises(SettingsError, match="NOT PRIVATE"):
         Ledger(Fraction(1), Unit(), noise, budget_file=account)
 

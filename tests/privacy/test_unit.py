@@ -13,6 +13,7 @@ from tests.test_models import put_together, taken_apart
 import privtrace as pt
 from privtrace.models import from_bytes, to_bytes
 from privtrace.privacy.unit import MOST_PER_USER, WEIGHT, Unit
+from privtrace.privacy.wording import who_is_protected
 
 
 def test_sensitivity_is_that_of_all_that_count() -> None:
@@ -41,17 +42,17 @@ def test_odd_units_are_refused(fields: Any) -> None:
 
 
 def test_sentences_say_who_is_protected() -> None:
-    assert Unit().sentence.startswith("One trajectory: all points recorded under one trajectory id")
-    trip = Unit(gap_minutes=30).sentence
+    assert who_is_protected(Unit()).startswith("One trajectory: all points recorded under one trajectory id")
+    trip = who_is_protected(Unit(gap_minutes=30))
     assert trip.startswith("One trip after splitting at gaps over 30 minutes") and "trajectories" not in trip
     assert (
         "neighbors if, after dropping points without a time and splitting at gaps over 30 minutes, they differ "
         "by one trip" in trip
     )
-    person = Unit("user", 5).sentence
+    person = who_is_protected(Unit("user", 5))
     assert person.startswith("One person: all trajectories of one user together")
     assert "more than 5 trajectories, 5 chosen at random" in person and "without a user do not count" in person
-    assert Unit("user", 5, 12.5).sentence.endswith(
+    assert who_is_protected(Unit("user", 5, 12.5)).endswith(
         "Points without a time do not count, and a trajectory is one trip after splitting at gaps over 12.5 "
         "minutes."
     )
@@ -77,7 +78,7 @@ def test_releases_of_users_speak_of_users(wanderers: pt.Trajectories, region: pt
     assert {charge.unit for charge in release.charges} == {"user"}
     statement = dict(release.statement())
     assert "epsilon = 4 per user" in statement["Guarantee"]
-    assert statement["Protected unit"] == release.unit.sentence
+    assert statement["Protected unit"] == who_is_protected(release.unit)
     assert "L1 sensitivity 3 trajectories" in statement["Mechanisms"]
     assert "trajectories that count, at most 3 of a user," in statement["Public inputs"]
     assert "SipHash" in statement["Randomness"]
@@ -123,3 +124,9 @@ def test_files_with_another_unit_are_refused(
     header["unit"].update(change)
     with pytest.raises(pt.ModelFormatError):
         from_bytes(put_together(header, arrays))
+
+
+def test_a_release_tells_the_rule_by_which_logs_were_cut(wanderers: pt.Trajectories, region: pt.Region) -> None:
+    source = replace(wanderers[:50], gap_minutes=30.0)
+    release = pt.PrivTrace(epsilon=1, region=region).fit(source).release
+    assert release.unit.gap_minutes == 30 and "gaps over 30 minutes" in release.verdict

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from threading import BoundedSemaphore, local
 
 from privtrace.backends.base import Part, Result
-from privtrace.errors import SettingsError
+from privtrace.backends.cores import available_cores, checked
 
 
 class Threads:
@@ -20,9 +19,7 @@ class Threads:
     """
 
     def __init__(self, n_threads: int | None = None) -> None:
-        if n_threads is not None and n_threads < 1:
-            raise SettingsError(f"the number of threads must be at least 1, not {n_threads}")
-        self.n_threads = n_threads or available_cores()
+        self.n_threads = available_cores() if n_threads is None else checked(n_threads)
         self._free = BoundedSemaphore(self.n_threads)
         self._here = local()
 
@@ -54,27 +51,3 @@ class Threads:
             finally:
                 for future in running:
                     future.cancel()
-
-
-#: What `limit_threads` was told last.
-_limit: list[int] = []
-
-
-def limit_threads(n_threads: int) -> None:
-    """Let this process work on so many threads, wherever nobody gives a backend, and libraries in it as well.
-
-    For programs, which own their process; a library's caller passes a backend.
-    """
-    import pyarrow
-    import scipy.linalg  # noqa: F401  # what is not loaded yet cannot be limited
-    from threadpoolctl import threadpool_limits
-
-    _limit[:] = [Threads(n_threads).n_threads]
-    pyarrow.set_cpu_count(available_cores())
-    threadpool_limits(available_cores())
-
-
-def available_cores() -> int:
-    """Count the cores this process may use."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min([cores, *_limit])

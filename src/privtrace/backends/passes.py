@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from privtrace.backends.base import Backend, Result
-from privtrace.errors import DataError
 from privtrace.observer import Observer
-from privtrace.trajectories import Source, Trajectories
+from privtrace.trajectories import Source, Trajectories, check_source
 
 
 @dataclass(frozen=True)
@@ -20,11 +19,7 @@ class Passes:
     observer: Observer
 
     def __post_init__(self) -> None:
-        if not callable(getattr(self.source, "parts", None)):  # the parts of a pathlib.Path are no method
-            raise DataError(
-                f"trajectories are needed, or a source of them such as privtrace.read(path), "
-                f"not {type(self.source).__name__}"
-            )
+        check_source(self.source)
 
     def map(self, kernel: Callable[[Trajectories], Result], text: str) -> Iterator[Result]:
         """Yield kernel(part) for each part, in order. A kernel is pure and runs on one thread."""

@@ -137,7 +137,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
     def run(*arguments: Any, **values: Any) -> None:
         try:
             if values.get("threads") is not None:
-                from privtrace.backends.local import limit_threads
+                from privtrace.backends.cores import limit_threads
 
                 limit_threads(values["threads"])
             command(*arguments, **values)

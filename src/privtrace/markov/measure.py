@@ -1,4 +1,4 @@
-"""Measure moves: of first and second order, and to neighbors."""
+"""Measure moves of first and second order."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy.typing as npt
 from privtrace.markov import kernels
 from privtrace.privacy.crossing import Crossing, Table
 from privtrace.space.grid import Grid
-from privtrace.space.ways import Ways, fill
 from privtrace.trajectories import Integers
 
 
@@ -39,14 +38,3 @@ def measure_second_order(crossing: Crossing, grid: Grid, chosen: npt.NDArray[np.
         lambda part: [kernels.second_order(grid.encode(part), m, chosen)],
         Table("second order", statistic, (len(chosen), m, m)),
     )
-
-
-def measure_transitions(crossing: Crossing, grid: Grid, ways: Ways) -> Integers:
-    """Count moves from each cell to its neighbors; noisy, in weights, (m, 8) as in `kernels`."""
-    statistic = "moves between neighboring cells, each trajectory weighing one in all"
-    (noisy,) = crossing.measure(
-        "Measuring moves from cell to neighboring cell",
-        lambda part: [kernels.to_neighbors(fill(grid.encode(part), ways), ways)],
-        Table("transitions", statistic, ways.neighbors.shape),
-    )
-    return noisy

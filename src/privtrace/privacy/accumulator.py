@@ -8,7 +8,6 @@ for a trajectory must not change with the others. Sums are int64, so parts add u
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -80,12 +79,8 @@ class Accumulator:
         return Counts(self._total, self.size, self.unit, _SEAL)
 
     def _merge(self) -> None:
-        self._total, self._waiting = _merged([self._total, *self._waiting], self.size), []
-
-
-def _merged(parts: Sequence[Sums], size: int) -> Sums:
-    codes, weights = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    return _summed(codes, weights, size)
+        codes, weights = (np.concatenate(each) for each in zip(self._total, *self._waiting, strict=True))
+        self._total, self._waiting = _summed(codes, weights, self.size), []
 
 
 def _summed(codes: Integers, weights: Integers, size: int) -> Sums:

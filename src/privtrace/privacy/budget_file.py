@@ -122,8 +122,13 @@ class BudgetFile:
             raise BudgetFileError(f"{self.path}: no budget file is here; the first fit with a limit makes one")
         return record
 
-    def check(self, epsilon: Fraction, unit: Unit) -> None:
-        """Refuse a fit that would be refused as things are now; change nothing."""
+    def check(self, epsilon: Fraction, unit: Unit, *, private: bool = True) -> None:
+        """Refuse a fit that would be refused as things are now, or is not private; change nothing."""
+        if not private:
+            raise SettingsError(
+                "a budget file accounts for private fits, and noise that is seeded or off makes this one NOT "
+                "PRIVATE; leave out the budget file or the seed"
+            )
         self._check(self._record(), epsilon, unit)
         path = Path(self.path)
         if not os.access(path if path.exists() else path.parent, os.W_OK):

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from privtrace.errors import SettingsError
+from privtrace.privacy.noise import MAX_SCALE
 
 Epsilon: TypeAlias = str | int | float | Decimal | Fraction
 
@@ -32,3 +33,12 @@ def decimal(value: Fraction) -> str:
     """Write a fraction for a reader: as a decimal where that is exact and short, else as a ratio."""
     text = f"{float(value):.12g}"
     return text if Fraction(text) == value else str(value)
+
+
+def check_scale(stage: str, sensitivity: int, epsilon: Fraction) -> None:
+    """Refuse a share of epsilon that is too small for noise to be drawn."""
+    if epsilon <= 0 or Fraction(sensitivity) / epsilon > MAX_SCALE:
+        raise SettingsError(
+            f"the stage {stage!r} gets epsilon {decimal(epsilon)}, which is too small to work with; "
+            "give a larger epsilon or share"
+        )

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privtrace.errors import BudgetExceeded, SettingsError
+from privtrace.errors import BudgetExceeded
 from privtrace.privacy.accumulator import Counts
-from privtrace.privacy.epsilon import decimal
-from privtrace.privacy.noise import MAX_SCALE, Noise, SystemNoise
+from privtrace.privacy.epsilon import check_scale, decimal
+from privtrace.privacy.noise import Noise, SystemNoise
 from privtrace.privacy.unit import WEIGHT, Unit
 from privtrace.trajectories import Integers
 
@@ -75,12 +75,7 @@ class Ledger:
         self._method = method
         self._charges: list[Charge] = []
         if budget_file is not None:
-            if not self.private:
-                raise SettingsError(
-                    "a budget file accounts for private fits, and noise that is seeded or off makes this one "
-                    "NOT PRIVATE; leave out the budget file or the seed"
-                )
-            budget_file.check(epsilon, unit)
+            budget_file.check(epsilon, unit, private=self.private)
 
     @property
     def charges(self) -> tuple[Charge, ...]:
@@ -134,12 +129,3 @@ class Ledger:
         noise = self._noise.laplace(counts.size, scale)
         noisy: Integers = np.clip(counts + noise, -CLAMP, CLAMP)
         return noisy
-
-
-def check_scale(stage: str, sensitivity: int, epsilon: Fraction) -> None:
-    """Refuse a share of epsilon that is too small for noise to be drawn."""
-    if epsilon <= 0 or Fraction(sensitivity) / epsilon > MAX_SCALE:
-        raise SettingsError(
-            f"the stage {stage!r} gets epsilon {decimal(epsilon)}, which is too small to work with; "
-            "give a larger epsilon or share"
-        )

@@ -23,28 +23,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import njit
 
 from privtrace.backends.passes import Passes
 from privtrace.errors import DataError
+from privtrace.privacy import wording
 from privtrace.privacy.noise import Noise
+from privtrace.privacy.siphash import pseudorandom
 from privtrace.privacy.unit import Unit
 from privtrace.spelling import numbered, spelled_ids, spelled_users
 from privtrace.trajectories import Integers, Trajectories
 
-NO_USERS = (
-    "the trajectories have no users, so users cannot be protected: name the column of users 'user_id' or pass "
-    "--columns user_id=NAME (in Python give Trajectories users), or protect trajectories: --unit trajectory "
-    "(unit='trajectory')"
-)
-
 #: Drop what cannot be chosen when so many candidates wait, so that memory follows the users, not the data.
 _MERGE_CANDIDATES = 1 << 18
-
-_Words = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,25 +72,17 @@ class Choice:
         low, high = np.searchsorted(self.places, [first, first + len(part)])
         return part if high - low == len(part) else part.take(self.places[low:high] - first)
 
-    def words(self, per_user: int) -> str:
-        """Tell the curator what was chosen."""
-        n_known = self.n_trajectories - self.n_unknown
-        return (
-            f"{self.n_users:,} users made {n_known:,} trajectories; {n_known - len(self.places):,} are "
-            f"left out because {per_user:,} of a user count at most, and {self.n_unknown:,} more have no user"
-        )
-
 
 def chosen(passes: Passes, unit: Unit, noise: Noise) -> Choice:
     """Choose, in a pass of its own, which trajectories count in all passes of a fit."""
     if not getattr(passes.source, "has_users", True):  # a file's header tells before any pass
-        raise DataError(NO_USERS)
+        raise DataError(wording.NO_USERS)
     key = noise.selection_key()
     parts = passes.map_numbered(
         lambda part, first: Candidates.of(part, first, key), "Choosing the trajectories that count"
     )
     choice = Choice.of(parts, unit.contributions)
-    passes.observer.note(choice.words(unit.contributions), loud=choice.n_users == 0)
+    passes.observer.note(wording.chosen(choice, unit.contributions), loud=choice.n_users == 0)
     return choice
 
 
@@ -114,7 +98,7 @@ class Candidates:
     def of(cls, part: Trajectories, first: int, key: bytes) -> Candidates:
         """Give the trajectories of a part their bits; their places are those from `first` on."""
         if part.users is None:
-            raise DataError(NO_USERS)
+            raise DataError(wording.NO_USERS)
         users = spelled_users(part.users)
         known = users.is_valid()
         users, places = users.filter(known), pa.array(np.arange(first, first + len(part))).filter(known)
@@ -176,79 +160,3 @@ def _ranks(groups: Integers) -> Integers:
     ranks = np.empty(len(groups), np.int64)
     ranks[order] = np.arange(len(groups)) - np.repeat(starts, np.diff(starts, append=len(groups)))
     return ranks
-
-
-def pseudorandom(key: bytes, users: pa.Array, ids: pa.Array) -> _Words:
-    """Draw 64 bits for each user and id: SipHash-2-4 of the user's length, the user and the id."""
-    words = np.frombuffer(key, "<u8").astype(np.uint64)
-    bits: _Words = _hashed(words, *_ragged(users), *_ragged(ids))
-    return bits
-
-
-def _ragged(column: pa.Array) -> tuple[npt.NDArray[np.uint8], Integers]:
-    """Take bytes out of arrow, without nulls: all of them, and where each value starts."""
-    _, offsets, data = column.buffers()
-    starts = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
-    return np.frombuffer(data or b"", np.uint8), starts
-
-
-@njit(cache=True, nogil=True)
-def _hashed(key, users, user_starts, ids, id_starts):  # type: ignore[no-untyped-def]
-    n = len(user_starts) - 1
-    bits = np.empty(n, np.uint64)
-    longest = 0
-    for i in range(n):
-        longest = max(longest, user_starts[i + 1] - user_starts[i] + id_starts[i + 1] - id_starts[i])
-    message = np.empty(8 + longest, np.uint8)
-    for i in range(n):
-        user, id_ = users[user_starts[i] : user_starts[i + 1]], ids[id_starts[i] : id_starts[i + 1]]
-        for byte in range(8):  # the user's length, so that no other user and id make the same message
-            message[byte] = (len(user) >> (8 * byte)) & 0xFF
-        message[8 : 8 + len(user)] = user
-        message[8 + len(user) : 8 + len(user) + len(id_)] = id_
-        bits[i] = siphash(key, message[: 8 + len(user) + len(id_)])
-    return bits
-
-
-@njit(cache=True, nogil=True)
-def siphash(key, message):  # type: ignore[no-untyped-def]
-    """Compute SipHash-2-4 of bytes under a key of two little-endian words."""
-    v0 = key[0] ^ np.uint64(0x736F6D6570736575)
-    v1 = key[1] ^ np.uint64(0x646F72616E646F6D)
-    v2 = key[0] ^ np.uint64(0x6C7967656E657261)
-    v3 = key[1] ^ np.uint64(0x7465646279746573)
-    n_words = len(message) // 8
-    for w in range(n_words + 1):
-        word = np.uint64(0)
-        for byte in range(min(8, len(message) - 8 * w)):
-            word |= np.uint64(message[8 * w + byte]) << np.uint64(8 * byte)
-        if w == n_words:  # the last, incomplete word ends with the length
-            word |= np.uint64(len(message) & 0xFF) << np.uint64(56)
-        v3 ^= word
-        v0, v1, v2, v3 = _round(v0, v1, v2, v3)
-        v0, v1, v2, v3 = _round(v0, v1, v2, v3)
-        v0 ^= word
-    v2 ^= np.uint64(0xFF)
-    for _ in range(4):
-        v0, v1, v2, v3 = _round(v0, v1, v2, v3)
-    return v0 ^ v1 ^ v2 ^ v3
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _round(v0, v1, v2, v3):  # type: ignore[no-untyped-def]
-    v0 += v1
-    v2 += v3
-    v1 = _rotated(v1, 13) ^ v0
-    v3 = _rotated(v3, 16) ^ v2
-    v0 = _rotated(v0, 32)
-    v2 += v1
-    v0 += v3
-    v1 = _rotated(v1, 17) ^ v2
-    v3 = _rotated(v3, 21) ^ v0
-    v2 = _rotated(v2, 32)
-    return v0, v1, v2, v3
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _rotated(word, by):  # type: ignore[no-untyped-def]
-    return (word << np.uint64(by)) | (word >> np.uint64(64 - by))

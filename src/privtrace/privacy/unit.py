@@ -41,18 +41,6 @@ class Unit:
             )
         object.__setattr__(self, "gap_minutes", gap if gap is None else float(gap))
 
-    @classmethod
-    def of(cls, kind: Literal["trajectory", "user"], max_per_user: int | None) -> Unit:
-        """Make the unit that settings describe."""
-        if kind == "user" and max_per_user is None:
-            raise SettingsError(
-                "to protect users, say how many trajectories of a user count at most, such as --max-per-user 5 "
-                "(max_per_user=5): noise grows with it, so choose it without the data"
-            )
-        if kind != "user" and max_per_user is not None:
-            raise SettingsError("max_per_user goes with --unit user (unit='user') only; leave it out")
-        return cls(kind, max_per_user or 1)
-
     @property
     def max_per_user(self) -> int | None:
         """Say how many trajectories of a user count at most, where users are protected."""
@@ -73,46 +61,3 @@ class Unit:
         if self.kind == "user" or self.gap_minutes is None:
             return self.kind
         return f"trip between gaps over {self.gap_minutes:.12g} minutes"
-
-    @property
-    def each_or_all(self) -> str:
-        """Tell whoever fits data with users what these are promised, and how to promise more."""
-        word = "trajectory" if self.gap_minutes is None else "trip"
-        return (
-            f"The data has users, and each {word} is protected by itself: a person with many is protected for "
-            f"each {word}, not for all together. To protect people: --unit user --max-per-user K (unit='user', "
-            "max_per_user=K)."
-        )
-
-    @property
-    def sentence(self) -> str:
-        """Tell a reader who is protected."""
-        gap = None if self.gap_minutes is None else f"splitting at gaps over {self.gap_minutes:.12g} minutes"
-        if self.kind == "user":
-            cut = (
-                f" Points without a time do not count, and a trajectory is one trip after {gap}." if gap else ""
-            )
-            return _USER.format(k=f"{self.contributions:,}", cut=cut)
-        if gap:
-            one = f"trip after {gap}: all points between two such gaps, recorded"
-            neighbors = (
-                f"Two data sets are neighbors if, after dropping points without a time and {gap}, they differ "
-                "by one trip. "
-            )
-            return _TRAJECTORY.format(one=one, neighbors=neighbors, word="trip", words="trips")
-        return _TRAJECTORY.format(
-            one="trajectory: all points recorded", neighbors="", word="trajectory", words="trajectories"
-        )
-
-
-_TRAJECTORY = (
-    "One {one} under one trajectory id (and user, where users are given). {neighbors}Adding or removing any "
-    "one {word}, whatever it contains, changes the probability of any release by a factor of at most "
-    "exp(epsilon). A person with several {words} is protected for each of them, not for all together."
-)
-_USER = (
-    "One person: all trajectories of one user together, however many. Adding or removing any one user, "
-    "whatever their trajectories contain, changes the probability of any release by a factor of at most "
-    "exp(epsilon). Of a user with more than {k} trajectories, {k} chosen at random count; rows without a user "
-    "do not count.{cut}"
-)

@@ -10,20 +10,16 @@ from privtrace.space.inside import tell_inside
 from privtrace.space.region import Region
 from privtrace.trajectories import Floats, Integers
 
-_COUNTING = "Counting trajectories in the region"
 
-
-def measure_count(crossing: Crossing, region: Region) -> float:
-    """Count the trajectories with a point in the region; the noisy count is at least zero."""
+def measure_count(crossing: Crossing, region: Region, public: int | None) -> float:
+    """Count the trajectories with a point in the region, at least zero, unless their number is public."""
+    text, aside = "Counting trajectories in the region", Aside(region.tally, tell_inside)
+    if public is not None:
+        crossing.measure(text, lambda part: [], aside=aside)  # for the curator's eyes alone
+        return float(public)
     table = Table("count", "trajectories with a point in the region", (1,))
-    aside = Aside(region.tally, tell_inside)
-    (noisy,) = crossing.measure(_COUNTING, lambda part: [kernels.presence(part, region)], table, aside=aside)
+    (noisy,) = crossing.measure(text, lambda part: [kernels.presence(part, region)], table, aside=aside)
     return float(max(noisy[0], 0)) / WEIGHT
-
-
-def look_only(crossing: Crossing, region: Region) -> None:
-    """Pass over a source for the curator's sake alone: nothing is measured and nothing returned."""
-    crossing.measure(_COUNTING, lambda part: [], aside=Aside(region.tally, tell_inside))
 
 
 def measure_density(crossing: Crossing, grid: Grid, stage: str = "density") -> Integers:

@@ -6,7 +6,6 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -16,6 +15,7 @@ import numpy.typing as npt
 
 from privtrace.about import MODEL
 from privtrace.backends.base import Backend
+from privtrace.caching import cached_property
 from privtrace.errors import CappedWalks, ModelFormatError
 from privtrace.paths import Paths
 from privtrace.privacy.ledger import CLAMP

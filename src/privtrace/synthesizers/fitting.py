@@ -17,7 +17,6 @@ from privtrace.privacy.ledger import Ledger
 from privtrace.privacy.noise import Noise, SystemNoise
 from privtrace.privacy.selection import chosen
 from privtrace.release import Release
-from privtrace.space.measure import look_only, measure_count
 from privtrace.space.region import Region
 from privtrace.trajectories import Source
 
@@ -49,21 +48,12 @@ class Fitting:
         passes = Passes(source, backend or Threads(), observer or Silent())
         region = settings.region.for_data(source.crs)
         unit = replace(settings.protected, gap_minutes=source.gap_minutes)
-        if unit.kind == "trajectory" and getattr(source, "has_users", False):  # from the header, before any row
-            passes.observer.say(unit.each_or_all)
         noise = noise or SystemNoise()
         epsilon = Fraction(str(settings.epsilon))
         ledger = Ledger(epsilon, unit, noise, budget_file=budget_file, method=settings.method)
         choice = chosen(passes, unit, noise) if unit.kind == "user" else None
         crossing = Crossing(passes, ledger, settings.budget, choice)
         return cls(settings, crossing, region, passes.backend, passes.observer)
-
-    def count(self) -> float:
-        """Measure the number of trajectories, unless it is public."""
-        if self.settings.public_count is not None:
-            look_only(self.crossing, self.region)
-            return float(self.settings.public_count)
-        return measure_count(self.crossing, self.region)
 
     def release(self) -> Release:
         """State the public facts: what was asked for, what was spent, and whether the noise was secret."""

@@ -17,10 +17,10 @@ from privtrace.backends.base import Backend
 from privtrace.errors import ModelFormatError, SettingsError
 from privtrace.observer import Observer
 from privtrace.privacy.budget_file import BudgetFile
-from privtrace.privacy.epsilon import MOST_DIGITS, Epsilon, decimal, exact
-from privtrace.privacy.ledger import check_scale
+from privtrace.privacy.epsilon import MOST_DIGITS, Epsilon, check_scale, decimal, exact
 from privtrace.privacy.noise import Noise
 from privtrace.privacy.unit import MOST_PER_USER, Unit
+from privtrace.privacy.wording import each_or_all
 from privtrace.release import Release, Setting
 from privtrace.space.region import MISSING, Region
 from privtrace.synthesizers.fitted import FittedModel
@@ -82,7 +82,14 @@ class Settings(ABC):
     @property
     def protected(self) -> Unit:
         """Describe the unit, as far as it is known before the source is."""
-        return Unit.of(self.unit, self.max_per_user)
+        if self.unit == "user" and self.max_per_user is None:
+            raise SettingsError(
+                "to protect users, say how many trajectories of a user count at most, such as --max-per-user 5 "
+                "(max_per_user=5): noise grows with it, so choose it without the data"
+            )
+        if self.unit != "user" and self.max_per_user is not None:
+            raise SettingsError("max_per_user goes with --unit user (unit='user') only; leave it out")
+        return Unit(self.unit, self.max_per_user or 1)
 
     def at(self, epsilon: Epsilon) -> Self:
         """Keep the settings and change the budget."""
@@ -121,7 +128,10 @@ class Settings(ABC):
 
         Noise is fresh and secret unless a test passes its own; the model then says NOT PRIVATE.
         """
-        return self._fitted(Fitting.begin(self, source, noise, backend, observer, budget_file))
+        fitting = Fitting.begin(self, source, noise, backend, observer, budget_file)
+        if self.unit == "trajectory" and getattr(source, "has_users", False):  # from the header, before any row
+            fitting.observer.say(each_or_all(fitting.crossing.ledger.unit))
+        return self._fitted(fitting)
 
     @abstractmethod
     def _fitted(self, fitting: Fitting) -> FittedModel:

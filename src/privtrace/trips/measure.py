@@ -1,12 +1,24 @@
-"""Measure trips and their lengths."""
+"""Measure paths from neighbor to neighbor: their moves, their trips, and how long these are."""
 
 from __future__ import annotations
 
+from privtrace.markov.kernels import to_neighbors
 from privtrace.privacy.crossing import Crossing, Table
 from privtrace.space.grid import Grid
 from privtrace.space.ways import Ways, fill, steps_between
 from privtrace.trajectories import Integers
 from privtrace.trips import kernels
+
+
+def measure_transitions(crossing: Crossing, grid: Grid, ways: Ways) -> Integers:
+    """Count moves from each cell to its neighbors; noisy, in weights, (m, 8) as in `markov.kernels`."""
+    statistic = "moves between neighboring cells, each trajectory weighing one in all"
+    (noisy,) = crossing.measure(
+        "Measuring moves from cell to neighboring cell",
+        lambda part: [to_neighbors(fill(grid.encode(part), ways), ways)],
+        Table("transitions", statistic, ways.neighbors.shape),
+    )
+    return noisy
 
 
 def measure_trips(crossing: Crossing, grid: Grid, ways: Ways) -> Integers:

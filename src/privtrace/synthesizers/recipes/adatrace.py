@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privtrace.markov.measure import measure_transitions
 from privtrace.privacy.unit import WEIGHT
 from privtrace.space.grid import Grid
-from privtrace.space.measure import measure_density
+from privtrace.space.measure import measure_count, measure_density
 from privtrace.space.ways import ways
 from privtrace.synthesizers.fitting import Fitting
-from privtrace.trips.measure import measure_lengths, measure_trips
+from privtrace.trips.measure import measure_lengths, measure_transitions, measure_trips
 
 if TYPE_CHECKING:
     from privtrace.synthesizers.adatrace import AdaTrace
@@ -23,7 +22,7 @@ def released(settings: AdaTrace, fitting: Fitting) -> dict[str, Any]:
     crossing = fitting.crossing
 
     # Grid: equal cells, and finer ones within where their noisy density is high.
-    n_trajectories = fitting.count()
+    n_trajectories = measure_count(crossing, fitting.region, settings.public_count)
     size = settings.cells_per_side(n_trajectories)
     grid = Grid.uniform(fitting.region, size)
     density = grid.spread(measure_density(crossing, grid))

@@ -9,7 +9,7 @@ import numpy as np
 from privtrace.bridges.measure import measure_paths
 from privtrace.privacy.unit import WEIGHT
 from privtrace.space.grid import Grid
-from privtrace.space.measure import measure_density
+from privtrace.space.measure import measure_count, measure_density
 from privtrace.synthesizers.fitting import Fitting
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def released(settings: BridgeTrace, fitting: Fitting) -> dict[str, Any]:
     settings.spacing_m(fitting.region)  # refuses a spacing that is too small, before anything is spent
 
     # Ground: a coarse grid, finer cells where its noisy density is high, and zones of about equal density.
-    n_trajectories = fitting.count()
+    n_trajectories = measure_count(crossing, fitting.region, settings.public_count)
     coarse = Grid.uniform(fitting.region, settings.coarse_size(n_trajectories))
     density = measure_density(crossing, coarse)
     visits = coarse.spread(settings.clean_density(density, n_trajectories))

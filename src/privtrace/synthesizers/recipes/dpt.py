@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privtrace.privacy.unit import WEIGHT
+from privtrace.space.measure import measure_count
 from privtrace.synthesizers.fitting import Fitting
 from privtrace.trajectories import Integers
 from privtrace.trees.contexts import Contexts, grow
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 def released(settings: DPT, fitting: Fitting) -> dict[str, Any]:
     """Measure a source stage by stage, and give the fields of the model: noisy, or made from what is."""
     # Hierarchical reference systems: as fine as the noise allows, and of them those that are used.
-    n_trajectories = fitting.count()
+    n_trajectories = measure_count(fitting.crossing, fitting.region, settings.public_count)
     every = Systems(fitting.region, settings.sizes(settings.finest_size(n_trajectories)))
     crossing = fitting.crossing.making(every.sizes[0])  # a jump across the finest system has as many cells
     usage = measure_systems(crossing, settings.mapper(every))

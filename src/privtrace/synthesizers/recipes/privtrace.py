@@ -9,7 +9,7 @@ from privtrace.markov.measure import measure_first_order, measure_second_order
 from privtrace.markov.transitions import Transitions, block_within_parts, within_parts
 from privtrace.privacy.unit import WEIGHT
 from privtrace.space.grid import Grid
-from privtrace.space.measure import measure_density
+from privtrace.space.measure import measure_count, measure_density
 from privtrace.synthesizers.fitting import Fitting
 from privtrace.trajectories import Integers
 
@@ -22,7 +22,7 @@ def released(settings: PrivTrace, fitting: Fitting) -> dict[str, Any]:
     crossing = fitting.crossing
 
     # Discretization: a coarse grid, its noisy density, and finer cells where that is high.
-    n_trajectories = fitting.count()
+    n_trajectories = measure_count(crossing, fitting.region, settings.public_count)
     coarse = Grid.uniform(fitting.region, settings.coarse_size(n_trajectories))
     density = measure_density(crossing, coarse)
     grid = settings.refined(coarse, density, n_trajectories)
