@@ -210,6 +210,19 @@ def test_neither_parts_nor_order_nor_other_users_matter(
         assert chosen(source.take(others), per_user) == [place for place in before if users[place] != gone]
 
 
+@pytest.mark.parametrize("merge", [0, 5, 100])
+def test_without_ids_numbers_go_on_from_part_to_part(merge: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often candidates are merged; and a user who is taken out changes nobody else's choice."""
+    users = np.random.default_rng(6).integers(0, 9, 300)
+    before = chosen(trips(users), 3)
+    monkeypatch.setattr(selection, "_MERGE_CANDIDATES", merge)
+    assert chosen(Cut(trips(users), [7] * 40), 3) == before
+    for gone in range(9):
+        others = np.flatnonzero(users != gone)
+        left = others[chosen(Cut(trips(users[others]), [11] * 20), 3)]
+        assert left.tolist() == [place for place in before if users[place] != gone]
+
+
 def test_every_pass_sees_the_same() -> None:
     source = trips(np.arange(1000) % 30, np.arange(1000))
     crossing = crossing_of(Cut(source, [3, 500]), 4)
