@@ -93,7 +93,7 @@ USERS = (
         "of a user whose trajectories are in several parts of a source, the cap counts in each part",
         "privacy/selection.py",
         "        if waiting:\n            kept = _smallest([kept, *waiting], per_user, part.key)\n",
-        "        kept = pa.concat_tables([kept, *(_smallest([table], per_user, part.key) for table in waiting)])\n",
+        "        kept = pa.concat_tables([kept, *(_smallest([t], per_user, part.key) for t in waiting)])\n",
         ("privacy/test_selection.py",),
     ),
     Mutant(
