@@ -428,6 +428,19 @@ def test_whatever_stops_a_charge_it_is_whole_or_not_at_all(
     assert n_stopped >= 5
 
 
+def test_an_interrupt_at_the_last_moment_is_taken_back(path: Path) -> None:
+    class Interrupted(dict[str, Fraction]):
+        def __setitem__(self, check: str, epsilon: Fraction) -> None:
+            super().__setitem__(check, epsilon)
+            raise KeyboardInterrupt
+
+    file = pt.BudgetFile(path, limit=4)
+    object.__setattr__(file, "_granted", Interrupted())
+    with pytest.raises(KeyboardInterrupt):
+        file.charge(Fraction(1), UNIT, "dpt")
+    assert file.charged == 0 == pt.BudgetFile(path).read().spent
+
+
 def stop_at(moment: int, after: bool, error: BaseException, patched: pytest.MonkeyPatch) -> list[str]:
     """Let the system's call of this number fail, once; return its name, when it did."""
     stopped: list[str] = []
