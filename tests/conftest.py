@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,10 @@ import privtrace as pt
 from privtrace.datasets import city_trips
 
 BOX = (0.0, 0.0, 10.0, 10.0)
+
+# A job in the background ignores interrupts, and so would the commands that tests start and interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A first call may compile, and a machine may be busy: no test fails for taking long.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])

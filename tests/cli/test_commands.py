@@ -215,7 +215,10 @@ def test_an_interrupt_leaves_nothing_half_written(folder: Path, signal_number: i
         time.sleep(0.02)
     time.sleep(0.5)
     process.send_signal(signal_number)
-    errors = process.communicate(timeout=60)[1]
+    try:
+        errors = process.communicate(timeout=60)[1]
+    finally:
+        process.kill()
     assert process.returncode == 130 and "interrupted" in errors and "Traceback" not in errors
     assert {path.name for path in folder.iterdir()} == {"trips.parquet", "a.model", "s.csv"}
     assert (folder / "s.csv").read_text() == "precious"
