@@ -170,6 +170,10 @@ class InputOptions:
         float | None,
         typer.Option(metavar="MINUTES", help="Cut logs into trips where no point was recorded for longer."),
     ] = None
+    format: Annotated[
+        FormatName | None,
+        typer.Option(help="The format of the input; of a folder, read the files of this format only."),
+    ] = None
     strict: Annotated[
         bool, typer.Option("--strict", help="Stop at the first bad row instead of dropping it.")
     ] = False
@@ -185,6 +189,7 @@ class InputOptions:
             crs=self.crs.value if self.crs else None,
             columns=parse_columns(self.columns) if self.columns else None,
             gap_minutes=self.gap,
+            format=self.format.value if self.format else None,
         )
         if self.strict and (fault := next(source.faults(), None)) is not None:
             raise DataError(

@@ -27,8 +27,9 @@ def read(
     crs: Crs | None = None,
     columns: Mapping[str, str] | None = None,
     gap_minutes: float | None = None,
+    format: str | None = None,
 ) -> FileSource:
-    """Open a file, or a folder of files with the same columns; rows are read when the source is passed over.
+    """Open a file, or a folder of files as one source; rows are read when the source is passed over.
 
     A table has one row a point, with a trajectory id, two coordinates, and perhaps a user and a time. Its
     columns are found by their names, where case, blanks, "_" and "-" make no difference:
@@ -54,8 +55,11 @@ def read(
     gap_minutes
         Cut a trajectory wherever the time to the next point is longer; times that are numbers are seconds.
         With it, a table with users needs no trajectory ids: the log of each user is cut.
+    format
+        The name of a format, as `write` has them, where neither name nor first bytes tell it; of a folder, only
+        files of that format are read.
     """
-    return open_source(Path(path), crs, Sizes(), columns=columns, gap_minutes=gap_minutes)
+    return open_source(Path(path), crs, Sizes(), columns=columns, gap_minutes=gap_minutes, format=format)
 
 
 def open_source(
@@ -65,10 +69,11 @@ def open_source(
     *,
     columns: Mapping[str, str] | None = None,
     gap_minutes: float | None = None,
+    format: str | None = None,
 ) -> FileSource:
     """Open a file as `read` does, with other sizes of what is in memory at once."""
     declared = Declared.of(crs, columns, gap_minutes)
-    return FileSource(open_reader(path, declared), sizes, gap_minutes=gap_minutes)
+    return FileSource(open_reader(path, declared, format), sizes, gap_minutes=gap_minutes)
 
 
 def write(

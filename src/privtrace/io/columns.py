@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
 from pathlib import Path
@@ -37,7 +37,7 @@ KNOWN_NAMES: dict[str, tuple[str, ...]] = {
     "y": ("y",),
 }
 #: Trajectories go by this name where no column has a name that says more.
-_LAST_RESORT = "id"
+LAST_RESORT = "id"
 
 #: Names listed in a message, at most; a table of a thousand columns would drown the cure.
 _NAMES_SHOWN = 20
@@ -50,6 +50,7 @@ class Declared:
     crs: Crs | None = None
     columns: Mapping[str, str] = field(default_factory=dict)  # role -> name; an empty name switches a role off
     gap_minutes: float | None = None  # if given, the log of a user may stand in for trajectories
+    lenient: bool = False  # a file of many, which may lack a user or a time that has a name: its rows have none
 
     @classmethod
     def of(
@@ -76,6 +77,12 @@ class Declared:
         for name in named:
             if named.count(name) > 1:
                 raise SettingsError(f"--columns (columns): {name!r} is named for two roles; name it for one")
+
+    def lacking(self, names: Sequence[str]) -> Iterator[tuple[str, str]]:
+        """Yield roles, with their names, that must be among the columns of a file and are not."""
+        for role, name in self.columns.items():
+            if name and name not in names and not (self.lenient and role in (USER, TIME)):
+                yield role, name
 
 
 def parse_columns(text: str) -> dict[str, str]:
@@ -147,11 +154,8 @@ def is_calendar(name: str) -> bool:
 
 def resolve(path: Path, names: Sequence[str], declared: Declared) -> Layout:
     """Give every role its column: what is declared first, then what has a known name."""
-    for role, name in declared.columns.items():
-        if name and name not in names:
-            raise _missing(
-                path, f"no column {name!r} for {role}", names, declared, "check --columns (columns=...)"
-            )
+    for role, name in declared.lacking(names):
+        raise _missing(path, f"no column {name!r} for {role}", names, declared, "check --columns (columns=...)")
     columns = _candidates(names, declared)
     user = _only(path, USER, columns)
     trajectory = _only(path, TRAJECTORY, columns) or (user if declared.gap_minutes is not None else None)
@@ -175,19 +179,40 @@ def attributes(
 
     The times of all points of a line may stand in one column, as a list.
     """
-    for role, name in declared.columns.items():
-        if name and any(role in pair for pair in PAIRS.values()):
-            raise DataError(
-                f"{path}: its coordinates are those of its geometries; leave {role} out of --columns"
-            )
-        if name and name not in names:
-            raise _missing(path, f"no {name!r} for {role}", names, declared, "check --columns (columns=...)")
+    refuse_coordinates(path, declared)
+    for role, name in declared.lacking(names):
+        raise _missing(path, f"no {name!r} for {role}", names, declared, "check --columns (columns=...)")
     columns = _candidates(names, declared, KNOWN_NAMES | {TIME: (*KNOWN_NAMES[TIME], LIST, *CALENDAR_LISTS)})
     user = _only(path, USER, columns)
     trajectory = _only(path, TRAJECTORY, columns) or (user if declared.gap_minutes is not None else None)
     if trajectory is None and points_only:
         raise _missing(path, f"no column {TRAJECTORY!r}", names, declared, _cure_for_trajectories(user))
     return trajectory, user, _only(path, TIME, columns)
+
+
+def refuse_coordinates(path: Path, declared: Declared) -> None:
+    """Refuse names for coordinates, which features have in their geometries."""
+    for role, name in declared.columns.items():
+        if name and any(role in pair for pair in PAIRS.values()):
+            raise DataError(
+                f"{path}: its coordinates are those of its geometries; leave {role} out of --columns"
+            )
+
+
+def first_of(role: str, names: Sequence[str], declared: Declared, known: Sequence[str]) -> str | None:
+    """Find what plays a role in one feature: the attribute that is declared, else the first that is known.
+
+    Known names have an order, so that a feature with two of them is read as well, whatever others have.
+    """
+    if role in declared.columns:
+        name = declared.columns[role]
+        return name if name and name in names else None
+    taken = set(declared.columns.values())
+    free: dict[str, str] = {}
+    for name in names:
+        if name not in taken:
+            free.setdefault(_plainly(name), name)
+    return next((free[_plainly(name)] for name in known if _plainly(name) in free), None)
 
 
 def n_known(names: Sequence[str], declared: Declared) -> int:
@@ -208,7 +233,7 @@ def _candidates(
         known = {_plainly(name) for name in known_names[role]}
         columns = [name for name in free if _plainly(name) in known]
         if role == TRAJECTORY and not columns:
-            return [name for name in free if _plainly(name) == _LAST_RESORT]
+            return [name for name in free if _plainly(name) == LAST_RESORT]
         return columns
 
     return {role: found(role) for role in KNOWN_NAMES}

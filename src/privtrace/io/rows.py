@@ -42,12 +42,18 @@ def rows(
     return pa.RecordBatch.from_pydict({name: column for name, column in columns.items() if column is not None})
 
 
-def usable(batch: pa.RecordBatch, crs: Crs, faults: Faults | None, place: Place) -> pa.RecordBatch:
-    """Leave out rows that belong to no trajectory; note faults, where wanted also those of values that stay."""
+def usable(
+    batch: pa.RecordBatch, crs: Crs, faults: Faults | None, place: Place, *, may_lack_times: bool = False
+) -> pa.RecordBatch:
+    """Leave out rows that belong to no trajectory; note faults, where wanted also those of values that stay.
+
+    Where nothing promised times, it is no fault that a row has none.
+    """
     if faults is not None and batch["traj_id"].null_count:
         faults.add("no trajectory id", np.flatnonzero(_nulls(batch["traj_id"])), place)
     if faults is not None and faults.locating:
-        for reason, wrong in _wrong_values(batch, crs):
+        checked = batch.drop_columns(["t"]) if may_lack_times and "t" in batch.schema.names else batch
+        for reason, wrong in _wrong_values(checked, crs):
             faults.add(reason, np.flatnonzero(wrong), place)
     return batch.filter(batch["traj_id"].is_valid()) if batch["traj_id"].null_count else batch
 
