@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from privtrace.errors import DataError, PrivTraceError
-from privtrace.io import rows, text
+from privtrace.io import rows
 from privtrace.io.columns import TIME, USER, Declared
 from privtrace.io.faults import FILE, Faults, Place
 from privtrace.io.features import FeatureReader, apart
@@ -34,7 +34,10 @@ from privtrace.trajectories import Crs, Integers
 Open = Callable[[Stamp, Declared], Reader]
 
 _PLANAR = f"{FILE}: its points are planar; pass --crs planar (crs='planar') if all are"
+_KIND = pa.timestamp("us")
 _MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1}
+#: Microseconds that are a date; beyond, some 146,000 years from now, they would overflow.
+_MOST = 2.0**62
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,7 @@ class FolderReader:
         self.crs: Crs = declared.crs or "lonlat"
         self.has_users = declared.columns.get(USER) != ""
         self.has_times = declared.columns.get(TIME) != ""
-        self._has_clock = declared.gap_minutes is not None
+        self._needs_clock = declared.gap_minutes is not None
         self._unreadable: list[tuple[Path, str]] = []
         self._readers: list[Reader] = []
         looks: list[Look] = []
@@ -130,43 +133,43 @@ class FolderReader:
 
     def _empty(self) -> pa.RecordBatch:
         """Give a batch without rows."""
-        return self._filled(
-            {name: pa.array([], pa.float64()) for name in ("x", "y")}, pa.array([], pa.large_binary()), 0
-        )
+        nowhere = pa.array([], pa.float64())
+        return self._filled({"x": nowhere, "y": nowhere}, pa.array([], pa.large_binary()))
 
     def _alike(self, batch: pa.RecordBatch, reader: Reader) -> pa.RecordBatch:
         """Bring a batch into the one form."""
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         ids = columns["traj_id"]
-        if not isinstance(reader, FeatureReader):  # which knows ids from places
-            ids = apart(_texts(ids))
-        return self._filled(columns, ids, batch.num_rows)
+        # Features know ids from places.
+        return self._filled(columns, ids if isinstance(reader, FeatureReader) else apart(_texts(ids)))
 
-    def _filled(self, columns: dict[str, pa.Array], ids: pa.Array, n_rows: int) -> pa.RecordBatch:
-        users, times = columns.get("user_id"), columns.get("t")
-        return rows.rows(
-            trajectory=ids,
-            user=(_nulls(n_rows, pa.large_binary()) if users is None else _texts(users))
-            if self.has_users
-            else None,
-            x=columns["x"],
-            y=columns["y"],
-            time=self._calendar(times, n_rows) if self.has_times else None,
-        )
+    def _filled(self, columns: dict[str, pa.Array], ids: pa.Array) -> pa.RecordBatch:
+        made = {"traj_id": ids}
+        if self.has_users:
+            users = columns.get("user_id")
+            made["user_id"] = pa.nulls(len(ids), pa.large_binary()) if users is None else _texts(users)
+        made |= {"x": columns["x"], "y": columns["y"]}
+        if self.has_times:
+            times = columns.get("t")
+            is_clock = times is not None and pa.types.is_timestamp(times.type)
+            is_time = times is not None and (is_clock or not self._needs_clock)
+            made["t"] = _calendar(times) if is_time else pa.nulls(len(ids), _KIND)
+        return pa.RecordBatch.from_pydict(made)
 
-    def _calendar(self, times: pa.Array | None, n_rows: int) -> pa.Array:
-        """Give times as timestamps in microseconds; what is beyond them is no time."""
-        if times is None or (self._has_clock and not pa.types.is_timestamp(times.type)):
-            return _nulls(n_rows, pa.timestamp("us"))
-        if not pa.types.is_timestamp(times.type):
-            return text.timestamps(times)
-        ticks: Integers = times.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
-        if times.type.unit == "ns":
-            return pa.array(ticks // 1000, mask=rows.floats_of(times.is_null())).cast(pa.timestamp("us"))
-        factor = _MICROSECONDS[times.type.unit]
-        beyond = np.abs(ticks.astype(np.float64)) > 2.0**62 / factor
-        unknown = rows.floats_of(times.is_null()) | beyond
-        return pa.array(np.where(unknown, 0, ticks) * factor, mask=unknown).cast(pa.timestamp("us"))
+
+def _calendar(times: pa.Array) -> pa.Array:
+    """Give times as timestamps in microseconds, numbers as seconds since 1970; what is beyond is no time."""
+    unknown = rows.floats_of(times.is_null(nan_is_null=True))
+    if not pa.types.is_timestamp(times.type):
+        microseconds = np.rint(1e6 * np.where(unknown, 0, rows.floats_of(times)))
+        unknown = unknown | ~(np.abs(microseconds) < _MOST)
+        return pa.array(np.where(unknown, 0, microseconds).astype(np.int64), mask=unknown).cast(_KIND)
+    ticks: Integers = times.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+    if times.type.unit == "ns":
+        return pa.array(ticks // 1000, mask=unknown).cast(_KIND)
+    factor = _MICROSECONDS[times.type.unit]
+    unknown = unknown | ~(np.abs(ticks.astype(np.float64)) < _MOST / factor)
+    return pa.array(np.where(unknown, 0, ticks) * factor, mask=unknown).cast(_KIND)
 
 
 def _texts(ids: pa.Array) -> pa.Array:
@@ -177,10 +180,6 @@ def _texts(ids: pa.Array) -> pa.Array:
     whole = (np.floor(numbers) == numbers) & (np.abs(numbers) < 2.0**63)
     integers = pa.array(np.where(whole, numbers, 0).astype(np.int64), mask=~whole)
     return pc.coalesce(rows.text_of(integers), rows.text_of(ids))
-
-
-def _nulls(n_rows: int, kind: pa.DataType) -> pa.Array:
-    return pa.nulls(n_rows, kind)
 
 
 def _note(faults: Faults | None, reason: str, path: Path) -> None:
