@@ -225,7 +225,7 @@ class FileSource:
 
     def faults(self) -> Iterator[Fault]:
         """Look at all rows and yield what is wrong with them, in order. For the curator: NOT PRIVATE."""
-        faults = Faults(locating=True)
+        faults = Faults(locating=True, need_times=self.gap_minutes is not None)
         for _ in self._read(faults=faults):
             yield from faults.take()
         yield from faults.take()
