@@ -7,6 +7,7 @@ A format that is registered has to have a sample here.
 
 from __future__ import annotations
 
+import datetime as dt
 import gzip
 import json
 import os
@@ -49,6 +50,18 @@ class Trip:
     def times(self, form: str = "T") -> list[str]:
         return [f"{_START + second}".replace("T", form) for second in self.seconds]
 
+    def times_in(self, clock: str) -> list[Any]:
+        """Give times as ISO 8601, or in a form that has to be declared: see CLOCKS."""
+        moments = [(_START + second).item() for second in self.seconds]
+        if clock == "ms":
+            return [1000 * int(moment.replace(tzinfo=dt.UTC).timestamp()) for moment in moments]
+        return self.times() if clock == "iso" else [moment.strftime(clock) for moment in moments]
+
+
+#: Forms of times, and the options that declare them.
+PATTERN = "%d/%m/%Y %H.%M.%S"
+CLOCKS: dict[str, dict[str, Any]] = {"iso": {}, "ms": {"time_unit": "ms"}, PATTERN: {"time_format": PATTERN}}
+
 
 def trip(number: int, n_points: int, *, pause: int = 0) -> Trip:
     rng = np.random.default_rng(number)
@@ -83,12 +96,12 @@ def joined(name: str, head: bytes, folder: Path, pieces: Sequence[bytes]) -> Pat
     return folder / name
 
 
-def table_sample(name: str, between: str) -> Sample:
+def table_sample(name: str, between: str, clock: str = "iso") -> Sample:
     def lines(*rows: Sequence[Any]) -> bytes:
         return b"".join(f"{between.join(map(str, row))}\n".encode() for row in rows)
 
-    def of(one: Trip, form: str = "T") -> bytes:
-        times = one.times(form)
+    def of(one: Trip) -> bytes:
+        times = one.times_in(clock)
         return lines(*((one.id, one.user, t, x, y) for t, x, y in zip(times, one.x, one.y, strict=True)))
 
     names = ("traj_id", "user_id", "datetime", "lon", "lat")
@@ -105,6 +118,7 @@ def table_sample(name: str, between: str) -> Sample:
         "absurd times": lines(
             *((*bad[:2], t, 1, 2) for t in ("9999-99-99", "1e308", "-1e18", "31/12/2025", "x"))
         ),
+        "times of all forms": lines(*((*bad[:2], trip(4, 1).times_in(form)[0], 1, 2) for form in CLOCKS)),
         "a stray quote": b'"q' + lines(bad) + lines(('q"', *bad[1:])),
         "quotes that open at the end": lines((*bad[:4], '"2')),
         "a quote alone": b'"\n',
@@ -119,7 +133,8 @@ def table_sample(name: str, between: str) -> Sample:
         "an object": b'{"type":"Feature"}\n[1,2]\n<trk/>\nPAR1\n',
         LENGTHY: of(LONG),
     }
-    return Sample(name, partial(joined, f"a.{name}", lines(names)), [of(one) for one in TRIPS], hostile)
+    write = partial(joined, f"a.{name}", lines(names))
+    return Sample(name, write, [of(one) for one in TRIPS], hostile, options=CLOCKS[clock])
 
 
 def dat_sample() -> Sample:
@@ -202,14 +217,14 @@ def moving_of(one: Trip, times: list[Any] | None = None) -> dict[str, Any]:
     return {"type": "MovingPoint", "coordinates": positions, "datetimes": times or one.times()}
 
 
-def points_of(one: Trip, **names: str) -> list[dict[str, Any]]:
+def points_of(one: Trip, clock: str = "iso", **names: str) -> list[dict[str, Any]]:
     called = {"traj_id": "traj_id", "user_id": "user_id", "datetime": "datetime", **names}
     return [
         feature(
             {"type": "Point", "coordinates": [x, y]},
             {called["traj_id"]: one.id, called["user_id"]: one.user, called["datetime"]: t},
         )
-        for t, x, y in zip(one.times(), one.x, one.y, strict=True)
+        for t, x, y in zip(one.times_in(clock), one.x, one.y, strict=True)
     ]
 
 
@@ -246,6 +261,11 @@ FEATURES: dict[str, list[Any]] = {
     "absurd times": [
         feature(HERE, {"traj_id": "q", "datetime": t})
         for t in (10**30, -1e308, "9999-99-99", "31/12/2025 08:00", True, {}, [[]], "\ud800", float("nan"))
+    ],
+    "times of all forms": [
+        feature(THERE, {"traj_id": "q", name: trip(4, 2).times_in(form)})
+        for form in CLOCKS
+        for name in ("t", "datetime", "times", "coordTimes", "datetimes")
     ],
     "many times": [feature(HERE, {"traj_id": "q", "times": [1, 2, 3]}), feature(THERE, {"times": [5]})],
     "no geometry": [feature(None, NAMED), feature("LINESTRING (1 2)", NAMED), feature([], NAMED)],
@@ -322,6 +342,15 @@ def json_samples() -> dict[str, Sample]:
         ),
         "geojson: declared": Sample(
             "geojson", plain, points, FEATURES, options={"columns": {"traj_id": "traj_id", "t": "datetime"}}
+        ),
+        "geojson: times in milliseconds": Sample(
+            "geojson", plain, [points_of(one, "ms") for one in TRIPS], FEATURES, options=CLOCKS["ms"]
+        ),
+        "geojson: times by a pattern": Sample(
+            "geojson", plain, [points_of(one, PATTERN) for one in TRIPS], FEATURES, options=CLOCKS[PATTERN]
+        ),
+        "mfjson: with a unit for others": Sample(
+            "mfjson", partial(collected, "a.json", {}), moving, FEATURES, options={"time_unit": "us"}
         ),
         "geojson: features one after the other": Sample(
             "geojson", partial(in_lines, "a.geojson"), points, FEATURES
@@ -445,6 +474,10 @@ def parquet_samples() -> dict[str, Sample]:
         good = [rows_of(one, id, user) for one, id, user in zip(TRIPS, ids, users, strict=True)]
         write = partial(parquet_file, kinds, "a.parquet")
         samples[f"parquet: ids as {name}"] = Sample("parquet", write, good, hostile)
+        if name == "text":
+            write = partial(parquet_file, kinds | {"t": pa.int64()}, "a.parquet")
+            unit = {"time_unit": "us"}
+            samples["parquet: times as numbers"] = Sample("parquet", write, good, hostile, options=unit)
     return samples
 
 
@@ -602,8 +635,8 @@ def filled_folder(folder: Path, pieces: Sequence[Mapping[str, Any]]) -> Path:
     return folder / "data"
 
 
-def table_text(one: Trip) -> str:
-    rows = zip(one.times(), one.x, one.y, strict=True)
+def table_text(one: Trip, clock: str = "iso") -> str:
+    rows = zip(one.times_in(clock), one.x, one.y, strict=True)
     return "traj_id,user_id,datetime,lon,lat\n" + "".join(
         f"{one.id},{one.user},{t},{x},{y}\n" for t, x, y in rows
     )
@@ -698,6 +731,10 @@ def folder_samples() -> dict[str, Sample]:
         name: Sample(name.split(":")[0], filled_folder, good, FILES, has_ids=name != "gpx: a folder")
         for name, good in goods.items()
     }
+    counted = [{"%.csv": table_text(one, "ms")} for one in TRIPS]
+    samples["csv: a folder of milliseconds"] = Sample(
+        "csv", filled_folder, counted, FILES, options=CLOCKS["ms"]
+    )
     samples["geolife: declared"] = Sample(
         "geolife", filled_folder, goods["geolife"], FILES, options={"format": "geolife"}
     )
@@ -723,6 +760,8 @@ SAMPLES: dict[str, Sample] = {
     "csv": table_sample("csv", ","),
     "csv: semicolons": table_sample("csv", ";"),
     "csv: blanks": table_sample("csv", " "),
+    "csv: milliseconds": table_sample("csv", ",", "ms"),
+    "csv: a pattern": table_sample("csv", ";", PATTERN),
     "tsv": table_sample("tsv", "\t"),
     "dat": dat_sample(),
     "porto": porto_sample(),
