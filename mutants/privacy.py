@@ -92,8 +92,8 @@ USERS = (
         "users-capped-per-part",
         "of a user whose trajectories are in several parts of a source, the cap counts in each part",
         "privacy/selection.py",
-        "kept = _smallest([kept, *waiting], per_user)\n",
-        "kept = pa.concat_tables([_EMPTY, *(_smallest([table], per_user) for table in waiting)])\n",
+        "        if waiting:\n            kept = _smallest([kept, *waiting], per_user, part.key)\n",
+        "        kept = pa.concat_tables([kept, *(_smallest([t], per_user, part.key) for t in waiting)])\n",
         ("privacy/test_selection.py",),
     ),
     Mutant(
@@ -115,7 +115,7 @@ USERS = (
     Mutant(
         "users-and-ids-run-together",
         "user 1 with id 12 gets the bits of user 11 with id 2",
-        "privacy/selection.py",
+        "privacy/siphash.py",
         "message[byte] = (len(user) >> (8 * byte)) & 0xFF",
         "message[byte] = 0",
         ("privacy/test_selection.py",),

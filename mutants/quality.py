@@ -191,7 +191,7 @@ BRIDGETRACE = (
         "synthesizers/bridgetrace.py",
         "per_side = np.sqrt(visits /",
         "per_side = np.sqrt(0 * visits /",
-        (_CITY,),
+        (_TOWN, _CITY),
     ),
     Mutant(
         "arrival-ignored",

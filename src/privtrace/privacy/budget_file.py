@@ -153,11 +153,11 @@ class BudgetFile:
             line, check = _line(_entry_facts(entry), content.last_check)
             head = _head(len(content.record.entries) + 1, check)
             try:
-                _add(descriptor, content, line, head)
                 self._granted[check] = epsilon
+                _add(descriptor, content, line, head)
             except BaseException:  # an interrupt as well: nothing was drawn, so nothing need be charged
-                self._granted.pop(check, None)
                 self._take_back(descriptor, content)
+                self._granted.pop(check)
                 raise
 
     def _ready(self, epsilon: Fraction, unit: Unit) -> None:
@@ -183,7 +183,7 @@ class BudgetFile:
             if (
                 force or not Path(self.path).exists()
             ):  # else another fit was quicker, and its file serves as well
-                raise BudgetFileError(f"{error}; nothing was drawn") from None
+                raise BudgetFileError(str(error)) from None
 
     def _take_back(self, descriptor: int, content: _Content) -> None:
         """Undo a charge, the head first: at no time does it tell of a line that is gone."""
@@ -415,5 +415,5 @@ def _words(path: str | Path) -> Iterator[None]:
     except OSError as error:
         reason = error.strerror or "input or output error"
         raise BudgetFileError(
-            f"{path}: cannot be opened, locked or written ({reason}); nothing was drawn or charged"
+            f"{path}: cannot be opened, locked or written ({reason}); check room and permissions"
         ) from None
