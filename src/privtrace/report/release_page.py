@@ -75,7 +75,8 @@ def _heading(model: Model, title: str, note: str | None) -> str:
     what = (
         f"This page describes a statistical model of the movement in an area of {extent(release.region)}, "
         f"{guard}, and shows synthetic trips that are drawn from it at random, not copied from the data, "
-        "though one may be like a trip that somebody took. Everything here was computed from the model file alone."
+        "though one may be like a trip that somebody took. Everything here was computed from the model file "
+        "alone."
     )
     alarm = "" if release.private else f'<p class="alarm">{escape(release.verdict)}. Do not publish it.</p>\n'
     red = "" if release.private else ' class="red"'
