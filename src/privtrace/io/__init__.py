@@ -1,7 +1,8 @@
 """Read trajectories from files and write them.
 
-The format is chosen by content first, then by suffix; `privtrace.io.formats` lists them. Only public facts can
-make `read` refuse a file: its path, format, header, columns and their types. No value in a row can.
+`privtrace.io.opening` says how the format is chosen; `privtrace.io.formats` lists them. Only public facts make
+`read` refuse: path, format, header, columns and their types, or damage to a file as a whole. No row, feature or
+track does, and no file of a folder.
 """
 
 from __future__ import annotations
