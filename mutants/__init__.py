@@ -4,6 +4,7 @@
     tree      Tree: a copy of the project that is broken and mended
     crossing  what would let something private through the crossing
     privacy   what else would void the promise
+    reading   what would void it at the doors: files, times, units, accounts
     quality   what would keep it, and make worse synthetic data
 
 To add one, add a `Mutant` to the file that it belongs in: a few lines.
@@ -11,9 +12,14 @@ To add one, add a `Mutant` to the file that it belongs in: a few lines.
 
 from __future__ import annotations
 
-from mutants import crossing, privacy, quality
+from mutants import crossing, privacy, quality, reading
 from mutants.mutant import Mutant
 
-ALL: tuple[Mutant, ...] = (*crossing.MUTANTS, *privacy.MUTANTS, *quality.MUTANTS)
+ALL: tuple[Mutant, ...] = (
+    *crossing.MUTANTS,
+    *privacy.MUTANTS,
+    *reading.MUTANTS,
+    *quality.MUTANTS,
+)
 
 __all__ = ["ALL", "Mutant"]

@@ -67,9 +67,8 @@ def trips_of(parts: Iterable[pt.Trajectories]) -> list[tuple[str, list[list[floa
     trips = []
     for part in parts:
         ids = part.ids_from(0).tolist()
-        names = (
-            ids if part.users is None else [f"{user}/{id_}" for user, id_ in zip(part.users, ids, strict=True)]
-        )
+        users = [""] * len(ids) if part.users is None else part.users.tolist()
+        names = [f"{user}/{id_}" if user else id_ for user, id_ in zip(users, ids, strict=True)]
         points = [sorted(part.points[start:stop].tolist()) for start, stop in pairwise(part.offsets)]
         trips += [*zip(names, points, strict=True)]
     return trips
@@ -179,7 +178,7 @@ def test_each_trajectory_of_a_file_comes_in_one_part(name: str, tmp_path: Path) 
         check(source, expected(scattered()))
 
 
-@pytest.mark.parametrize("name", [name for name, format in FORMATS.items() if format.read_folder is not None])
+@pytest.mark.parametrize("name", FILES)
 def test_each_trajectory_of_a_folder_comes_in_one_part(name: str, tmp_path: Path) -> None:
     """A trajectory lies over several files."""
     given = scattered()

@@ -31,7 +31,7 @@ def read(path, content, block_bytes=1 << 20):
 
 
 @pytest.mark.parametrize("block_bytes", [1, 30, 1 << 20])
-def test_points_belong_to_the_name_above_them(tmp_path, block_bytes):
+def test_points_belong_to_the_name_right_above_them(tmp_path, block_bytes):
     rows, faults = read(tmp_path / "a.dat", samples.DAT, block_bytes)
     assert faults == []
     assert rows == [
@@ -47,19 +47,20 @@ WRONG = "neither '#id:' nor '>0:x,y;x,y;'"
 X, Y = (f"{axis} is missing or not a number" for axis in "xy")
 NAN = math.nan
 CASES = {
-    "neither": (">0:3,4;\nx\n", [(b"a", 3, 4)], [(4, WRONG)]),
+    "neither": ("x\n", [], [(3, WRONG)]),
     "name without colon": ("#b\n>0:3,4;\n", [], [(3, WRONG), (4, "no trajectory id")]),
     "points without colon": (">0 3,4;\n", [], [(3, WRONG)]),
     "points after a wrong line": ("x\n>0:3,4;5,6;\n", [], [(3, WRONG), *[(4, "no trajectory id")] * 2]),
     "name without a name": ("#:\n>0:3,4;\n", [], [(4, "no trajectory id")]),
     "no points": ("#b:\n>0:\n", [], []),
     "no line of points": ("#b:\n", [], []),
-    "two lines of points": (">0:3,4;\n>1:5,6\n", [(b"a", 3, 4), (b"a", 5, 6)], []),
-    "not a pair": (">0:3;4,5;\n", [(b"a", NAN, NAN), (b"a", 4, 5)], [(3, X), (3, Y)]),
-    "not a number": (">0:3,y;4,5;\n", [(b"a", 3, NAN), (b"a", 4, 5)], [(3, Y)]),
-    "infinite": (">0:inf,4;\n", [(b"a", NAN, 4)], [(3, X)]),
-    "blank lines": ("\n\r\n>0:3,4;\n", [(b"a", 3, 4)], []),
-    "not text": (b">0:3,\xff;\n#\xff:\n>0:5,6\n", [(b"a", 3, NAN), (b"\xff", 5, 6)], [(3, Y)]),
+    "a list without a name": (">0:3,4;5,6\n", [], [(3, "no trajectory id")] * 2),
+    "a second list": ("#b:\n>0:3,4;\n>1:5,6\n", [(b"b", 3, 4)], [(5, "no trajectory id")]),
+    "not a pair": ("#b:\n>0:3;4,5;\n", [(b"b", NAN, NAN), (b"b", 4, 5)], [(4, X), (4, Y)]),
+    "not a number": ("#b:\n>0:3,y;4,5;\n", [(b"b", 3, NAN), (b"b", 4, 5)], [(4, Y)]),
+    "infinite": ("#b:\n>0:inf,4;\n", [(b"b", NAN, 4)], [(4, X)]),
+    "blank lines": ("#b:\n\n\r\n>0:3,4;\n", [(b"b", 3, 4)], []),
+    "not text": (b"#b:\n>0:3,\xff;\n#\xff:\n>0:5,6\n", [(b"b", 3, NAN), (b"\xff", 5, 6)], [(4, Y)]),
     "a colon in a name": ("#b:c:\n>0:3,4;\n", [(b"b:c", 3, 4)], []),
 }
 
@@ -104,10 +105,16 @@ def test_one_id_is_one_trajectory_wherever_it_stands(tmp_path):
     assert trajectories.users is None and trajectories.times is None
 
 
-@pytest.mark.parametrize("content", ["traj_id,x,y\n1,2,3\n", "\n#a:\n", "a:\n", "#7\n", ">0:1,2;\n", "\0"])
-def test_the_first_line_is_the_mark_of_the_format(tmp_path, content):
-    with pytest.raises(DataError, match=r"a\.dat: the first line is not '#' and an id and ':'"):
-        reader(tmp_path / "a.dat", content)
+@pytest.mark.parametrize(
+    "line", [b"traj_id,x,y", b"", b"a:", b"#7", b">0:1,2;", b"\0", b"PAR1", b"\x1f\x8b\x08"]
+)
+def test_the_name_tells_the_format_and_no_line_does(tmp_path, line):
+    (tmp_path / "a.dat").write_bytes(line + b"\n#a:\n>0:1,2;\n")
+    assert io.read(tmp_path / "a.dat").collect().ids.tolist() == ["a"]
+    (tmp_path / "a.txt").write_bytes(b"#a:\n>0:1,2;\n")
+    with pytest.raises(DataError, match=r"name it \.dat, or pass --format dat"):
+        io.read(tmp_path / "a.txt")
+    assert len(io.read(tmp_path / "a.txt", format="dat").collect()) == 1
 
 
 @pytest.mark.parametrize("id", [b"a\0b", b"\xff\xfe", b"x" * 256 + b"ustar"])
@@ -119,14 +126,10 @@ def test_the_first_id_is_an_id_like_any_other(tmp_path, id):
 
 
 def test_what_may_stand_around_the_text(tmp_path):
-    for content in (
-        b"\xef\xbb\xbf#a:\n>0:1,2;\n",
-        b"#a:\r\n>0:1,2;\r\n",
-        gzip.compress(b"#a:\n>0:1,2;\n"),
-    ):
+    for content in (b"\xef\xbb\xbf#a:\n>0:1,2;\n", b"#a:\r\n>0:1,2;\r\n"):
         assert read(tmp_path / "a.dat", content) == ([(b"a", 1, 2)], [])
-    for nothing in (b"", gzip.compress(b"")):
-        assert read(tmp_path / "a.dat", nothing) == ([], [])
+        assert read(tmp_path / "a.dat.gz", gzip.compress(content)) == ([(b"a", 1, 2)], [])
+    assert read(tmp_path / "a.dat", b"") == read(tmp_path / "a.dat.gz", gzip.compress(b"")) == ([], [])
 
 
 def test_points_are_planar_unless_declared(tmp_path):

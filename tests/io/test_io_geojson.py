@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 from pathlib import Path
@@ -95,8 +96,30 @@ def test_numbers_of_the_moving_features_name_are_milliseconds(tmp_path: Path) ->
 
 def test_as_many_times_as_points_or_none(tmp_path: Path) -> None:
     path = saved(tmp_path, feature(line([1, 1], [2, 2]), times=[5]), feature(line([1, 1]), times=[6]))
-    assert pt.read(path).collect().times.tolist()[2] == 6
-    assert np.isnan(pt.read(path).collect().times[:2]).all()
+    found = pt.read(path, columns={"t": "times"}).collect()
+    np.testing.assert_array_equal(found.times, [np.nan, np.nan, 6])
+
+
+def test_one_type_holds_the_times_of_all_features(tmp_path: Path) -> None:
+    """Names and values may differ from feature to feature, but not the type; only options can change it."""
+    at = {"datetime": "1970-01-01T00:00:09Z", "t": 7, "timestamp": "1970-01-01 00:00:08", "when": 5}
+    path = saved(tmp_path, *[feature(point(1, 1), traj_id="a", **{name: t}) for name, t in at.items()])
+    assert pt.read(path).collect().times.astype("datetime64[s]").astype(str).tolist() == [
+        "1970-01-01T00:00:07",
+        "1970-01-01T00:00:08",
+        "1970-01-01T00:00:09",
+        "NaT",
+    ]
+    np.testing.assert_array_equal(
+        pt.read(path, columns={"t": "t"}).collect().times, [7, np.nan, np.nan, np.nan]
+    )
+    assert pt.read(path, columns={"t": ""}).collect().times is None
+
+
+def test_beside_a_line_lists_of_times_come_first(tmp_path: Path) -> None:
+    both = {"time": "2020-01-01", "coordTimes": ["2024-01-01T00:00:01Z", "2024-01-01T00:00:00Z"]}
+    path = saved(tmp_path, feature(line([1, 1], [2, 2]), **both))
+    assert pt.read(path).collect().points[:, 0].tolist() == [2, 1]
 
 
 def test_ids_of_features_serve_where_properties_have_none(tmp_path: Path) -> None:
@@ -106,13 +129,49 @@ def test_ids_of_features_serve_where_properties_have_none(tmp_path: Path) -> Non
 
 def test_lines_without_ids_go_by_their_places_and_points_are_faults(tmp_path: Path) -> None:
     source = pt.read(saved(tmp_path, feature(line([1, 1])), feature(point(1, 1)), feature(line([2, 2]))))
-    assert source.collect().ids.tolist() == [0, 2]
+    assert source.collect().ids.tolist() == ["~0", "~2"]
     assert source.dropped == {"no trajectory id": 1}
 
 
-def test_the_first_feature_is_the_header_and_columns_can_be_declared(tmp_path: Path) -> None:
+def test_no_id_is_a_place(tmp_path: Path) -> None:
+    names = ("0", "~0", "~~0", "~a", "~")
+    path = saved(tmp_path, feature(line([1, 1])), *[feature(line([2, 2]), traj_id=name) for name in names])
+    assert pt.read(path).collect().ids.tolist() == ["~0", "0", "~~0", "~~~0", "~a", "~"]
+    assert pt.read(path, columns={"traj_id": "traj_id"}).collect().ids.tolist() == list(names)
+    assert pt.read(path, columns={"traj_id": ""}).collect().ids.tolist() == list(range(6))
+
+
+def test_of_several_names_the_first_known_counts_in_each_feature(tmp_path: Path) -> None:
+    some = [{"trip_id": "b", "traj_id": "a"}, {"trip": "c", "TID": "d"}, {"id": "e", "Trip": "f"}, {"id": "g"}]
+    path = saved(tmp_path, *[{**feature(line([1, 1]), **names), "id": "h"} for names in some])
+    assert pt.read(path).collect().ids.tolist() == ["a", "d", "f", "g"]
+    assert pt.read(path, columns={"traj_id": "trip_id"}).collect().ids.tolist() == ["b"]
+
+
+def test_where_logs_are_cut_a_user_names_what_has_no_id(tmp_path: Path) -> None:
+    some = [{"uid": "u", "traj_id": "a"}, {"uid": "v"}, {}, {"uid": "v"}]
+    path = saved(tmp_path, *[feature(line([1, 1]), coordTimes=["2024-01-01"], **names) for names in some])
+    found = pt.read(path, gap_minutes=30).collect()
+    assert sorted(zip(found.ids.tolist(), found.users.tolist(), strict=True)) == [
+        ("a/1", "u"),
+        ("v/1", "v"),
+        ("~2/1", ""),
+    ]
+
+
+def test_a_collection_may_say_what_its_features_have(tmp_path: Path) -> None:
+    some = feature(line([1, 1]), ride="a", uid="u", times=[5])
+    found = pt.read(saved(tmp_path, some, columns={"traj_id": "ride", "user_id": "", "t": "times"})).collect()
+    assert (found.ids.tolist(), found.users, found.times.tolist()) == (["a"], None, [5])
+    path = saved(tmp_path, some, columns={"traj_id": "ride"})
+    assert pt.read(path, columns={"traj_id": "uid"}).collect().ids.tolist() == ["u"]
+    for said in (5, ["traj_id"], {"traj_id": 5}, {"color": "x"}, {"traj_id": "ride", "user_id": "ride"}):
+        assert pt.read(saved(tmp_path, some, columns=said)).collect().ids.tolist() == ["~0"]
+
+
+def test_columns_can_be_declared(tmp_path: Path) -> None:
     path = saved(tmp_path, feature(line([1, 1])), feature(line([2, 2]), ride="b"))
-    assert pt.read(path).collect().ids.tolist() == [0, 1]
+    assert pt.read(path).collect().ids.tolist() == ["~0", "~1"]
     assert pt.read(path, columns={"traj_id": "ride"}).collect().ids.tolist() == ["b"]
     with pytest.raises(pt.DataError, match="coordinates are those of its geometries"):
         pt.read(path, columns={"lon": "ride"})
@@ -129,7 +188,6 @@ WRONG = {
     "coordinates that are text": feature({"type": "LineString", "coordinates": "secret"}),
     "positions that are text": feature(line("secret", "secret")),
     "numbers that are text": feature(line(["secret", "secret"])),
-    "numbers that are true": feature(line([True, False])),
     "numbers for positions": feature(line(1, 2)),
     "too deep": feature(line([[1, 2]])),
     "too large": feature(line([10**400, 1])),
@@ -143,6 +201,7 @@ def test_a_strange_feature_stops_nothing_but_itself(wrong: Any, tmp_path: Path) 
     good = [feature(line([1, 2], [3, 4]), traj_id="a"), feature(line([5, 6]), traj_id="b")]
     source = pt.read(saved(tmp_path, good[0], wrong, good[1]))
     found = source.collect()
+    found = found.take(np.flatnonzero(found.ids != "~1"))  # as it is called where it has points after all
     assert found.ids.tolist() == ["a", "b"] and found.points.tolist() == [[1, 2], [3, 4], [5, 6]]
     faults = list(source.faults())
     assert not any("secret" in str(fault) for fault in faults)
@@ -179,7 +238,7 @@ BEFORE = {
 @pytest.mark.parametrize("collected", [True, False])
 @pytest.mark.parametrize("moving", [True, False])
 @pytest.mark.parametrize("before", BEFORE.values(), ids=BEFORE)
-def test_what_is_no_whole_feature_is_not_the_header(
+def test_what_is_no_whole_feature_changes_no_other(
     before: str, moving: bool, collected: bool, tmp_path: Path
 ) -> None:
     good = feature(line([1, 2]), traj_id="a", user_id="b")
@@ -187,8 +246,9 @@ def test_what_is_no_whole_feature_is_not_the_header(
         good |= {"temporalGeometry": {"type": "MovingPoint", "datetimes": [5], "coordinates": [[1, 2]]}}
     path = tmp_path / "a.geojson"
     path.write_text(('{"features":[%s,%s]}' if collected else "%s\n%s\n") % (before, json.dumps(good)))
-    found = pt.read(path).collect()
-    assert found.ids.tolist() == ["a"] and found.users.tolist() == ["b"] and (found.times is not None) == moving
+    found = pt.read(path).collect()[-1:]
+    assert found.ids.tolist() == ["a"] and found.users.tolist() == ["b"]
+    assert np.isnat(found.times).tolist() == [not moving]
 
 
 def test_a_property_called_features_makes_no_collection(tmp_path: Path) -> None:
@@ -213,7 +273,8 @@ def test_what_a_feature_has_makes_no_folder_unreadable(tmp_path: Path) -> None:
     }.items():
         saved(tmp_path, some).rename(tmp_path / f"{name}.geojson")
     found = pt.read(tmp_path).collect()
-    assert found.ids.tolist() == ["a", "b", "c"] and found.users.tolist() == ["u", "", ""]
+    assert found.ids.tolist() == ["a", "b", "~3", "c"] and found.users.tolist() == ["u", "", "", ""]
+    assert np.isnat(found.times).tolist() == [True, False, True, False]
 
 
 def test_positions_that_are_short_or_empty_are_points_that_count_nothing(tmp_path: Path) -> None:
@@ -283,10 +344,30 @@ def test_lists_of_other_names_hold_no_features() -> None:
     text = json.dumps(
         {"a": [{"b": 1}], "c": {"features": [{"d": 1}]}, "features": [{"e": 1}], "features ": [{"f": 1}]}
     )
-    found = [
-        one for some in json_objects.objects(io.BytesIO(text.encode()), 7, in_collection=True) for one in some
-    ]
+    found = [one for some in json_objects.objects(io.BytesIO(text.encode()), 7) for one in some]
     assert [json.loads(one) for one in found] == [{"e": 1}]
+
+
+@pytest.mark.parametrize("block_bytes", [1, 7, 1 << 20])
+def test_objects_at_the_top_are_features_or_collections_each_by_itself(block_bytes: int) -> None:
+    text = b'{"a":1}{"features":[{"b":1},{"c":[{}]}],"d":{}} 5 [{"e":1}] {"features":[]}{"features":7}'
+    found = [one for some in json_objects.objects(io.BytesIO(text), block_bytes) for one in some]
+    assert found == [b'{"a":1}', b'{"b":1}', b'{"c":[{}]}', b'{"features":7}']
+    assert json_objects.n_objects(io.BytesIO(text), block_bytes, 9) == 4
+
+
+@pytest.mark.parametrize("name", ["a.geojsonl", "a.ndjson", "a.geojsonl.gz"])
+def test_in_a_sequence_a_line_is_a_feature_whatever_it_holds(name: str, tmp_path: Path) -> None:
+    good = [json.dumps(feature(line([1, 2]), traj_id=id)).encode() for id in "ab"]
+    collection = b'{"type":"FeatureCollection","features":[%s]}' % good[0].replace(b'"a"', b'"c"')
+    text = b"\n".join(
+        [b"\x1f\x8b", b'{"', b"\x1e" + good[0], b"]]", b"", b" ", collection, good[1] + b"\r", b"{"]
+    )
+    (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
+    source = pt.read(tmp_path / name)
+    assert source.collect().ids.tolist() == ["a", "c", "b"] and source.dropped_rows == 4
+    (tmp_path / name).write_bytes(gzip.compress(b"") if name.endswith(".gz") else b"")
+    assert len(pt.read(tmp_path / name).collect()) == 0
 
 
 def test_planar_points_have_no_place(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.io import samples
 
+from privtrace import io
 from privtrace.errors import DataError, OutputError, SettingsError
 from privtrace.io import geolife
 from privtrace.io.files import Stamp
@@ -64,16 +65,51 @@ def test_which_files_are_read(tmp_path):
     assert found == [(b"a", b"3"), (b"b", b"1"), (b"b", b"2"), (None, b"4")] and faults == []
     one, _ = rows_of(tmp_path / "b" / "Trajectory" / "2.plt")
     assert [(row["user_id"], row["traj_id"]) for row in one] == [(b"b", b"2")]
-    assert not samples.open_reader("geolife", tmp_path / "c").has_users
+    alone, _ = rows_of(tmp_path / "c")
+    assert [row["user_id"] for row in alone] == [None]  # and not: no users, which one more file would change
     (tmp_path / "empty").mkdir()
     assert rows_of(tmp_path / "empty") == ([], [])
 
 
-@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="this user may read everything")
-def test_a_folder_that_cannot_be_opened_is_refused(tmp_path):
-    (tmp_path / "a").mkdir(mode=0)
+def test_what_cannot_be_opened_is_left_out_and_counted(tmp_path, monkeypatch):
+    """Closed to us may be one person's folder or file; it is counted, and the others are read."""
+    walk = os.walk
+
+    def walked(folder, onerror):
+        onerror(PermissionError(13, "Permission denied", str(tmp_path / "b")))
+        return walk(folder, onerror=onerror)
+
+    plt(tmp_path / "a" / "Trajectory", GOOD)
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "d.plt").symlink_to("nowhere")
+    monkeypatch.setattr("os.walk", walked)
+    source = io.read(tmp_path)
+    assert len(source.collect()) == 1
+    assert sorted((fault.path.name, fault.reason[:36]) for fault in source.faults()) == [
+        ("b", "the file is left out: no such file; "),
+        ("d.plt", "the file is left out: no such file; "),
+    ]
+
+
+def test_a_folder_that_cannot_be_opened_at_all_is_refused(tmp_path, monkeypatch):
+    def walked(folder, onerror):
+        onerror(PermissionError(13, "Permission denied", str(folder)))
+        return iter(())
+
+    monkeypatch.setattr("os.walk", walked)
     with pytest.raises(DataError, match="cannot be opened"):
         files_of(tmp_path)
+
+
+def test_whether_anybody_is_in_a_folder_changes_nothing(tmp_path):
+    """A folder without users, or without a file, is no reason to refuse, with its structure or the option."""
+    (tmp_path / "Data" / "eve" / "Trajectory").mkdir(parents=True)
+    (tmp_path / "Data" / "eve" / "labels.txt").write_text("Start Time\tEnd Time\n")
+    (tmp_path / "empty").mkdir()
+    for source in (io.read(tmp_path), io.read(tmp_path / "empty", format="geolife")):
+        found = source.collect()
+        assert (len(found), source.has_users, source.dropped_rows) == (0, True, 0)
+        assert found.users is not None and found.times is not None
 
 
 FIELDS = "not 7 fields"

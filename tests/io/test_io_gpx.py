@@ -63,12 +63,13 @@ def test_what_gdal_writes_is_read(tmp_path: Path) -> None:
     )
     found = pt.read(tmp_path / "a.gpx").collect()
     assert len(found) == 1 and found.points.tolist() == [[1, 2], [3, 4], [5, 6], [7, 8]]
-    assert found.times is None and found.users is None
+    assert np.isnat(found.times).all() and found.users.tolist() == [""]  # there might be some
 
 
 def test_tracks_of_one_name_are_several_unless_names_are_declared_ids(tmp_path: Path) -> None:
     path = saved(tmp_path, f"<trk><name>Run</name><trkseg>{POINT}</trkseg></trk>\n" * 2)
-    assert pt.read(path).collect().ids.tolist() == [0, 1]
+    assert pt.read(path).collect().ids.tolist() == ["~0", "~1"]
+    assert pt.read(path, columns={"traj_id": ""}).collect().ids.tolist() == [0, 1]
     assert pt.read(path, columns={"traj_id": "name"}).collect().ids.tolist() == ["Run"]
 
 
@@ -104,7 +105,7 @@ def test_a_track_without_points_is_a_fault(tmp_path: Path) -> None:
     assert source.dropped.total() == 1 and len(source.collect()) == 1
 
 
-def test_a_track_without_points_is_not_the_header(tmp_path: Path) -> None:
+def test_a_track_without_points_changes_no_other(tmp_path: Path) -> None:
     track = f"<trk><traj_id>a</traj_id><user_id>b</user_id><trkseg>{POINT}</trkseg></trk>"
     found = pt.read(saved(tmp_path, f"<trk><name>empty</name></trk>{track}")).collect()
     assert (found.ids.tolist(), found.users.tolist()) == (["a"], ["b"]) and found.times is not None
@@ -114,7 +115,25 @@ def test_text_that_is_too_long_is_as_if_missing(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr(gpx, "LINE_BYTES", 100)
     tracks = (f"<trk><traj_id>{id}</traj_id><trkseg>{POINT}</trkseg></trk>" for id in ("a", "x\n" * 51, "b"))
     source = pt.read(saved(tmp_path, "".join(tracks)))
-    assert source.collect().ids.tolist() == ["a", "b"] and source.dropped == {"no trajectory id": 1}
+    assert source.collect().ids.tolist() == ["a", "~1", "b"]
+
+
+def test_metadata_before_the_tracks_may_say_what_they_have(tmp_path: Path) -> None:
+    def said(words: str) -> str:
+        return f"<metadata><extensions><columns>{words}</columns></extensions></metadata>"
+
+    track = f"<trk><name>a</name><user_id>u</user_id><trkseg>{POINT}</trkseg></trk>"
+    found = pt.read(saved(tmp_path, said("traj_id=name,user_id=,t=") + track)).collect()
+    assert (found.ids.tolist(), found.users, found.times) == (["a"], None, None)
+    inside = f"<trk>{said('traj_id=name')}<trkseg>{POINT}</trkseg></trk>"
+    for body in (
+        said("nonsense") + track,
+        said("color=x") + track,
+        track + said("traj_id=name"),
+        inside + track,
+    ):
+        found = pt.read(saved(tmp_path, body)).collect()
+        assert found.ids.tolist()[-1].startswith("~") and found.users.tolist()[-1] == "u"
 
 
 BOMB = '<!DOCTYPE gpx [<!ENTITY a "aaaaaaaaaa">' + "".join(
@@ -173,8 +192,10 @@ def test_a_folder_of_tracks_is_read_as_one(tmp_path: Path) -> None:
     for name in ("a", "b"):
         pt.write(pt.Trajectories([[1, 2], [3, 4]], [0, 2]), tmp_path / f"{name}.gpx")
         text = (tmp_path / f"{name}.gpx").read_text()
-        (tmp_path / f"{name}.gpx").write_text(text.replace("traj_id", "color"))
-    assert pt.read(tmp_path).collect().ids.tolist() == [0, 1]
+        (tmp_path / f"{name}.gpx").write_text(text.replace(":traj_id", ":color"))
+    # Each file says that its tracks are named, by a name that they have not.
+    assert pt.read(tmp_path).dropped == {"no trajectory id": 4}
+    assert pt.read(tmp_path, columns={"traj_id": ""}).collect().ids.tolist() == ["~0", "~1"]
 
 
 def test_what_a_track_has_makes_no_folder_unreadable(tmp_path: Path) -> None:
@@ -188,8 +209,8 @@ def test_what_a_track_has_makes_no_folder_unreadable(tmp_path: Path) -> None:
         saved(tmp_path, body).rename(tmp_path / f"{name}.gpx")
     source = pt.read(tmp_path)
     found = source.collect()
-    assert found.ids.tolist() == ["a", "b"] and found.users.tolist() == ["u", ""]
-    assert np.isnat(found.times).tolist() == [False, True] and source.dropped == {"no trajectory id": 1}
+    assert found.ids.tolist() == ["a", "b", "~2"] and found.users.tolist() == ["u", "", ""]
+    assert np.isnat(found.times).tolist() == [False, True, False] and source.dropped_rows == 0
 
 
 def test_planar_points_have_no_place(tmp_path: Path) -> None:

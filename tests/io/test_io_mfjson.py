@@ -107,7 +107,8 @@ def test_a_strange_feature_stops_nothing_but_itself(wrong: Any, tmp_path: Path) 
     features = [
         feature(one, traj_id=name) for name, one in {"a": FORMS["a bare moving point"], "b": wrong}.items()
     ]
-    source = pt.read(saved(tmp_path, {"type": "FeatureCollection", "features": features}))
+    path = saved(tmp_path, {"type": "FeatureCollection", "features": features})
+    source = pt.read(path, columns={"t": "datetimes"})  # so that it is a fault to have none
     found = source.collect()
     assert found.ids.tolist()[0] == "a" and found.points[:2].tolist() == [[1, 2], [3, 4]]
     assert any(fault.line == 2 for fault in source.faults())

@@ -173,7 +173,7 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize("packed", [False, True])
-@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".dat", ""])
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ""])
 @pytest.mark.parametrize(("what", "content"), FOREIGN.items(), ids=FOREIGN)
 def test_what_is_something_else_is_named(tmp_path, what, content, suffix, packed):
     path = tmp_path / f"a{suffix}"

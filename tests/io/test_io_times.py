@@ -23,7 +23,12 @@ from privtrace.io.clock import UNITS, by_pattern, epochs
 from privtrace.io.source import Sizes
 
 TINY = Sizes(part_points=7, batch_rows=5, bucket_rows=11, block_bytes=60)
+LINE = {"type": "LineString", "coordinates": [[1, 2], [3, 4]]}
 NOON = 1_704_110_400  # 2024-01-01, 12:00
+
+
+def feature(geometry: Any, **properties: Any) -> dict[str, Any]:
+    return {"type": "Feature", "properties": properties, "geometry": geometry}
 
 
 # Patterns, against Python's own strptime.
@@ -240,17 +245,63 @@ def test_a_form_that_contradicts_the_columns_is_refused(
     assert words in str(error.value)
 
 
-@pytest.mark.parametrize("name", ["gpx", "porto", "geolife", "dat"])
+@pytest.mark.parametrize("name", ["gpx", "porto", "plt", "dat"])
 def test_formats_that_define_their_times_keep_them(tmp_path: Path, name: str) -> None:
     if name == "gpx":
-        path = tmp_path / "folder"
-        path.mkdir()
-        pt.write(trips("calendar"), path / "a.gpx")
+        pt.write(trips("calendar"), path := tmp_path / "a.gpx")
+    elif name == "plt":
+        path = next(SAMPLES["geolife"](tmp_path).rglob("*.plt"))
     else:
         path = SAMPLES[name](tmp_path)
     for options in ({"time_unit": "ms"}, {"time_format": "%F"}):
         with pytest.raises(pt.DataError, match=r"its format says how times are written|there are no times"):
             pt.read(path, **options)  # type: ignore[arg-type]
+
+
+def test_in_a_folder_each_file_keeps_its_own_times_and_the_rest_follow_the_option(tmp_path: Path) -> None:
+    """What one file is refuses nothing, whatever is declared for others."""
+    pt.write(trips("calendar")[:1], tmp_path / "a.gpx")
+    own = pt.read(tmp_path).collect().times
+    assert own is not None and not np.isnat(own).any()
+    columns = {"tid": ["q"], "lon": [1.0], "lat": [2.0]}
+    (tmp_path / "b.csv").write_text(f"tid,lon,lat,t\nq,1,2,{NOON}000\n")
+    pq.write_table(pa.table({**columns, "t": [(NOON + 60) * 1000]}), tmp_path / "c.parquet")
+    typed = pa.array([NOON + 120], pa.timestamp("s"))
+    pq.write_table(pa.table({**columns, "t": typed}), tmp_path / "d.parquet")
+    pq.write_table(pa.table(columns), tmp_path / "e.parquet")
+    times = [*(np.datetime64(NOON + step, "s") for step in (0, 60, 120)), np.datetime64("NaT")]
+    for options, n_read in (({"time_unit": "ms"}, 4), ({"time_unit": "ms", "gap_minutes": 30}, 3)):
+        source = pt.read(tmp_path, **options)  # type: ignore[arg-type]
+        found = source.collect()
+        assert found.times is not None and source.unread_times == (0, len(own) + 3)
+        np.testing.assert_array_equal(found.times[: len(own)], own)
+        np.testing.assert_array_equal(found.times[len(own) :], np.array(times[:n_read]))
+        assert source.dropped == ({} if n_read == 4 else {"time is missing": 1})
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".geojson"])
+def test_in_a_folder_numbers_of_no_unit_set_the_order_and_are_no_clock(tmp_path: Path, suffix: str) -> None:
+    """They stand beside calendar times of other files, on one axis, until a clock is needed."""
+    path = tmp_path / "folder" / f"a{suffix}"
+    path.parent.mkdir()
+    numbers = [1.7e12, 5, 1.6e12, 1e17]  # the last has no place on any calendar
+    table = pa.table({"tid": ["a"] * 4, "lon": [3.0, 1, 2, 4], "lat": [0.0] * 4, "t": numbers})
+    if suffix == ".geojson":
+        properties = [
+            feature({"type": "Point", "coordinates": [row["lon"], row["lat"]]}, tid="a", t=row["t"])
+            for row in table.to_pylist()
+        ]
+        path.write_text(json.dumps({"type": "FeatureCollection", "features": properties}))
+    else:
+        pa.csv.write_csv(table, path) if suffix == ".csv" else pq.write_table(table, path)
+    source = pt.read(path.parent)
+    found = source.collect()
+    assert found.points[:, 0].tolist() == [1, 2, 3, 4] and source.unread_times == (1, 4)
+    assert found.times is not None and found.times.dtype == "datetime64[us]"
+    cut = pt.read(path.parent, gap_minutes=30)
+    assert len(cut.collect()) == 0 and cut.unread_times == (4, 4)
+    assert cut.dropped == {"time cannot be read": 4}
+    assert [(fault.path, fault.reason) for fault in cut.faults()] == [(path, "time cannot be read")] * 4
 
 
 def test_moving_features_keep_theirs_and_properties_follow_the_option(tmp_path: Path) -> None:
@@ -275,22 +326,62 @@ def test_moving_features_keep_theirs_and_properties_follow_the_option(tmp_path: 
 
 def test_times_of_a_line_that_do_not_fit_its_points_cannot_be_read(tmp_path: Path) -> None:
     """All of them, since nobody knows which point lacks one; no times at all are missing ones."""
-    lists = [[5], None, [5, "soon"], [6, 7], [None], [None, 5]]
-    features = [
-        {
-            "type": "Feature",
-            "properties": {"traj_id": i, "times": times},
-            "geometry": {"type": "LineString", "coordinates": [[1, 2], [3, 4]]},
-        }
-        for i, times in enumerate(lists)
-    ]
+    lists = [[5], None, [5, "soon"], [6, 7], [None], [None, 5], 5]  # the last is one of the line
+    features = [feature(LINE, traj_id=i, times=times) for i, times in enumerate(lists)]
     (tmp_path / "a.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+    unread, missing = "time cannot be read", "time is missing"
+    reasons = {1: [unread] * 2, 2: [missing] * 2, 3: [unread], 5: [missing] * 2, 6: [missing], 7: [missing] * 2}
+    expected = [(line, reason) for line, some in reasons.items() for reason in some]
+    source = pt.read(tmp_path / "a.geojson", columns={"t": "times"})
+    assert source.unread_times == (3, 7)
+    assert [(fault.line, fault.reason) for fault in source.faults()] == expected
+    # Where nothing promised times, it is no fault to have none; where they are needed, it is.
     source = pt.read(tmp_path / "a.geojson")
     assert source.unread_times == (3, 7)
-    unread, missing = "time cannot be read", "time is missing"
-    reasons = {1: [unread] * 2, 2: [missing] * 2, 3: [unread], 5: [missing] * 2, 6: [missing]}
-    expected = [(line, reason) for line, some in reasons.items() for reason in some]
+    assert [fault.line for fault in source.faults()] == [1, 1, 3]
+    source = pt.read(tmp_path / "a.geojson", gap_minutes=30, time_unit="s")
+    assert source.dropped == {unread: 3, missing: 7}
     assert [(fault.line, fault.reason) for fault in source.faults()] == expected
+
+
+def test_each_feature_has_the_clock_of_its_own_name_and_all_have_one_type(tmp_path: Path) -> None:
+    ms, iso = NOON * 1000, "2024-01-01T12:00:00Z"
+    moving = {"type": "MovingPoint", "coordinates": [[1, 2], [3, 4]], "datetimes": [ms, iso]}
+    lists = {"datetimes": [ms, iso], "coordTimes": [ms, iso], "times": [NOON, iso], "t": [NOON, iso]}
+    some = [feature(LINE, traj_id=name, **{name: values}) for name, values in lists.items()]
+    some.append(feature(None, traj_id="moving") | {"temporalGeometry": moving})
+    path = tmp_path / "a.geojson"
+    path.write_text(json.dumps({"type": "FeatureCollection", "features": some}))
+
+    def read(**options: Any) -> dict[str, list[bool]]:
+        """Say for each feature which of its times are noon, and check that all others are missing."""
+        found = pt.read(path, **options).collect()
+        kind, moment = (np.float64, NOON) if "columns" in options else ("M8[us]", np.datetime64(NOON, "s"))
+        assert found.times is not None and found.times.dtype == kind
+        noon = found.times == moment
+        assert np.isnan(found.times[~noon]).all()
+        ids = [name.split("/")[0] for name in found.ids.tolist()]
+        return {
+            name: noon[i:j].tolist() for name, i, j in zip(ids, found.offsets, found.offsets[1:], strict=False)
+        }
+
+    both = [True, True]
+    assert read() == dict.fromkeys(lists, both) | {"coordTimes": [True, False], "moving": both}
+    # With a gap, what cannot be read is dropped.
+    assert read(gap_minutes=30) == {
+        "datetimes": both,
+        "coordTimes": [True],
+        "times": [True],
+        "t": [True],
+        "moving": both,
+    }
+    of_unit = {"times": [True, False], "t": [True, False], "moving": both}
+    assert read(time_unit="s") == {name: [False, False] for name in lists} | of_unit
+    assert read(time_format="iso") == {name: [True, False] for name in lists} | {"moving": both}  # sorted
+    assert read(columns={"t": "times"}) == {name: [False] * 2 for name in lists} | {
+        "times": both,
+        "moving": both,
+    }
 
 
 @pytest.mark.parametrize("suffix", [".geojson", ".gpkg", ".csv", "-lines.geoparquet", ".parquet"])

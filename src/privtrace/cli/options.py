@@ -192,6 +192,10 @@ class InputOptions:
         TimeUnitName | None,
         typer.Option(help="What times that are numbers count since 1970; else they only set the order."),
     ] = None
+    format: Annotated[
+        FormatName | None,
+        typer.Option(help="The format of the input; of a folder, read the files of this format only."),
+    ] = None
     strict: Annotated[
         bool, typer.Option("--strict", help="Stop at the first bad row instead of dropping it.")
     ] = False
@@ -209,6 +213,7 @@ class InputOptions:
             gap_minutes=self.gap,
             time_format=self.time_format,
             time_unit=self.time_unit.value if self.time_unit else None,
+            format=self.format.value if self.format else None,
         )
         if self.strict and (fault := next(source.faults(), None)) is not None:
             raise DataError(
@@ -485,6 +490,9 @@ class ComparingOptions(WorkingOptions, InputOptions):
     synthetic_time_unit: Annotated[
         TimeUnitName | None, typer.Option(help="As --time-unit, which is for the real times alone.")
     ] = None
+    synthetic_format: Annotated[
+        FormatName | None, typer.Option(help="As --format, which is for the real input alone.")
+    ] = None
 
     def synthetic_source(self, path: Path) -> FileSource:
         """Open the synthetic input as the options say.
@@ -499,6 +507,7 @@ class ComparingOptions(WorkingOptions, InputOptions):
             gap=self.synthetic_gap,
             time_format=self.synthetic_time_format,
             time_unit=self.synthetic_time_unit,
+            format=self.synthetic_format,
         )
         if self.synthetic_columns is None and self.columns is not None:
             as_real = replace(reading, columns=self.columns)
@@ -508,7 +517,7 @@ class ComparingOptions(WorkingOptions, InputOptions):
         try:
             return reading.source(path)
         except DataError as error:
-            words = re.sub(r"--(columns|gap|time-format|time-unit)\b", r"--synthetic-\1", str(error))
+            words = re.sub(r"--(columns|gap|time-format|time-unit|format)\b", r"--synthetic-\1", str(error))
             raise DataError(words) from None
         except SettingsError as error:
             words = re.sub(r"\btime_(format|unit)\b", r"synthetic_time_\1", str(error))

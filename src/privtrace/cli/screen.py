@@ -92,12 +92,15 @@ class Screen:
 
 def tell_dropped(source: FileSource, screen: Screen) -> None:
     """Tell the curator how many rows were dropped and why, how to find them, and of times not read."""
+    from privtrace.io.faults import FILE
+
     with screen.stage("Opening and grouping the input"):
         dropped = source.dropped
     if dropped:
         reasons = ", ".join(f"{reason} ({count:,})" for reason, count in dropped.most_common())
         screen.note(
-            f"rows dropped: {dropped.total():,}, with {reasons}; `privtrace check {source.path}` lists them"
+            f"rows dropped: {dropped.total():,}, with {reasons}; `privtrace check {source.path}` lists them",
+            loud=any(reason.startswith(FILE) for reason in dropped),
         )
     source.tell(screen)
 

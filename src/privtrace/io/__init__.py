@@ -1,7 +1,8 @@
 """Read trajectories from files and write them.
 
-The format is chosen by content first, then by suffix; `privtrace.io.formats` lists them. Only public facts can
-make `read` refuse a file: its path, format, header, columns and their types. No value in a row can.
+`privtrace.io.opening` says how the format is chosen; `privtrace.io.formats` lists them. Only public facts make
+`read` refuse: path, format, header, columns and their types, or damage to a file as a whole. No row, feature or
+track does, and no file of a folder.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ def read(
     gap_minutes: float | None = None,
     time_format: str | None = None,
     time_unit: str | None = None,
+    format: str | None = None,
 ) -> FileSource:
-    """Open a file, or a folder of files with the same columns; rows are read when the source is passed over.
+    """Open a file, or a folder of files as one source; rows are read when the source is passed over.
 
     A table has one row a point, with a trajectory id, two coordinates, and perhaps a user and a time. Its
     columns are found by their names, where case, blanks, "_" and "-" make no difference:
@@ -64,15 +66,20 @@ def read(
         strptime, names of months in English, without a zone UTC. "iso" is ISO 8601.
     time_unit
         "s", "ms", "us" or "ns": in what unit times that are numbers count since 1970.
+    format
+        The name of a format, as `write` has them, where neither name nor first bytes tell it; of a folder, only
+        files of that format are read.
     """
     declared = Declared.of(crs, columns, gap_minutes, time_format, time_unit)
-    return FileSource(open_reader(Path(path), declared), declared=declared)
+    return FileSource(open_reader(Path(path), declared, format), declared=declared)
 
 
-def open_source(path: Path, crs: Crs | None, sizes: Sizes, **declared: Any) -> FileSource:
+def open_source(
+    path: Path, crs: Crs | None, sizes: Sizes, *, format: str | None = None, **declared: Any
+) -> FileSource:
     """Open a file as `read` does, with other sizes of what is in memory at once."""
     said = Declared.of(crs, **declared)
-    return FileSource(open_reader(path, said), sizes, said)
+    return FileSource(open_reader(path, said, format), sizes, said)
 
 
 def write(

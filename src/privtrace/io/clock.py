@@ -7,7 +7,7 @@ and whether logs are cut. Each value is then read by itself; one that cannot be 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
@@ -28,6 +28,11 @@ UNITS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 #: Stands for ISO 8601 where a pattern may stand.
 ISO = "iso"
 
+#: What times with a clock are, but for those that have another unit by their type.
+TIMESTAMP = pa.timestamp("us")
+#: Microseconds that are a date; beyond, some 146,000 years from now, they would overflow.
+_MOST = 2.0**62
+
 #: Seconds since 1970 where years have four digits: from the year 1 up to, and without, the year 10000.
 _FIRST, _END = -62_135_596_800, 253_402_300_800
 
@@ -47,6 +52,12 @@ class Read(NamedTuple):
             unread[missed] = ~text.blank(given.take(pa.array(missed)))
         return cls(values, unread)
 
+    @classmethod
+    def of_numbers(cls, values: pa.Array, given: pa.Array) -> Read:
+        """Tell apart, where no time was read, what is missing and what is a number or timestamp."""
+        missing = given.is_null(nan_is_null=pa.types.is_floating(given.type))
+        return cls(values, pc.and_not(values.is_null(), missing).to_numpy(zero_copy_only=False))
+
 
 @dataclass(frozen=True)
 class Clock:
@@ -55,6 +66,7 @@ class Clock:
     pattern: str | None = ISO  # by which text is read; None where text is no time unless it is a number
     unit: str | None = None  # in which numbers count since 1970; None where a number is no time
     order_only: bool = False  # there is no clock: numbers of any unit, and ISO 8601, set the order of points
+    on_calendar: bool = False  # times are timestamps, also those that set the order alone
     is_declared: bool = False  # by the caller, and not by what a file is
 
     @classmethod
@@ -79,26 +91,40 @@ class Clock:
 
     def text(self, column: pa.Array, *, decimal_comma: bool = False) -> Read:
         """Read times that are written as text."""
-        if self.order_only:
+        if self.order_only and not self.on_calendar:
             return Read.of(text.times(column, decimal_comma=decimal_comma), column)
         if self.pattern is None:
-            values = pa.nulls(len(column), pa.timestamp("us"))
+            values = pa.nulls(len(column), TIMESTAMP)
         else:
             values = text.iso(column) if self.pattern == ISO else by_pattern(column, self.pattern)
-        if self.unit is not None and values.null_count:
-            numbers = epochs(text.numbers(column, decimal_comma=decimal_comma), self.unit)
-            values = pc.coalesce(values, numbers)
+        if values.null_count and (self.order_only or self.unit is not None):
+            values = pc.coalesce(values, self._placed(text.numbers(column, decimal_comma=decimal_comma)))
         return Read.of(values, column)
 
     def numbers(self, column: pa.Array) -> Read:
         """Read times that are numbers: in their unit, or without one for the order alone."""
-        if self.unit is None:
+        if self.unit is None and not self.on_calendar:
             return Read(column.cast(pa.float64(), safe=False), np.zeros(len(column), np.bool_))
-        values = epochs(column, self.unit)
-        given = column.is_valid()
-        if pa.types.is_floating(column.type):
-            given = pc.and_(given, pc.invert(pc.is_nan(column).fill_null(False)))
-        return Read(values, pc.and_(given, values.is_null()).to_numpy(zero_copy_only=False))
+        return Read.of_numbers(self._placed(column), column)
+
+    def timestamps(self, column: pa.Array) -> Read:
+        """Read times that are timestamps by their type: as they are, or to the microsecond as all others."""
+        if not self.on_calendar:
+            return Read(column, np.zeros(len(column), np.bool_))
+        return Read.of_numbers(_to_microseconds(column), column)
+
+    def _placed(self, numbers: pa.Array) -> pa.Array:
+        """Give numbers their place on the calendar: that of seconds, where they set the order alone."""
+        if self.unit is not None:
+            return epochs(numbers, self.unit)
+        if not self.order_only:
+            return pa.nulls(len(numbers), TIMESTAMP)
+        seconds: Floats = (
+            numbers.cast(pa.float64(), safe=False).fill_null(np.nan).to_numpy(zero_copy_only=False)
+        )
+        right = np.abs(seconds) < _MOST / 1_000_000
+        microseconds = np.rint(1e6 * np.where(right, seconds, 0)).astype(np.int64)
+        return pa.array(microseconds, mask=~right).cast(TIMESTAMP)
 
 
 #: What text is read by where nothing is declared and a clock is there.
@@ -116,7 +142,7 @@ def epochs(numbers: pa.Array, unit: str) -> pa.Array:
         values: Floats = numbers.cast(pa.float64(), safe=False).fill_null(np.nan).to_numpy(zero_copy_only=False)
         right = (values >= first) & (values < end)
         microseconds = np.rint(np.where(right, values, 0) * (1_000_000 / ticks)).astype(np.int64)
-        return pa.array(microseconds, mask=~right).cast(pa.timestamp("us"))
+        return pa.array(microseconds, mask=~right).cast(TIMESTAMP)
     wide = pa.int64() if pa.types.is_signed_integer(numbers.type) else pa.uint64()
     whole = numbers.cast(wide).fill_null(0).to_numpy(zero_copy_only=False)
     bounds = np.iinfo(whole.dtype)
@@ -124,7 +150,37 @@ def epochs(numbers: pa.Array, unit: str) -> pa.Array:
     counted: Integers = np.where(right, whole, 0).astype(np.int64)
     microseconds = counted * (1_000_000 // ticks) if ticks <= 1_000_000 else counted // (ticks // 1_000_000)
     right &= numbers.is_valid().to_numpy(zero_copy_only=False)
-    return pa.array(microseconds, mask=~right).cast(pa.timestamp("us"))
+    return pa.array(microseconds, mask=~right).cast(TIMESTAMP)
+
+
+def _to_microseconds(times: pa.Array) -> pa.Array:
+    """Bring timestamps to microseconds, rounded down; null where that would overflow."""
+    ticks: Integers = times.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+    unknown = times.is_null().to_numpy(zero_copy_only=False)
+    if times.type.unit == "ns":
+        return pa.array(ticks // 1000, mask=unknown).cast(TIMESTAMP)
+    factor = 1_000_000 // UNITS[times.type.unit]
+    unknown = unknown | ~(np.abs(ticks.astype(np.float64)) < _MOST / factor)
+    return pa.array(np.where(unknown, 0, ticks) * factor, mask=unknown).cast(TIMESTAMP)
+
+
+def read_each(column: pa.Array, clocks: Sequence[Clock], which: Integers, form: Clock) -> Read:
+    """Read each text by a clock of its own, clocks[which], and give all the type that `form` gives."""
+    places = [np.flatnonzero(which == number) for number in range(len(clocks))]
+    reads = [form.text(column.slice(0, 0))]
+    reads += [clock.text(column.take(pa.array(mine))) for clock, mine in zip(clocks, places, strict=True)]
+    if pa.types.is_floating(reads[0].values.type):
+        reads = [Read(_in_seconds(read.values), read.unread) for read in reads]
+    back = np.argsort(np.concatenate([np.empty(0, np.int64), *places]))
+    values = pa.concat_arrays([read.values for read in reads]).take(pa.array(back))
+    return Read(values, np.concatenate([read.unread for read in reads])[back])
+
+
+def _in_seconds(times: pa.Array) -> pa.Array:
+    """Give timestamps as seconds since 1970, and leave numbers as they are."""
+    if pa.types.is_floating(times.type):
+        return times
+    return pc.divide(times.cast(pa.int64()).cast(pa.float64(), safe=False), 1e6)
 
 
 _MONTHS = [
@@ -250,7 +306,7 @@ def by_pattern(column: pa.Array, pattern: str) -> pa.Array:
     right &= day_of_year <= ((first + 1).astype("datetime64[D]") - first.astype("datetime64[D]")).astype(int)
     right &= plain.is_valid().to_numpy(zero_copy_only=False)
     seconds += 86400 * (day_of_year - 1) - _zone_seconds(fields)
-    return pa.array(1_000_000 * seconds + fields.microseconds("fraction"), mask=~right).cast(pa.timestamp("us"))
+    return pa.array(1_000_000 * seconds + fields.microseconds("fraction"), mask=~right).cast(TIMESTAMP)
 
 
 def _years(fields: text.Fields) -> Integers:

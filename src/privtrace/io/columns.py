@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from pathlib import Path
 from typing import Protocol
@@ -38,7 +38,7 @@ KNOWN_NAMES: dict[str, tuple[str, ...]] = {
     "y": ("y",),
 }
 #: Trajectories go by this name where no column has a name that says more.
-_LAST_RESORT = "id"
+LAST_RESORT = "id"
 
 #: Names listed in a message, at most; a table of a thousand columns would drown the cure.
 _NAMES_SHOWN = 20
@@ -53,6 +53,7 @@ class Declared:
     gap_minutes: float | None = None  # if given, the log of a user may stand in for trajectories
     time_format: str | None = None  # the pattern of times that are text
     time_unit: str | None = None  # the unit of times that are numbers
+    lenient: bool = False  # a file of many, which may lack a user or a time that has a name: its rows have none
 
     @classmethod
     def of(
@@ -88,17 +89,26 @@ class Declared:
         """Say whether the form of times is declared."""
         return self.time_format is not None or self.time_unit is not None
 
-    def clock(self, name: str | None) -> Clock:
+    def clock(self, name: str | None, *, on_calendar: bool = False) -> Clock:
         """Say how the times in a column of this name are read.
 
         Without a word about their form, text is ISO 8601 where a clock is needed or the name promises one.
-        Elsewhere numbers do as well, which set the order of points whatever their unit.
+        Elsewhere numbers do as well, which set the order of points whatever their unit. Where times of several
+        names or files come together, `on_calendar` makes all of one type.
         """
+        on_calendar = on_calendar or self.lenient
         declared = Clock.declared(self.time_format, self.time_unit)
         if declared is not None:
-            return declared
+            return replace(declared, on_calendar=on_calendar)
         needed = self.gap_minutes is not None
-        return Clock(order_only=not needed and not (name is not None and is_calendar(name)))
+        is_order = not needed and not (name is not None and is_calendar(name))
+        return Clock(order_only=is_order, on_calendar=on_calendar)
+
+    def lacking(self, names: Sequence[str]) -> Iterator[tuple[str, str]]:
+        """Yield roles, with their names, that must be among the columns of a file and are not."""
+        for role, name in self.columns.items():
+            if name and name not in names and not (self.lenient and role in (USER, TIME)):
+                yield role, name
 
 
 def parse_columns(text: str) -> dict[str, str]:
@@ -166,11 +176,8 @@ def is_calendar(name: str) -> bool:
 
 def resolve(path: Path, names: Sequence[str], declared: Declared) -> Layout:
     """Give every role its column: what is declared first, then what has a known name."""
-    for role, name in declared.columns.items():
-        if name and name not in names:
-            raise _missing(
-                path, f"no column {name!r} for {role}", names, declared, "check --columns (columns=...)"
-            )
+    for role, name in declared.lacking(names):
+        raise _missing(path, f"no column {name!r} for {role}", names, declared, "check --columns (columns=...)")
     columns = _candidates(names, declared)
     user = _only(path, USER, columns)
     trajectory = _only(path, TRAJECTORY, columns) or (user if declared.gap_minutes is not None else None)
@@ -195,19 +202,40 @@ def attributes(
 
     The times of all points of a line may stand in one column, as a list.
     """
-    for role, name in declared.columns.items():
-        if name and any(role in pair for pair in PAIRS.values()):
-            raise DataError(
-                f"{path}: its coordinates are those of its geometries; leave {role} out of --columns"
-            )
-        if name and name not in names:
-            raise _missing(path, f"no {name!r} for {role}", names, declared, "check --columns (columns=...)")
+    refuse_coordinates(path, declared)
+    for role, name in declared.lacking(names):
+        raise _missing(path, f"no {name!r} for {role}", names, declared, "check --columns (columns=...)")
     columns = _candidates(names, declared, KNOWN_NAMES | {TIME: (*KNOWN_NAMES[TIME], LIST, *CALENDAR_LISTS)})
     user = _only(path, USER, columns)
     trajectory = _only(path, TRAJECTORY, columns) or (user if declared.gap_minutes is not None else None)
     if trajectory is None and points_only:
         raise _missing(path, f"no column {TRAJECTORY!r}", names, declared, _cure_for_trajectories(user))
     return trajectory, user, _only(path, TIME, columns)
+
+
+def refuse_coordinates(path: Path, declared: Declared) -> None:
+    """Refuse names for coordinates, which features have in their geometries."""
+    for role, name in declared.columns.items():
+        if name and any(role in pair for pair in PAIRS.values()):
+            raise DataError(
+                f"{path}: its coordinates are those of its geometries; leave {role} out of --columns"
+            )
+
+
+def first_of(role: str, names: Sequence[str], declared: Declared, known: Sequence[str]) -> str | None:
+    """Find what plays a role in one feature: the attribute that is declared, else the first that is known.
+
+    Known names have an order, so that a feature with two of them is read as well, whatever others have.
+    """
+    if role in declared.columns:
+        name = declared.columns[role]
+        return name if name and name in names else None
+    taken = set(declared.columns.values())
+    free: dict[str, str] = {}
+    for name in names:
+        if name not in taken:
+            free.setdefault(_plainly(name), name)
+    return next((free[_plainly(name)] for name in known if _plainly(name) in free), None)
 
 
 def n_known(names: Sequence[str], declared: Declared) -> int:
@@ -228,7 +256,7 @@ def _candidates(
         known = {_plainly(name) for name in known_names[role]}
         columns = [name for name in free if _plainly(name) in known]
         if role == TRAJECTORY and not columns:
-            return [name for name in free if _plainly(name) == _LAST_RESORT]
+            return [name for name in free if _plainly(name) == LAST_RESORT]
         return columns
 
     return {role: found(role) for role in KNOWN_NAMES}
@@ -345,8 +373,8 @@ def check_attributes(
 
 
 def _check_clock(path: Path, time: str | None, clock: Clock, schema: pa.Schema) -> None:
-    """Refuse a declared form of times that the type of their column contradicts."""
-    if time is None or not clock.is_declared:
+    """Refuse a declared form of times that the type of their column contradicts; of many files, none does."""
+    if time is None or not clock.is_declared or clock.on_calendar:
         return
     kind = _value(schema.field(time).type)
     if _is_calendar(kind):

@@ -3,7 +3,9 @@
     #7:
     >0:11026.0,4693.0;11096.0,4669.2;
 
-It has no place for users and times, and does not say whether points are planar.
+It has no place for users and times, and does not say whether points are planar. There is no header, and the
+first line is a trajectory's as any other: what the file is, its name tells. A list belongs to the name right
+above it, blank lines apart: one without a name adds to nobody's trajectory.
 """
 
 from __future__ import annotations
@@ -16,12 +18,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from privtrace.errors import DataError
 from privtrace.io import printing, rows, spans
 from privtrace.io.faults import Faults, Place
 from privtrace.io.files import CURE, Stamp, declared_crs
 from privtrace.io.source import Sizes
-from privtrace.io.streams import TOO_LONG, TRAJECTORY_BYTES, Block, blocks, first_line, opened
+from privtrace.io.streams import TOO_LONG, TRAJECTORY_BYTES, Block, blocks, opened
 from privtrace.trajectories import Crs, Integers, Trajectories
 
 _MARK = b"\xef\xbb\xbf"  # some editors start a text with it
@@ -40,21 +41,13 @@ class DatReader:
         self.stamp = stamp
         self.crs: Crs = declared_crs(stamp.path, crs, "planar", "lonlat")
         self.n_rows: int | None = None
-        line = first_line(stamp.path)
-        first = line.removeprefix(_MARK).rstrip(b"\r\n")
-        # A file without a single byte is well formed: it holds no trajectories.
-        if line and not (first.startswith(b"#") and first.endswith(b":")):
-            raise DataError(
-                f"{stamp.path}: the first line is not '#' and an id and ':', as in '#0:'; "
-                "check that it is in the format of AdaTrace and PrivTrace"
-            )
 
     def batches(
         self, sizes: Sizes, *, keys_only: bool = False, faults: Faults | None = None
     ) -> Iterator[pa.RecordBatch]:
         """Yield the points of some lines at a time, and count them and the lines that are wrong."""
         n_rows = 0
-        current = _NO_ID  # of the trajectory that the next points belong to
+        current = _NO_ID  # the name right above, if the line above is one
         for block in chain([Block(1, b"", 0, False)], self._blocks(sizes.block_bytes)):
             batch, n_found, current = self._parsed(block, current, faults)
             n_rows += n_found
@@ -62,22 +55,25 @@ class DatReader:
         self.n_rows = n_rows
 
     def _blocks(self, block_bytes: int) -> Iterator[Block]:
-        with opened(self.stamp.path, CURE) as file:
+        path = self.stamp.path
+        # Packed or not by its name: the first bytes are somebody's id.
+        with opened(path, CURE, packed=path.suffix.lower() == ".gz") as file:
             file.seek(len(_MARK) if file.read(len(_MARK)) == _MARK else 0)
             yield from blocks(file, block_bytes, line_bytes=TRAJECTORY_BYTES)
 
     def _parsed(
         self, block: Block, current: pa.Array, faults: Faults | None
     ) -> tuple[pa.RecordBatch, int, pa.Array]:
-        """Turn lines into rows; also count points and wrong lines, and say whose points would come next."""
+        """Turn lines into rows; also count points and wrong lines, and give the name that the next may have."""
         lines = spans.lines(block.lines)
+        filled = lines.lengths > 0
         named = (lines.first() == ord("#")) & (lines.last() == ord(":"))
         colons = _first(lines, ":")
         listed = (lines.first() == ord(">")) & (colons < lines.stops)
-        wrong = (lines.lengths > 0) & ~named & ~listed
+        wrong = filled & ~named & ~listed
 
-        # Points belong to the name above them, unless a wrong line is between: it may have been a name.
-        turns = np.flatnonzero(named | wrong)
+        # The id of every line that is a name, and none of any other: a list has that of the line above it.
+        turns = np.flatnonzero(filled)
         names = spans.Spans(lines.text, lines.starts + 1, np.where(named, lines.stops - 1, lines.starts + 1))
         ids = pa.concat_arrays([current, rows.ids(names[turns].texts())])
         lists = np.flatnonzero(listed)

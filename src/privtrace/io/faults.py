@@ -14,6 +14,9 @@ from typing import NamedTuple
 
 from privtrace.trajectories import Integers
 
+#: Starts the reasons why a file of a folder was left out as a whole, or its end was.
+FILE = "the file is left out"
+
 
 class Fault(NamedTuple):
     """Point at one row, or one point of a row, that cannot be used."""

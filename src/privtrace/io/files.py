@@ -55,11 +55,6 @@ class Stamp:
         return cls(path, (Look.at(path),))
 
     @classmethod
-    def of_folder(cls, path: Path, files: Iterable[Path]) -> Stamp:
-        """Look at files of a folder, in the order in which they are read."""
-        return cls(path, tuple(Look.at(file) for file in files))
-
-    @classmethod
     def in_memory(cls, place: str) -> Stamp:
         """Name what is no file; it cannot change on its own."""
         return cls(Path(place), ())
@@ -89,20 +84,25 @@ def declared_crs(path: Path, declared: Crs | None, *possible: Crs) -> Crs:
 
 
 def files_in(folder: Path, suffixes: Iterable[str], hidden: tuple[str, ...] = (".", "_")) -> list[Path]:
-    """List the files below a folder with one of the suffixes, by path, but for those with hidden names."""
+    """List the files below a folder with one of the suffixes, by path, but for those with hidden names.
+
+    A folder below it that cannot be opened is listed itself: it may be one person's, and stops nothing.
+    """
     endings = tuple(suffixes)
-    found = []
-    for place, folders, names in os.walk(folder, onerror=_refuse):
+    found: list[Path] = []
+
+    def closed(error: OSError) -> None:
+        if Path(error.filename) == folder:
+            raise DataError(
+                f"{folder}: cannot be opened ({error.strerror}); check that you may read it"
+            ) from None
+        found.append(Path(error.filename))
+
+    for place, folders, names in os.walk(folder, onerror=closed):
         folders[:] = [name for name in folders if not name.startswith(hidden)]
         shown = (name for name in names if not name.startswith(hidden))
         found += [Path(place, name) for name in shown if name.lower().endswith(endings)]
     return sorted(found)
-
-
-def _refuse(error: OSError) -> None:
-    raise DataError(
-        f"{error.filename}: cannot be opened ({error.strerror}); check that you may read it"
-    ) from None
 
 
 @contextmanager

@@ -1,90 +1,173 @@
-"""Read a folder of tables as if they were one: a trajectory may lie over several files."""
+"""Read a folder as one source: a trajectory may lie over several files, of several formats.
+
+Every file is read by itself, and none decides how another is read, or whether: a file may be one person's. What
+files yield is brought into one form, whatever the others are:
+
+    traj_id, user_id    text; numbers are written out, whole ones without a point: 7 and 7.0 give "7"
+    t                   calendar time to the microsecond; numbers of no declared unit have the place of seconds
+                        since 1970, to set the order of points, and where logs are cut they are no time
+
+A file that lacks users or times has rows without. One that cannot be read, or lacks what a row needs, is
+dropped and counted like a row. Points mean what is declared, else longitude and latitude.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Generic, Protocol, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from privtrace.errors import DataError
-from privtrace.io.columns import Declared, Roles, in_words
-from privtrace.io.faults import Faults
-from privtrace.io.files import Stamp
-from privtrace.io.source import ColumnReader, Reader, Sizes
+from privtrace.errors import DataError, PrivTraceError
+from privtrace.io import rows
+from privtrace.io.clock import TIMESTAMP
+from privtrace.io.columns import TIME, USER, Declared
+from privtrace.io.faults import FILE, Faults, Place
+from privtrace.io.features import FeatureReader, apart
+from privtrace.io.files import Look, Stamp
+from privtrace.io.source import Reader, Sizes
+from privtrace.trajectories import Crs
 
+#: Opens some files of one kind together, or a file alone.
+Open = Callable[[Stamp, Declared], Reader]
 
-class _TableReader(Reader, Protocol):
-    """Read a file that has columns."""
-
-    @property
-    def layout(self) -> Roles:
-        """Say which column plays which role."""
-        ...
-
-
-AnyReader = TypeVar("AnyReader", bound=_TableReader)
+_PLANAR = f"{FILE}: its points are planar; pass --crs planar (crs='planar') if all are"
 
 
-class FolderReader(ColumnReader, Generic[AnyReader]):
-    """Read files of one format and layout, one after the other."""
+@dataclass(frozen=True)
+class Group:
+    """Hold files that one reader reads, and how to open them."""
 
-    def __init__(
-        self, read_file: Callable[[Stamp, Declared], AnyReader], stamp: Stamp, declared: Declared
-    ) -> None:
-        self.stamp = stamp
-        self.readers = [read_file(Stamp(look.path, (look,)), declared) for look in stamp.files]
-        self._settle()
-        self.layout = self.readers[0].layout
-        for reader in self.readers[1:]:
-            _check_alike(self.readers[0], reader)
+    paths: Sequence[Path]
+    open: Open
 
-    def _settle(self) -> None:
-        """Agree on a layout where the format of the files leaves that open."""
 
-    @property
-    def defines_times(self) -> bool:
-        """Say whether the format of the files says how times are written."""
-        return self.readers[0].defines_times
+class FolderReader:
+    """Read files one after the other."""
+
+    defines_times = False  # those of files whose format does so stay as they are
+
+    def __init__(self, path: Path, groups: Sequence[Group], declared: Declared) -> None:
+        self.crs: Crs = declared.crs or "lonlat"
+        self.has_users = declared.columns.get(USER) != ""
+        self.has_times = declared.columns.get(TIME) != ""
+        self._unreadable: list[tuple[Path, str]] = []
+        self._readers: list[Reader] = []
+        looks: list[Look] = []
+        for group in groups:
+            found = self._looks(group.paths)
+            looks += found
+            self._open(group.open, found, replace(declared, lenient=True))
+        self.stamp = Stamp(path, tuple(looks))
+        self.n_rows: int | None = None
+
+    def _looks(self, paths: Sequence[Path]) -> list[Look]:
+        """Look at files, and leave out those that are none."""
+        looks = []
+        for path in paths:
+            try:
+                looks.append(Look.at(path))
+            except DataError as refusal:
+                self._leave_out(path, refusal)
+        return looks
+
+    def _open(self, open_files: Open, looks: list[Look], declared: Declared) -> None:
+        """Open the files of a group, where there are any."""
+        if not looks:
+            return
+        path = looks[0].path
+        try:
+            reader = open_files(Stamp(path, tuple(looks)), declared)
+        except PrivTraceError as refusal:
+            for look in looks:
+                self._leave_out(look.path, refusal)
+            return
+        if reader.crs != self.crs:
+            self._unreadable += [(look.path, _PLANAR) for look in looks]
+            return
+        if isinstance(reader, FeatureReader):
+            reader.as_text = True
+        self._readers.append(reader)
+
+    def _leave_out(self, path: Path, refusal: PrivTraceError) -> None:
+        self._unreadable.append((path, f"{FILE}: {_without(path, refusal)}"))
 
     @property
     def parse_once(self) -> bool:
         """Say whether a pass is dear enough to keep its result."""
-        return self.readers[0].parse_once
-
-    @property
-    def n_rows(self) -> int | None:
-        """Count the rows of all files, once all are known."""
-        known = [reader.n_rows for reader in self.readers if reader.n_rows is not None]
-        return sum(known) if len(known) == len(self.readers) else None
+        return any(reader.parse_once for reader in self._readers)
 
     def batches(
         self, sizes: Sizes, *, keys_only: bool = False, faults: Faults | None = None
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows of all files, or their keys only."""
-        for reader in self.readers:
-            yield from reader.batches(sizes, keys_only=keys_only, faults=faults)
+        self.n_rows = None
+        n_rows = len(self._unreadable)
+        yield self._chosen(self._empty(), keys_only)
+        for path, reason in self._unreadable:
+            _note(faults, reason, path)
+        n_before = 0
+        for reader in self._readers:
+            if isinstance(reader, FeatureReader):
+                reader.n_before = n_before
+            # All columns also for the keys, so that every pass ends at the same place of a damaged file.
+            try:
+                for batch in reader.batches(sizes, faults=faults):
+                    yield self._chosen(self._alike(batch, reader), keys_only)
+                n_rows += reader.n_rows or 0
+            except DataError as refusal:
+                n_rows += 1
+                path = reader.stamp.path
+                _note(faults, f"{FILE} from somewhere on: {_without(path, refusal)}", path)
+            if isinstance(reader, FeatureReader):
+                n_before += reader.n_features
+        self.n_rows = n_rows
+
+    def _chosen(self, batch: pa.RecordBatch, keys_only: bool) -> pa.RecordBatch:
+        return rows.keys_of(batch) if keys_only else batch
+
+    def _empty(self) -> pa.RecordBatch:
+        """Give a batch without rows."""
+        nowhere = pa.array([], pa.float64())
+        return self._filled({"x": nowhere, "y": nowhere}, pa.array([], pa.large_binary()))
+
+    def _alike(self, batch: pa.RecordBatch, reader: Reader) -> pa.RecordBatch:
+        """Bring a batch into the one form."""
+        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+        ids = columns["traj_id"]
+        # Features know ids from places.
+        return self._filled(columns, ids if isinstance(reader, FeatureReader) else apart(_texts(ids)))
+
+    def _filled(self, columns: dict[str, pa.Array], ids: pa.Array) -> pa.RecordBatch:
+        made = {"traj_id": ids}
+        if self.has_users:
+            users = columns.get("user_id")
+            made["user_id"] = pa.nulls(len(ids), pa.large_binary()) if users is None else _texts(users)
+        made |= {"x": columns["x"], "y": columns["y"]}
+        if self.has_times:
+            times = columns.get("t")
+            made["t"] = pa.nulls(len(ids), TIMESTAMP) if times is None else times.cast(TIMESTAMP)
+        return pa.RecordBatch.from_pydict(made)
 
 
-def _check_alike(one: _TableReader, other: _TableReader) -> None:
-    """Refuse two files whose rows would not fit into one table."""
-    for role, name in vars(one.layout).items():
-        names = [name, vars(other.layout)[role]]
-        if names[0] != names[1]:
-            raise _unlike(other, one, f"{role} is {_named(names[1])}, not {_named(names[0])},")
-    schemas = [next(reader.batches(Sizes())).schema for reader in (one, other)]
-    for expected, found in zip(*schemas, strict=True):
-        if expected != found:
-            raise _unlike(
-                other, one, f"{found.name} holds {in_words(found.type)}, not {in_words(expected.type)},"
-            )
+def _texts(ids: pa.Array) -> pa.Array:
+    """Write ids out: the number 7 alike in every type."""
+    if not pa.types.is_floating(ids.type):
+        return rows.text_of(ids)
+    numbers = rows.floats_of(ids)
+    whole = (np.floor(numbers) == numbers) & (np.abs(numbers) < 2.0**63)
+    integers = pa.array(np.where(whole, numbers, 0).astype(np.int64), mask=~whole)
+    return pc.coalesce(rows.text_of(integers), rows.text_of(ids))
 
 
-def _named(column: str | None) -> str:
-    return "absent" if column is None else repr(column)
+def _note(faults: Faults | None, reason: str, path: Path) -> None:
+    if faults is not None:
+        faults.add(reason, np.zeros(1, np.int64), Place.following(path, 0))
 
 
-def _unlike(reader: Reader, first: Reader, difference: str) -> DataError:
-    return DataError(
-        f"{reader.stamp.path}: {difference} as in {first.stamp.path}; give all files in a folder one header"
-    )
+def _without(path: Path, refusal: PrivTraceError) -> str:
+    """Take the path out of a refusal: a fault has it already."""
+    return str(refusal).removeprefix(f"{path}: ")

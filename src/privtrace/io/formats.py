@@ -14,10 +14,8 @@ from typing import TypeAlias
 from privtrace.errors import DataError, OutputError
 from privtrace.io import dat, geojson, geolife, geopackage, geoparquet, gpx, parquet, porto, printing, tables
 from privtrace.io.columns import Declared
-from privtrace.io.features import FeatureFolderReader
 from privtrace.io.files import Stamp
-from privtrace.io.folder import FolderReader
-from privtrace.io.json_features import JsonReader
+from privtrace.io.json_features import SEQUENCES, JsonReader
 from privtrace.io.naming import NAMES
 from privtrace.io.source import Reader
 from privtrace.io.suffixes import Suffixed, chosen
@@ -34,13 +32,18 @@ class Format(Suffixed):
     read: Read
     write: Write
     recognizes: Callable[[bytes], bool] = lambda line: False  # from the first line
-    read_folder: Read | None = None  # of a folder with files in this format, if they belong together
+    also: tuple[str, ...] = ()  # suffixes that are read alike, and not written
     lost: Callable[[Trajectories], list[str]] = lambda part: []  # what of a part it has no room for, in words
     folder_of: str | None = None  # written as a folder of files with this suffix
     has_columns: bool = False  # which may be named as another program wants: `write` takes `names`
     prepare: Callable[[Path], object] = lambda path: None  # refuses, before the work, for want of a package
     lonlat_only: bool = False
     needs_times: bool = False
+
+    @property
+    def read_suffixes(self) -> tuple[str, ...]:
+        """List the suffixes of files that are read in this format, packed or not."""
+        return self.all_suffixes + tuple(f"{suffix}{end}" for suffix in self.also for end in ("", ".gz"))
 
     def check_room(self, path: Path, crs: Crs, *, has_times: bool) -> None:
         """Refuse, before any work, trajectories that the format cannot hold."""
@@ -79,7 +82,6 @@ _PARQUET = Format(
     is_text=False,
     recognizes=lambda line: line.startswith(b"PAR1"),
     read=parquet.ParquetReader,
-    read_folder=partial(FolderReader, parquet.ParquetReader),
     write=parquet.write,
     has_columns=True,
 )
@@ -89,7 +91,6 @@ _CSV = Format(
     is_text=True,
     recognizes=lambda line: True,
     read=tables.TableReader,
-    read_folder=partial(FolderReader, tables.TableReader),
     write=tables.write,
     has_columns=True,
 )
@@ -99,15 +100,14 @@ _TSV = Format(
     (".tsv", ".tab"),
     is_text=True,
     read=_CSV.read,
-    read_folder=_CSV.read_folder,
     write=partial(tables.write, delimiter="\t"),
     has_columns=True,
 )
+# Known by its name: the first line is a trajectory's.
 _DAT = Format(
     "dat",
     (".dat",),
     is_text=True,
-    recognizes=lambda line: re.fullmatch(rb"(\xef\xbb\xbf)?#[^\r\n]*:\s*", line) is not None,
     read=_fixed(dat.DatReader),
     write=dat.write,
     lost=dat.lost,
@@ -128,7 +128,6 @@ _GEOPARQUET = Format(
     (".geoparquet",),
     is_text=False,
     read=geoparquet.GeoParquetReader,
-    read_folder=partial(FeatureFolderReader, geoparquet.GeoParquetReader),
     write=geoparquet.write_points,
     lost=printing.bad_points_lost,
 )
@@ -139,7 +138,6 @@ _GPKG = Format(
     is_text=False,
     recognizes=lambda line: line.startswith(_SQLITE) and line[68:72] in (b"GPKG", b"GP10", b"GP11"),
     read=geopackage.GeoPackageReader,
-    read_folder=partial(FeatureFolderReader, geopackage.GeoPackageReader),
     write=geopackage.write,
     prepare=geopackage.gdal,
     lost=printing.bad_points_lost,
@@ -148,9 +146,9 @@ _GEOJSON = Format(
     "geojson",
     (".geojson",),
     is_text=True,
+    also=SEQUENCES,
     recognizes=lambda line: first_sign(line) == b"{",
     read=JsonReader,
-    read_folder=partial(FeatureFolderReader, JsonReader),
     write=geojson.write,
     lonlat_only=True,
     lost=geojson.lost,
@@ -160,6 +158,7 @@ _MFJSON = replace(
     _GEOJSON,
     name="mfjson",
     suffixes=(".mfjson",),
+    also=(),
     recognizes=lambda line: False,
     write=geojson.write_moving,
     needs_times=True,
@@ -171,7 +170,6 @@ _GPX = Format(
     is_text=True,
     recognizes=lambda head: first_sign(head) == b"<" and _GPX_ROOT.search(head) is not None,
     read=gpx.GpxReader,
-    read_folder=partial(FeatureFolderReader, gpx.GpxReader),
     write=gpx.write,
     lonlat_only=True,
     lost=gpx.lost,

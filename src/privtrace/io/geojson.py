@@ -7,7 +7,8 @@
      "datetimes":["2024-01-01T10:00:00Z","2024-01-01T10:00:15Z"],"coordinates":[[-8.61,41.14],[-8.62,41.15]],
      "interpolation":"Linear"}}
 
-In GeoJSON a trajectory of one point is a Point, and lines go over the antimeridian as they come.
+In GeoJSON a trajectory of one point is a Point, and lines go over the antimeridian as they come. A member
+`columns` of the collection says what its features have, as a header would.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ import pyarrow as pa
 
 from privtrace.errors import OutputError
 from privtrace.io import printing
-from privtrace.io.columns import TRAJECTORY, USER
+from privtrace.io.columns import CALENDAR_LISTS, TIME, TRAJECTORY, USER
 from privtrace.io.lines import times_name
 from privtrace.io.long_table import arrow_ids, arrow_users
-from privtrace.trajectories import Trajectories
+from privtrace.trajectories import Array, Trajectories
 
 
 def lost(part: Trajectories) -> list[str]:
@@ -34,7 +35,7 @@ def lost(part: Trajectories) -> list[str]:
 
 def write(parts: Iterable[Trajectories], path: Path) -> None:
     """Write GeoJSON, with the first part's words about the whole in a member `about`."""
-    _write(parts, path, "GeoJSON", _still)
+    _write(parts, path, "GeoJSON", _still, times_name)
 
 
 def _still(part: Trajectories) -> pa.Array:
@@ -63,7 +64,7 @@ def lost_of_moving(part: Trajectories) -> list[str]:
 
 def write_moving(parts: Iterable[Trajectories], path: Path) -> None:
     """Write MF-JSON, whose points all have a calendar time; numbers are taken for seconds since 1970."""
-    _write(parts, path, "MF-JSON", _moving)
+    _write(parts, path, "MF-JSON", _moving, lambda times: CALENDAR_LISTS[1])
 
 
 def _moving(part: Trajectories) -> pa.Array:
@@ -98,12 +99,22 @@ def _positions(part: Trajectories) -> pa.Array:
 
 
 def _write(
-    parts: Iterable[Trajectories], path: Path, name: str, printed: Callable[[Trajectories], pa.Array]
+    parts: Iterable[Trajectories],
+    path: Path,
+    name: str,
+    printed: Callable[[Trajectories], pa.Array],
+    name_of: Callable[[Array], str],
 ) -> None:
     first, parts = printing.peeked(parts)
-    about = f'"about":{json.dumps(dict(first.about), ensure_ascii=False)},' if first.about else ""
+    columns = {
+        TRAJECTORY: TRAJECTORY,
+        USER: "" if first.users is None else USER,
+        TIME: "" if first.times is None else name_of(first.times),
+    }
+    about = {"about": dict(first.about)} if first.about else {}
+    head = json.dumps({"type": "FeatureCollection", **about, "columns": columns}, ensure_ascii=False)
     with path.open("wb") as file:
-        file.write(f'{{"type":"FeatureCollection",{about}"features":['.encode())
+        file.write(f'{head[:-1]},"features":['.encode())
         begun = False
         for part in printing.drawable(parts):
             printing.lonlat_only(part, name)

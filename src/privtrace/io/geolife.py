@@ -28,8 +28,8 @@ import pyarrow.compute as pc
 from privtrace.errors import OutputError
 from privtrace.io import printing, rows, spans, text
 from privtrace.io.clock import Read
-from privtrace.io.faults import Faults, Place
-from privtrace.io.files import CURE, Stamp, declared_crs, files_in, reading
+from privtrace.io.faults import FILE, Faults, Place
+from privtrace.io.files import Stamp, declared_crs, files_in
 from privtrace.io.source import Sizes
 from privtrace.io.streams import TOO_LONG, Block, blocks
 from privtrace.trajectories import Array, Crs, Integers, Trajectories
@@ -42,6 +42,8 @@ _N_HEADER_LINES = 6
 _N_FIELDS = 7
 _SUFFIX = ".plt"
 _FOLDER = "Trajectory"
+#: The folder that holds those of users.
+DATA = "Data"
 _UNKNOWN = "unknown"  # the folder of trajectories whose user is not known
 
 #: Days from 1899-12-30 to 1970-01-01.
@@ -61,12 +63,14 @@ class _Piece(NamedTuple):
 class GeolifeReader:
     """Read PLT files; the folder above `Trajectory` is the user, the name of the file the trajectory.
 
-    A file that is no PLT file does not stop the reader, because it is one trajectory among others.
+    A file that is no PLT file, or cannot be opened, does not stop the reader: it is one trajectory of many. So
+    is one that lies in no user's folder: whether any does changes nothing.
     """
 
     parse_once = True
     has_times = True
     defines_times = True
+    has_users = True
 
     def __init__(self, stamp: Stamp, crs: Crs | None) -> None:
         self.stamp = stamp
@@ -74,7 +78,6 @@ class GeolifeReader:
         self.n_rows: int | None = None
         paths = [look.path.absolute() for look in stamp.files]
         users = [_user(path) for path in paths]
-        self.has_users = any(users)
         self._users = rows.ids(pa.array([_label(user) for user in users], pa.large_binary()))
         self._ids = rows.ids(pa.array([_label(path.stem) for path in paths], pa.large_binary()))
 
@@ -83,27 +86,36 @@ class GeolifeReader:
     ) -> Iterator[pa.RecordBatch]:
         """Yield the points of many files at a time, and count them and the lines that are wrong."""
         n_rows = 0
-        for pieces in self._pieces(sizes.block_bytes):
+        for pieces in self._pieces(sizes.block_bytes, faults):
             batch, n_found = self._parsed(pieces, faults)
             n_rows += n_found
             yield rows.keys_of(batch) if keys_only else batch
         self.n_rows = n_rows
 
-    def _pieces(self, block_bytes: int) -> Iterator[list[_Piece]]:
+    def _pieces(self, block_bytes: int, faults: Faults | None) -> Iterator[list[_Piece]]:
         """Yield blocks of lines until they have so many bytes together; the first are none."""
         yield []
         held: list[_Piece] = []
         n_bytes = 0
-        for file, look in enumerate(self.stamp.files):
-            # Not unpacked: a file that looks like a damaged archive may not stop the reader.
-            with reading(look.path, CURE), look.path.open("rb") as stream:
-                for block in blocks(stream, block_bytes):
-                    held.append(_Piece(file, block))
-                    n_bytes += len(block.lines)
-                    if n_bytes >= block_bytes:
-                        yield held
-                        held, n_bytes = [], 0
+        for file in range(len(self.stamp.files)):
+            for block in self._blocks(file, block_bytes, faults):
+                held.append(_Piece(file, block))
+                n_bytes += len(block.lines)
+                if n_bytes >= block_bytes:
+                    yield held
+                    held, n_bytes = [], 0
         yield held
+
+    def _blocks(self, file: int, block_bytes: int, faults: Faults | None) -> Iterator[Block]:
+        """Yield blocks of one file, as far as it can be read."""
+        path = self.stamp.files[file].path
+        try:
+            # Not unpacked: a file that looks like a damaged archive may not stop the reader.
+            with path.open("rb") as stream:
+                yield from blocks(stream, block_bytes)
+        except OSError:
+            if faults is not None:
+                faults.add(f"{FILE}: it cannot be read", np.zeros(1, np.int64), Place.following(path, 0))
 
     def _parsed(self, pieces: list[_Piece], faults: Faults | None) -> tuple[pa.RecordBatch, int]:
         """Turn lines into rows; also count points and wrong lines."""
@@ -141,7 +153,7 @@ class GeolifeReader:
         file_of = pa.array(files)
         return rows.rows(
             trajectory=self._ids.take(file_of),
-            user=self._users.take(file_of) if self.has_users else None,
+            user=self._users.take(file_of),
             x=pa.array(longitude.numbers()),
             y=pa.array(latitude.numbers()),
             time=_times(date, time),
@@ -198,12 +210,12 @@ def write(parts: Iterable[Trajectories], path: Path) -> None:
     for part in printing.named(parts):
         for user, name, lines in _files(part):
             n_named[user, name] += 1
-            folder = path / "Data" / user / _FOLDER
+            folder = path / DATA / user / _FOLDER
             folder.mkdir(parents=True, exist_ok=True)
             with _new_file(folder, name, n_named[user, name]) as file:
                 file.write(_HEADER)
                 file.write(lines)
-    (path / "Data").mkdir(parents=True, exist_ok=True)
+    (path / DATA).mkdir(parents=True, exist_ok=True)
 
 
 def _files(part: Trajectories) -> Iterator[tuple[str, str, memoryview]]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,7 +20,7 @@ from privtrace.io import printing, rows
 from privtrace.io.columns import Declared, attributes, check_attributes
 from privtrace.io.crs import meaning
 from privtrace.io.extras import require
-from privtrace.io.features import FEATURES_AT_ONCE, FeatureLayout, FeatureReader, Features, has_times, times_of
+from privtrace.io.features import FEATURES_AT_ONCE, FeatureLayout, FeatureReader, Features, times_of
 from privtrace.io.files import CURE, Stamp
 from privtrace.io.lines import GEOMETRY, line_tables
 from privtrace.io.shapes import from_wkb, refuse_other_kinds
@@ -48,10 +47,9 @@ class GeoPackageReader(FeatureReader):
         crs = meaning(path, _described(path, about["crs"]), declared.crs)
         clock = declared.clock(time)
         self.layout = FeatureLayout(trajectory, user, time, crs, clock)
+        self.has_places = trajectory is None
         with self._opened(1) as (schema, _):
             check_attributes(path, schema, trajectory, user, time, clock)
-        if time is not None and not has_times(schema.field(time).type, {kind} - {"Unknown"}):
-            self.layout = replace(self.layout, time=None)
 
     def features(self, sizes: Sizes) -> Iterator[Features]:
         """Yield the features of some rows at a time."""

@@ -18,12 +18,12 @@ from privtrace.errors import DataError
 from privtrace.io import printing, rows
 from privtrace.io.columns import PAIRS, Declared, attributes, check_attributes
 from privtrace.io.crs import CRS84, meaning
-from privtrace.io.features import FEATURES_AT_ONCE, FeatureLayout, FeatureReader, Features, has_times, times_of
+from privtrace.io.features import FEATURES_AT_ONCE, FeatureLayout, FeatureReader, Features, times_of
 from privtrace.io.files import Stamp
 from privtrace.io.lines import GEOMETRY, line_tables
 from privtrace.io.long_table import long_tables
 from privtrace.io.parquet import opened, write_tables
-from privtrace.io.shapes import from_native, from_wkb, kinds_in, refuse_other_kinds, to_wkb
+from privtrace.io.shapes import from_native, from_wkb, kinds_in, to_wkb
 from privtrace.io.source import Sizes
 from privtrace.trajectories import Crs, Trajectories
 
@@ -47,15 +47,15 @@ class GeoParquetReader(FeatureReader):
         with opened(path) as file:
             self._schema = file.schema_arrow
             self._geometry, self._described = _described(path, file.metadata.metadata or {}, self._schema)
-        kinds = _kinds(path, self._described)
         names = [name for name in self._schema.names if name != self._geometry]
-        trajectory, user, time = attributes(path, names, declared, points_only=kinds == {"Point"})
+        # Not by the types of geometry that the footer lists: they are the rows', and one row can change them.
+        points_only = self._described.get("encoding") == "point"
+        trajectory, user, time = attributes(path, names, declared, points_only=points_only)
         clock = declared.clock(time)
         check_attributes(path, self._schema, trajectory, user, time, clock)
-        if time is not None and not has_times(self._schema.field(time).type, kinds):
-            time = None
         crs = meaning(path, self._described.get("crs", CRS84), declared.crs)
         self.layout = FeatureLayout(trajectory, user, time, crs, clock)
+        self.has_places = trajectory is None
 
     def features(self, sizes: Sizes) -> Iterator[Features]:
         """Yield the features of some rows at a time."""
@@ -117,14 +117,6 @@ def _is_native(kind: pa.DataType) -> bool:
     return pa.types.is_struct(kind) and all(
         kind.get_field_index(name) >= 0 and pa.types.is_floating(kind.field(name).type) for name in ("x", "y")
     )
-
-
-def _kinds(path: Path, described: dict[str, Any]) -> set[str]:
-    """List the types of geometry that the footer declares, none if it leaves them open."""
-    declared = described.get("geometry_types")
-    kinds = {str(kind).split(" ")[0] for kind in declared} if isinstance(declared, list) else set()
-    refuse_other_kinds(path, kinds)
-    return kinds
 
 
 def write_points(parts: Iterable[Trajectories], path: Path) -> None:

@@ -5,8 +5,12 @@
     <trkseg><trkpt lat="41.14" lon="-8.61"><time>2024-01-01T10:00:00Z</time></trkpt></trkseg></trk>
 
 Segments of a track are one trajectory, end to end; --gap cuts where time passed. Routes and waypoints are not
-read. Names of tracks are often the same, so ids and users stand apart from them; without ids, tracks are called
-by their places from 0 on. There is no header: what the first track with points has is looked for in all.
+read. Names of tracks are often the same, so ids and users stand apart from them; a track without an id is
+called by its place from 0 on. There is no header: what a track has is found by one rule for each by itself.
+Only the file's own metadata may say something of all tracks, in the words of --columns:
+
+    <metadata><extensions>
+    <privtrace:columns>traj_id=traj_id,user_id=,t=time</privtrace:columns></extensions></metadata>
 """
 
 from __future__ import annotations
@@ -23,10 +27,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from privtrace.errors import DataError
+from privtrace.errors import DataError, SettingsError
 from privtrace.io import printing, rows, text
-from privtrace.io.columns import CALENDAR_LISTS, KNOWN_NAMES, TIME, TRAJECTORY, USER, Declared, attributes
-from privtrace.io.features import FeatureLayout, FeatureReader, Features, Times
+from privtrace.io.clock import ISO_CLOCK
+from privtrace.io.columns import TIME, TRAJECTORY, USER, Declared, parse_columns
+from privtrace.io.features import Features, Rule, RuledReader, Times, with_header
 from privtrace.io.files import CURE, Stamp, declared_crs
 from privtrace.io.rows import escaped, floats_of
 from privtrace.io.shapes import EMPTY, Shapes
@@ -34,7 +39,7 @@ from privtrace.io.source import Sizes
 from privtrace.io.streams import LINE_BYTES, opened
 from privtrace.trajectories import Array, Trajectories
 
-_TIMES = CALENDAR_LISTS[0]
+_COLUMNS = "columns"
 _HEAD_BYTES = 1 << 16
 _HEAD = """\
 <?xml version="1.0" encoding="UTF-8"?>
@@ -43,7 +48,7 @@ _HEAD = """\
 """
 
 
-class GpxReader(FeatureReader):
+class GpxReader(RuledReader):
     """Read tracks from GPX; memory follows the longest track."""
 
     @property
@@ -53,17 +58,20 @@ class GpxReader(FeatureReader):
 
     def __init__(self, stamp: Stamp, declared: Declared) -> None:
         self.stamp = stamp
-        path = stamp.path
-        crs = declared_crs(path, declared.crs, "lonlat")
-        firsts = (tracks.first() for tracks in self._tracks(_HEAD_BYTES))
-        first = next((first for first in firsts if first is not None), None)
-        self.stands_in = first is not None
-        beside, times = first or ({}, [])
-        names = [name for name in beside if name not in KNOWN_NAMES[TIME]]
-        names += [_TIMES] if any(times) else []
-        names += [name for name in declared.columns.values() if name and name not in names]
-        trajectory, user, time = attributes(path, names, declared)
-        self.layout = FeatureLayout(trajectory, user, time, crs)
+        crs = declared_crs(stamp.path, declared.crs, "lonlat")
+        declared = with_header(declared, self._header())
+        self.follow(Rule(stamp.path, declared), crs)
+
+    def _header(self) -> dict[str, str]:
+        """Read what the file says of all its tracks, before the first of them."""
+        head = _Head(self.stamp.path)
+        with opened(self.stamp.path, CURE) as file:
+            while not head.is_over and (block := file.read(_HEAD_BYTES)):
+                head.parse(block)
+        try:
+            return parse_columns(head.columns)
+        except SettingsError:  # not ours, or nothing
+            return {}
 
     def _tracks(self, block_bytes: int) -> Iterator[_Tracks]:
         """Yield the tracks that end in each block of the text."""
@@ -81,12 +89,16 @@ class GpxReader(FeatureReader):
     def _features(self, tracks: _Tracks) -> Features:
         counts = np.array(tracks.counts, np.int64)
         x, y = (floats_of(text.numbers(_bytes(values))) for values in (tracks.lon, tracks.lat))
-        layout = self.layout
+        names = [self.rule.names(tuple(beside)) for beside in tracks.attributes]
+        users = tracks.ids([some.user for some in names]) if self.layout.user else None
+        ids = None
+        if self.as_text or not self.has_places:
+            ids = self.rule.named(tracks.ids([some.trajectory for some in names]), users)
         return Features(
             Shapes(x, y, counts, np.zeros(len(counts), np.bool_), {EMPTY: counts == 0}),
-            None if layout.trajectory is None else tracks.ids(layout.trajectory),
-            None if layout.user is None else tracks.ids(layout.user),
-            None if layout.time is None else Times(layout.clock.text(_bytes(tracks.times)), counts),
+            ids,
+            users,
+            Times(ISO_CLOCK.text(_bytes(tracks.times)), counts) if self.layout.time else None,
             np.array(tracks.lines, np.int64),
         )
 
@@ -110,20 +122,17 @@ class _Tracks:
 
         return _Tracks(*of(slice(n_points)), self.counts, self.attributes), _Tracks(*of(slice(n_points, None)))
 
-    def first(self) -> tuple[dict[str, str], list[str | None]] | None:
-        """Give what stands beside the points of the first track that has any, and their times."""
-        for beside, count in zip(self.attributes, self.counts, strict=True):
-            if count:  # those before it have none
-                return beside, self.times[:count]
-        return None
-
-    def ids(self, name: str) -> pa.Array:
-        """Take ids out of the attributes."""
-        return rows.ids(_bytes([attributes.get(name) for attributes in self.attributes]))
+    def ids(self, names: list[str | None]) -> pa.Array:
+        """Take ids out of the attributes, of each track from the one that is named for it."""
+        values = [
+            None if name is None else beside.get(name)
+            for beside, name in zip(self.attributes, names, strict=True)
+        ]
+        return rows.ids(_bytes(values))
 
 
-class _Collector:
-    """Collect tracks while a text is parsed: a few calls a point, so all stays text until a block is done."""
+class _Parser:
+    """Parse a text that may be cut anywhere, in words of ours where it is no XML."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -133,6 +142,56 @@ class _Collector:
         self._parser.EndElementHandler = self._end
         self._parser.CharacterDataHandler = self._add
         self._parser.StartDoctypeDeclHandler = self._refuse
+
+    def parse(self, block: bytes) -> None:
+        """Parse on, an empty block at the end."""
+        try:
+            self._parser.Parse(block, not block)
+        except expat.ExpatError as error:
+            raise DataError(f"{self._path}:{error.lineno}: is not XML from here on; {CURE}") from None
+        except (LookupError, ValueError):  # a text may say itself how it is encoded
+            raise DataError(f"{self._path}: is in an encoding that is not known; save it as UTF-8") from None
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        raise NotImplementedError
+
+    def _end(self, name: str) -> None:
+        raise NotImplementedError
+
+    def _add(self, text: str) -> None:
+        raise NotImplementedError
+
+    def _refuse(self, *_: Any) -> None:
+        # It could declare entities that grow without end, and GPX has none.
+        raise DataError(f"{self._path}: has a DOCTYPE, which GPX has not; remove it")
+
+
+class _Head(_Parser):
+    """Look for what the metadata of a file say of its tracks; they stand before all else."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.columns = ""
+        self.is_over = False
+        self._within: list[str] = []
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        self._within.append(name.rpartition(" ")[2])
+        self.is_over |= len(self._within) == 2 and self._within[1] != "metadata"
+
+    def _end(self, name: str) -> None:
+        self._within.pop()
+
+    def _add(self, text: str) -> None:
+        if self._within[1:] == ["metadata", "extensions", _COLUMNS] and not self.is_over:
+            self.columns = (self.columns + text)[:_HEAD_BYTES]
+
+
+class _Collector(_Parser):
+    """Collect tracks while a text is parsed: a few calls a point, so all stays text until a block is done."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
         self._tracks = _Tracks()
         self._text: list[str] = []
         self._n_signs = 0
@@ -142,12 +201,7 @@ class _Collector:
 
     def parsed(self, block: bytes) -> _Tracks:
         """Parse on, an empty block at the end, and hand over the tracks that are complete."""
-        try:
-            self._parser.Parse(block, not block)
-        except expat.ExpatError as error:
-            raise DataError(f"{self._path}:{error.lineno}: is not XML from here on; {CURE}") from None
-        except (LookupError, ValueError):  # a text may say itself how it is encoded
-            raise DataError(f"{self._path}: is in an encoding that is not known; save it as UTF-8") from None
+        self.parse(block)
         complete, self._tracks = self._tracks.split(self._n_before)
         self._n_before = 0
         return complete
@@ -191,10 +245,6 @@ class _Collector:
         self._text.clear()
         self._n_signs = 0
 
-    def _refuse(self, *_: Any) -> None:
-        # It could declare entities that grow without end, and GPX has none.
-        raise DataError(f"{self._path}: has a DOCTYPE, which GPX has not; remove it")
-
 
 def _bytes(values: list[str | None]) -> pa.Array:
     return pa.array(values, pa.large_string()).cast(pa.large_binary())
@@ -206,11 +256,18 @@ def lost(part: Trajectories) -> list[str]:
 
 
 def write(parts: Iterable[Trajectories], path: Path) -> None:
-    """Write a track a trajectory, with the first part's words about the whole as the file's description."""
+    """Write a track a trajectory, with metadata: what tracks have, and the words about the whole."""
     first, parts = printing.peeked(parts)
-    about = f"<metadata><desc>{escape(printing.words(first.about))}</desc></metadata>\n" if first.about else ""
+    about = f"<desc>{escape(printing.words(first.about))}</desc>" if first.about else ""
+    roles = {
+        TRAJECTORY: TRAJECTORY,
+        USER: "" if first.users is None else USER,
+        TIME: "" if first.times is None else "time",
+    }
+    columns = ",".join(f"{role}={name}" for role, name in roles.items())
+    said = f"<privtrace:{_COLUMNS}>{columns}</privtrace:{_COLUMNS}>"
     with path.open("wb") as file:
-        file.write((_HEAD + about).encode())
+        file.write(f"{_HEAD}<metadata>{about}<extensions>{said}</extensions></metadata>\n".encode())
         for part in printing.drawable(parts):
             printing.lonlat_only(part, "GPX")
             file.write(printing.content(_printed(part)))

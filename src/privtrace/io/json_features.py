@@ -1,8 +1,14 @@
 """Read features from JSON: GeoJSON (RFC 7946), and OGC Moving Features JSON (MF-JSON).
 
-There is no header: which properties there are is what the first feature says that is whole. No types are
-declared, so ids are text. What is wrong with one feature is no other's fault, but text that is no JSON at all
-is damage to the file.
+There is no header: what a feature has is found by one rule for each feature by itself. A feature with a
+`temporalGeometry` is a moving point, any other is what its `geometry` is. No types are declared, so ids are
+text. What is wrong with one feature is no other's fault, but text that is no JSON at all is damage to the file.
+
+A collection that is the whole text may say something of all its features: old GeoJSON names a coordinate system
+(`crs`), and a member `columns` has the words of --columns, {"traj_id": "ride", "t": ""}, as privtrace writes
+it. Where a text holds several objects, they are features, or collections, one after the other, and no word of
+one is heeded for others. In a file named as a sequence (.geojsonl, .geojsons, .ndjson, .jsonl) a line is an
+object, whatever it holds.
 """
 
 from __future__ import annotations
@@ -13,8 +19,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
-from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,16 +27,18 @@ import pyarrow.compute as pc
 
 from privtrace.errors import DataError
 from privtrace.io import rows
-from privtrace.io.clock import Clock
-from privtrace.io.columns import CALENDAR_LISTS, Declared, attributes
-from privtrace.io.features import FeatureLayout, FeatureReader, Features, Times
+from privtrace.io.clock import Clock, read_each
+from privtrace.io.columns import CALENDAR_LISTS, LAST_RESORT, TRAJECTORY, Declared
+from privtrace.io.features import Features, Names, Rule, RuledReader, Times, with_header
 from privtrace.io.files import CURE, Stamp
-from privtrace.io.json_objects import HEAD_BYTES, TOO_LONG, collection, objects
+from privtrace.io.json_objects import HEAD_BYTES, TOO_LONG, lines, members, n_objects, objects
 from privtrace.io.rows import floats_of
 from privtrace.io.shapes import EMPTY, OTHER, Shapes
 from privtrace.io.source import Sizes
 from privtrace.io.streams import opened
-from privtrace.trajectories import Crs
+
+#: Names of files with a feature a line; each may be packed with gzip.
+SEQUENCES = (".geojsonl", ".geojsons", ".ndjson", ".jsonl")
 
 _DATETIMES = CALENDAR_LISTS[1]  # as MF-JSON calls them
 _MOVING_CLOCK = Clock(unit="ms")  # its standard's: ISO 8601, or milliseconds since 1970
@@ -41,55 +48,58 @@ _NOT_READ = (pa.ArrowException, TypeError, ValueError, OverflowError)
 _LONLAT_NAME = re.compile(r"\b(CRS:?84|EPSG:+4326)\b", re.IGNORECASE)
 
 
-class JsonReader(FeatureReader):
+class JsonReader(RuledReader):
     """Read points and lines from GeoJSON, and moving points from MF-JSON; memory follows a block of text."""
 
     def __init__(self, stamp: Stamp, declared: Declared) -> None:
         self.stamp = stamp
-        path = stamp.path
+        self._by_line = stamp.path.name.lower().removesuffix(".gz").endswith(SEQUENCES)
+        header = {} if self._by_line else self._header()
+        self._refuse_system(header.get("crs"), declared)
+        declared = with_header(declared, header.get("columns"))
+        self.follow(Rule(stamp.path, declared), declared.crs or "lonlat")
+
+    def _header(self) -> Mapping[str, Any]:
+        """Read what the file says of itself: the members of the collection that it is, else nothing."""
+        path = self.stamp.path
         with opened(path, CURE) as file:
-            head = file.read(HEAD_BYTES)
-        start = collection(head)
-        self._in_collection = start is not None
-        first = self._first()
-        if start is None and first is None:
+            said = members(file.read(HEAD_BYTES))
+        if said is not None and not said.keys() & {"crs", "columns"}:
+            return {}
+        with opened(path, CURE) as file:
+            n_found = n_objects(file, Sizes().block_bytes, 2)
+        if n_found == 0 or (n_found == 1 and said is None and not self._is_feature()):
             raise DataError(
                 f"{path}: is JSON without features; trajectories are features with a LineString or a Point "
                 "(GeoJSON) or a MovingPoint (MF-JSON), or rows of a table"
             )
-        self.stands_in = first is not None and _is_whole(first)
-        first = first or {}
-        self._moving = _moving(first) is not None
-        names = [*_properties(first), *(["id"] if "id" in first and "id" not in _properties(first) else [])]
-        names += [name for name in declared.columns.values() if name and name not in names]
-        trajectory, user, time = attributes(path, names, declared)
-        crs = declared.crs or _crs(path, head[:start] + b"]}" if start else b"")
-        clock = declared.clock(time)
-        if self._moving or (time == _DATETIMES and not clock.is_declared):
-            clock = _MOVING_CLOCK
-        self.layout = FeatureLayout(trajectory, user, _DATETIMES if self._moving else time, crs, clock)
+        return said if said is not None and n_found == 1 else {}
 
-    def follow(self, other: Self) -> None:
-        """Look for what another file has, moving points or others."""
-        super().follow(other)
-        self._moving = other._moving
+    def _is_feature(self) -> bool:
+        """Tell whether the one object of a text, if it is no longer than a feature may be, is one."""
+        with opened(self.stamp.path, CURE) as file:
+            found = list(chain.from_iterable(objects(file, Sizes().block_bytes)))
+        if found == []:  # a collection after all, whose features come late
+            return True
+        (one,) = _parsed(found)
+        return found == [TOO_LONG] or (
+            isinstance(one, dict) and (_is_bare(one) or one.get("type") == "Feature")
+        )
 
-    def _first(self) -> Mapping[str, Any] | None:
-        """Find what stands for a header: the first feature that has all its parts, else the first of all."""
-        first = None
-        for one in chain.from_iterable(map(_parsed, self._objects(HEAD_BYTES))):
-            if not isinstance(one, dict):
-                continue
-            if not self._in_collection and one.get("type") not in ("Feature", "MovingPoint"):
-                continue
-            if _is_whole(one):
-                return one
-            first = one if first is None else first
-        return first
+    def _refuse_system(self, named: Any, declared: Declared) -> None:
+        """Refuse a collection that names another coordinate system than longitude and latitude."""
+        if named is not None and declared.crs is None and not _LONLAT_NAME.search(str(named)):
+            raise DataError(
+                f"{self.stamp.path}: names a coordinate system other than longitude and latitude; convert it "
+                "to EPSG:4326, or pass --crs planar (crs='planar') if it is planar"
+            )
 
     def _objects(self, block_bytes: int) -> Iterator[list[bytes]]:
-        with opened(self.stamp.path, CURE) as file:
-            yield from objects(file, block_bytes, in_collection=self._in_collection)
+        path = self.stamp.path
+        # Where a line is a row, the first bytes are a row's, and the name tells whether they are packed.
+        packed = path.suffix.lower() == ".gz" if self._by_line else None
+        with opened(path, CURE, packed=packed) as file:
+            yield from (lines if self._by_line else objects)(file, block_bytes)
 
     def features(self, sizes: Sizes) -> Iterator[Features]:
         """Yield the features of some text at a time."""
@@ -100,39 +110,79 @@ class JsonReader(FeatureReader):
 
     def _features(self, texts: list[bytes]) -> Features:
         parsed = _parsed(texts)
+        too_long = [text == TOO_LONG for text in texts]
+        if self._by_line:
+            parsed, too_long = _flat(parsed, too_long)
         wrong = {
-            "the feature is too long": np.array([text == TOO_LONG for text in texts], np.bool_),
+            "the feature is too long": np.array(too_long, np.bool_),
             "not a feature, or not JSON": np.array([not isinstance(one, dict) for one in parsed], np.bool_),
         }
         wrong["not a feature, or not JSON"] &= ~wrong["the feature is too long"]
         features = [one if isinstance(one, dict) else {} for one in parsed]
-        shapes, times = self._moving_points(features) if self._moving else self._still(features)
+        names = [self.rule.names(tuple(_properties(one))) for one in features]
+        moving = [_moving(one) for one in features]
+        shapes = _shapes_of(features, moving)
         known = ~np.any(list(wrong.values()), axis=0)
         wrong |= {reason: flags & known for reason, flags in shapes.wrong.items()}
-        layout = self.layout
         return Features(
             Shapes(shapes.x, shapes.y, shapes.counts, shapes.single, wrong),
-            None if layout.trajectory is None else _ids(features, layout.trajectory),
-            None if layout.user is None else _ids(features, layout.user),
-            times,
+            *self._keys(features, names),
+            self._times(features, moving, names, shapes) if self.layout.time else None,
         )
 
-    def _still(self, features: Sequence[Mapping[str, Any]]) -> tuple[Shapes, Times | None]:
-        """Take points and lines, and their times from the properties."""
-        geometries = [_mapping(one.get("geometry")) for one in features]
-        kinds = [one.get("type") for one in geometries]
-        shapes = _shapes([_positions(one) for one in geometries], kinds)
-        time = self.layout.time
-        if time is None:
-            return shapes, None
-        return shapes, _times([_listed(_properties(one).get(time)) for one in features], self.layout.clock)
+    def _keys(
+        self, features: Sequence[Mapping[str, Any]], names: Sequence[Names]
+    ) -> tuple[pa.Array | None, pa.Array | None]:
+        """Take what the features name as their trajectories and users."""
+        users = None
+        if self.layout.user:
+            users = _ids([_property(one, some.user) for one, some in zip(features, names, strict=True)])
+        if self.has_places and not self.as_text:
+            return None, users
+        own = self.rule.declared.columns.get(TRAJECTORY, LAST_RESORT) == LAST_RESORT
+        ids = [
+            one.get("id") if some.trajectory is None and own else _property(one, some.trajectory)
+            for one, some in zip(features, names, strict=True)
+        ]
+        return self.rule.named(_ids(ids), users), users
 
-    def _moving_points(self, features: Sequence[Mapping[str, Any]]) -> tuple[Shapes, Times]:
-        """Take moving points and their times, of several pieces end to end."""
-        pieces = [_pieces(_moving(one)) for one in features]
-        positions = [_joined(some, "coordinates") for some in pieces]
-        shapes = _shapes(positions, ["LineString" if _moving(one) else None for one in features])
-        return shapes, _times([_joined(some, "datetimes") for some in pieces], self.layout.clock)
+    def _times(
+        self,
+        features: Sequence[Mapping[str, Any]],
+        moving: Sequence[Mapping[str, Any] | None],
+        names: Sequence[Names],
+        shapes: Shapes,
+    ) -> Times:
+        """Take the times of moving points from their geometry, those of others from the properties."""
+        where = [
+            some.time_of_point if single else some.times_of_line
+            for some, single in zip(names, shapes.single.tolist(), strict=True)
+        ]
+        found = [
+            _property(one, name) if geometry is None else _joined(_pieces(geometry), "datetimes")
+            for one, geometry, name in zip(features, moving, where, strict=True)
+        ]
+        clocks = [
+            self._clock(name) if geometry is None else _MOVING_CLOCK
+            for geometry, name in zip(moving, where, strict=True)
+        ]
+        whole = [not isinstance(one, list) for one in found]
+        return _times([_listed(one) for one in found], clocks, self.layout.clock, whole)
+
+    def _clock(self, name: str | None) -> Clock:
+        """Say how times of this name are read; the one of moving points promises what those have."""
+        clock = self.rule.clock(name)
+        return _MOVING_CLOCK if name == _DATETIMES and not clock.is_declared else clock
+
+
+def _flat(parsed: list[Any], too_long: list[bool]) -> tuple[list[Any], list[bool]]:
+    """Put the features of collections, which may stand in a line each, in their place."""
+    lists = [
+        one["features"] if isinstance(one, dict) and isinstance(one.get("features"), list) else [one]
+        for one in parsed
+    ]
+    flags = [flag for some, flag in zip(lists, too_long, strict=True) for _ in some]
+    return list(chain.from_iterable(lists)), flags
 
 
 @contextmanager
@@ -170,19 +220,20 @@ def _properties(feature: Mapping[str, Any]) -> Mapping[str, Any]:
     return _mapping(feature.get("properties"))
 
 
-def _moving(feature: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Find the moving geometry: of a feature, or bare, as databases give it."""
+def _property(feature: Mapping[str, Any], name: str | None) -> Any:
+    return None if name is None else _properties(feature).get(name)
+
+
+def _is_bare(feature: Mapping[str, Any]) -> bool:
+    """Tell whether this is a moving geometry without a feature around it, as databases give it."""
     kind = feature.get("type")
-    is_bare = isinstance(kind, str) and kind.startswith("Moving")
-    found = feature if is_bare else feature.get("temporalGeometry")
+    return isinstance(kind, str) and kind.startswith("Moving")
+
+
+def _moving(feature: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Find the moving geometry, which goes before any other: of a feature, or bare."""
+    found = feature if _is_bare(feature) else feature.get("temporalGeometry")
     return found if isinstance(found, dict) else None
-
-
-def _is_whole(feature: Mapping[str, Any]) -> bool:
-    """Tell whether a feature has properties and a geometry, or is a moving one that is bare."""
-    moving = _moving(feature)
-    has_geometry = bool(_pieces(moving)) or isinstance(feature.get("geometry"), dict)
-    return has_geometry and (moving is feature or isinstance(feature.get("properties"), dict))
 
 
 def _pieces(moving: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
@@ -207,6 +258,20 @@ def _positions(geometry: Mapping[str, Any]) -> list[Any] | None:
     if kind == "MultiLineString":
         return list(chain.from_iterable(piece for piece in coordinates if isinstance(piece, list)))
     return [coordinates] if kind == "Point" and coordinates else coordinates
+
+
+def _shapes_of(features: Sequence[Mapping[str, Any]], moving: Sequence[Mapping[str, Any] | None]) -> Shapes:
+    """Take the points of all features: of a moving point, of several pieces end to end, or of a still one."""
+    still = [_mapping(one.get("geometry")) for one in features]
+    positions = [
+        _positions(geometry) if points is None else _joined(_pieces(points), "coordinates")
+        for geometry, points in zip(still, moving, strict=True)
+    ]
+    kinds = [
+        geometry.get("type") if points is None else "LineString"
+        for geometry, points in zip(still, moving, strict=True)
+    ]
+    return _shapes(positions, kinds)
 
 
 def _shapes(positions: Sequence[list[Any] | None], kinds: list[Any]) -> Shapes:
@@ -244,15 +309,18 @@ def _lengths(lists: pa.Array) -> Any:
     return floats_of(pc.list_value_length(lists).fill_null(0)).astype(np.int64)
 
 
-def _times(lists: list[list[Any]], clock: Clock) -> Times:
-    """Read times, text or numbers."""
+def _times(lists: Sequence[list[Any]], clocks: Sequence[Clock], form: Clock, whole: list[bool]) -> Times:
+    """Read times, text or numbers, those of each feature by its own clock."""
     counts = np.array([len(some) for some in lists], np.int64)
-    values = [value for some in lists for value in some]
     try:
-        texts = pa.array(values, pa.large_string())
+        texts = pa.array(list(chain.from_iterable(lists)), pa.large_string())
     except _NOT_READ:
-        texts = pa.array([_time_text(value) for value in values], pa.large_string())
-    return Times(clock.text(texts.cast(pa.large_binary())), counts)
+        values = [_time_text(value) for value in chain.from_iterable(lists)]
+        texts = pa.array(values, pa.large_string())
+    kinds = {clock: number for number, clock in enumerate(dict.fromkeys(clocks))}
+    which = np.repeat(np.array([kinds[clock] for clock in clocks], np.int64), counts)
+    read = read_each(texts.cast(pa.large_binary()), list(kinds), which, form)
+    return Times(read, counts, np.array(whole, np.bool_))
 
 
 def _time_text(value: Any) -> str | None:
@@ -262,9 +330,8 @@ def _time_text(value: Any) -> str | None:
     return value if value is None or (isinstance(value, str) and value.isascii()) else "?"
 
 
-def _ids(features: Sequence[Mapping[str, Any]], name: str) -> pa.Array:
-    """Take a property as text, or the feature's own id where that is what was found."""
-    values = [_properties(one).get(name, one.get("id") if name == "id" else None) for one in features]
+def _ids(values: list[Any]) -> pa.Array:
+    """Take ids as text: there are no types, and numbers are written as in the file."""
     return rows.ids(pa.array([_id_text(value) for value in values], pa.large_binary()))
 
 
@@ -272,17 +339,3 @@ def _id_text(value: Any) -> bytes | None:
     if isinstance(value, str):
         return value.encode(errors="surrogatepass")
     return repr(value).encode() if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
-def _crs(path: Path, head: bytes) -> Crs:
-    """Read what stands before the features: longitude and latitude, unless old GeoJSON says otherwise."""
-    try:
-        named = json.loads(head.removeprefix(b"\xef\xbb\xbf")).get("crs")
-    except (ValueError, RecursionError, AttributeError):
-        named = None
-    if named is not None and not _LONLAT_NAME.search(str(named)):
-        raise DataError(
-            f"{path}: names a coordinate system other than longitude and latitude; convert it to EPSG:4326, or "
-            "pass --crs planar (crs='planar') if it is planar"
-        )
-    return "lonlat"

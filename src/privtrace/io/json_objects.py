@@ -1,23 +1,27 @@
-"""Find the features in a text of JSON without holding all of it: each is handed out as its own bytes."""
+"""Find the features in a text of JSON without holding all of it: each is handed out as its own bytes.
+
+An object at the top of a text is a feature, or a collection if it has a list called `features`; there may be
+several, one after the other, and what one is changes nothing about the others.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 from numba import njit
 
-from privtrace.io.streams import TRAJECTORY_BYTES
+from privtrace.io.streams import TRAJECTORY_BYTES, blocks
 
 #: A feature whose text is longer is left out, so that memory stays small.
 LONGEST = TRAJECTORY_BYTES
 #: Stands for a feature that was left out.
 TOO_LONG = b""
 
-#: Where the features of a collection begin; looked for in so many bytes.
-_COLLECTION = re.compile(rb'"features"\s*:\s*\[')
+#: Where a collection may say something of itself: in so many bytes, before its features.
 HEAD_BYTES = 1 << 16
 
 _KEY = np.frombuffer(b"features", np.uint8)
@@ -25,42 +29,63 @@ _QUOTE, _BACKSLASH, _OPEN, _CLOSE, _LIST, _LIST_END, _COMMA = (ord(sign) for sig
 
 # What is known between two blocks.
 _DEPTH, _IN_STRING, _ESCAPED, _MATCHED, _AFTER_KEY, _INSIDE, _OPENED = range(7)
+# What is found in a block: an object at the top or in a list of features starts, it stops, such a list starts.
+_TOP, _START, _STOP, _FEATURES = range(4)
 
 
-def collection(head: bytes) -> int | None:
-    """Find the place after which the features of a collection stand; properties may have that name too."""
-    for found in _COLLECTION.finditer(head):
-        state = np.zeros(7, np.int64)
-        _scan(np.frombuffer(head[: found.start()], np.uint8), state, 0)
-        if state[_DEPTH] == 1 and not state[_IN_STRING]:
-            return found.end()
-    return None
+def members(head: bytes) -> dict[str, Any] | None:
+    """Read what a collection says of itself before its features; None where the first object is none."""
+    text = head.removeprefix(b"\xef\xbb\xbf")
+    places, kinds = _scan(np.frombuffer(text, np.uint8), np.zeros(7, np.int64))
+    found = np.flatnonzero(kinds == _FEATURES)
+    if len(found) == 0 or np.any(kinds[: found[0]] == _STOP):
+        return None
+    try:
+        read = json.loads(text[: places[found[0]]] + b"[]}")
+    except (ValueError, RecursionError):
+        return {}
+    return read if isinstance(read, dict) else {}
 
 
-def objects(file: BinaryIO, block_bytes: int, *, in_collection: bool) -> Iterator[list[bytes]]:
-    """Yield the objects in the list `features` of a collection, or those at the top, some at a time.
-
-    A text that ends inside an object ends with an EOFError.
-    """
+def n_objects(file: BinaryIO, block_bytes: int, at_most: int) -> int:
+    """Count the objects at the top of a text, until there are so many."""
     state = np.zeros(7, np.int64)
-    state[_INSIDE] = not in_collection
-    level = 2 if in_collection else 0
-    begun: list[bytes] | None = None
+    found = 0
+    while found < at_most and (block := file.read(block_bytes)):
+        _, kinds = _scan(np.frombuffer(block, np.uint8), state)
+        found += int(np.sum(kinds == _TOP))
+    return min(found, at_most)
+
+
+def objects(file: BinaryIO, block_bytes: int) -> Iterator[list[bytes]]:
+    """Yield the features of a text, some at a time. A text that ends inside an object ends with an EOFError."""
+    state = np.zeros(7, np.int64)
+    begun: list[bytes] | None = None  # of the object that we are in
     while block := file.read(block_bytes):
-        starts, stops = _scan(np.frombuffer(block, np.uint8), state, level)
         found = []
-        if begun is not None and len(stops):
-            found.append(_whole([*begun, block[: stops[0]]]))
-        elif begun is not None and sum(map(len, begun)) <= LONGEST:
-            begun.append(block)
-        n_ended = int(begun is not None and len(stops) > 0)
-        ended = stops[n_ended:]
-        found += [block[i:j] for i, j in zip(starts.tolist(), ended.tolist(), strict=False)]
-        if n_ended or begun is None:
-            begun = [block[starts[-1] :]] if len(starts) > len(ended) else None
+        start = 0
+        places, kinds = _scan(np.frombuffer(block, np.uint8), state)
+        for place, kind in zip(places.tolist(), kinds.tolist(), strict=True):
+            if kind == _STOP:
+                assert begun is not None
+                found.append(_whole([*begun, block[start:place]]))
+            begun, start = ([], place) if kind in (_TOP, _START) else (None, 0)
+        if begun is not None and sum(map(len, begun)) <= LONGEST:
+            begun.append(block[start:])
         yield found
     if state[_DEPTH] != 0 or state[_IN_STRING]:
         raise EOFError
+
+
+def lines(file: BinaryIO, block_bytes: int) -> Iterator[list[bytes]]:
+    """Yield the lines of a text that holds an object a line, some at a time; blank ones are nothing."""
+    for block in blocks(file, block_bytes, line_bytes=LONGEST):
+        # Records may start with a sign of their own (RFC 8142), and the text with a mark.
+        found = [_BEFORE.sub(b"", line) for line in block.lines.split(b"\n")]
+        yield [line for line in found if line] + [TOO_LONG] * block.last_too_long
+
+
+_BEFORE = re.compile(rb"^(?:\xef\xbb\xbf)?[\x1e\s]+|^\xef\xbb\xbf|\s+$")
 
 
 def _whole(pieces: list[bytes]) -> bytes:
@@ -68,10 +93,10 @@ def _whole(pieces: list[bytes]) -> bytes:
 
 
 @njit(cache=True, nogil=True)
-def _scan(text, state, level):  # type: ignore[no-untyped-def]
-    """Find where objects at a level of nesting start, and where they stop."""
-    starts, stops = np.empty(len(text) // 2 + 1, np.int64), np.empty(len(text) // 2 + 1, np.int64)
-    n_starts = n_stops = 0
+def _scan(text, state):  # type: ignore[no-untyped-def]
+    """Find where objects start and stop: those at the top, and those in the features of a collection."""
+    places, kinds = np.empty(len(text) + 1, np.int64), np.empty(len(text) + 1, np.int8)
+    n = 0
     depth, in_string, escaped, matched, after_key, inside, opened = state
     for i in range(len(text)):
         sign = text[i]
@@ -89,22 +114,24 @@ def _scan(text, state, level):  # type: ignore[no-untyped-def]
         elif sign == _QUOTE:
             in_string, matched = 1, 0
         elif sign in (_OPEN, _LIST):
-            if depth == level and inside and sign == _OPEN:
-                starts[n_starts] = i
-                n_starts += 1
-                opened = 1
-            if depth == 1 and level == 2:
-                inside = int(after_key and sign == _LIST)
+            if sign == _OPEN and (depth == 0 or (depth == 2 and inside)):
+                places[n], kinds[n] = i, _TOP if depth == 0 else _START
+                n += 1
+                opened = 1 if depth == 0 else 3  # one more than the depth at which it ends
+            elif sign == _LIST and depth == 1 and after_key and opened < 2:
+                places[n], kinds[n] = i, _FEATURES
+                n += 1
+                inside, opened = 1, 0
             depth += 1
         elif sign in (_CLOSE, _LIST_END):
             depth -= 1
-            if depth == level and opened:  # by whatever bracket, so that one wrong object ends with itself
-                stops[n_stops] = i + 1
-                n_stops += 1
+            if opened and opened == depth + 1:  # by whatever bracket, so that one wrong object ends with itself
+                places[n], kinds[n] = i + 1, _STOP
+                n += 1
                 opened = 0
-            if depth == 1 and level == 2:
+            if depth <= 1:
                 inside = 0
         elif sign == _COMMA and depth == 1:
             after_key = 0
     state[:] = np.array([depth, in_string, escaped, matched, after_key, inside, opened])
-    return starts[:n_starts].copy(), stops[:n_stops].copy()
+    return places[:n].copy(), kinds[:n].copy()

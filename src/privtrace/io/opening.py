@@ -1,19 +1,23 @@
-"""Tell formats apart, by content first, then by suffix, and open files.
+"""Tell formats apart and open files and folders.
 
-Content means the first bytes and the first line. Rows are private and do not count, so that none of them can
-change how the others are read.
+A file is what was declared, else what its name says where its first bytes are a row's, else what its first
+bytes and its first line say. Rows are private and do not count, so that none of them can change how the others
+are read. In a folder every file is told apart by itself.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
-from privtrace.errors import DataError
-from privtrace.io import geolife, geoparquet
+from privtrace.errors import DataError, SettingsError
+from privtrace.io import geolife, geoparquet, tables
 from privtrace.io.columns import Declared
 from privtrace.io.files import CURE, Stamp, files_in, reading
+from privtrace.io.folder import FolderReader, Group
 from privtrace.io.formats import FORMATS, Format, first_sign
+from privtrace.io.json_features import SEQUENCES
 from privtrace.io.source import Reader
 from privtrace.io.streams import first_line, opened
 from privtrace.io.suffixes import listed_suffixes
@@ -37,67 +41,87 @@ _FOREIGN: tuple[tuple[int, bytes, str, str], ...] = (
     (257, b"ustar", "a tar archive", "unpack it and give the folder"),
 )
 
+_LIKE_DAT = re.compile(rb"^(\xef\xbb\xbf)?#[^\r\n]*:\s*$")
+
 #: Where XML says what it is, after declarations and comments.
 _HEAD_BYTES = 1 << 12
 
 
-def open_reader(path: Path, declared: Declared) -> Reader:
-    """Open a file, or a folder of files, in the format that it has."""
-    if not os.path.isdir(path):  # False, not an error, where it may not be looked at
-        stamp = Stamp.of(path)
-        return recognize(path).read(stamp, declared)
-    files = geolife.files_of(path)
-    if files:  # whatever else lies beside them, such as labels
-        return FORMATS["geolife"].read(Stamp.of_folder(path, files), declared)
-    files = _data_in(path)
-    if not files:
+#: Names of tables that have many other meanings: in a folder they are data only if their header says so.
+_NOTES = (".txt", ".txt.gz")
+
+
+def open_reader(path: Path, declared: Declared, name: str | None = None) -> Reader:
+    """Open a file, or a folder of files, in the format of this name or in the one that it has."""
+    if name is not None and name not in FORMATS:
+        raise SettingsError(f"--format (format) must be one of {', '.join(FORMATS)}, not {name!r}")
+    format = None if name is None else FORMATS[name]
+    if os.path.isdir(path):  # False, not an error, where it may not be looked at
+        return _open_folder(path, declared, format)
+    stamp = Stamp.of(path)
+    return (format or recognize(path)).read(stamp, declared)
+
+
+def _open_folder(path: Path, declared: Declared, format: Format | None) -> Reader:
+    """Open all files below a folder that are named like data, or like data of a format."""
+    plt, others = FORMATS["geolife"], [other for other in FORMATS.values() if other is not FORMATS["geolife"]]
+    groups = []
+    tracks = geolife.files_of(path) if format in (None, plt) else []
+    if tracks:
+        groups.append(Group(tracks, plt.read))  # together: they are many and small
+    if format is None:
+        named = files_in(path, {suffix for other in others for suffix in other.read_suffixes})
+        notes = [file for file in files_in(path, _NOTES) if file.is_file() and _is_table(file, declared)]
+        groups += [Group([file], _open_file) for file in sorted({*named, *notes} - set(tracks))]
+    elif format is not plt:
+        table = FORMATS["csv"].read_suffixes if format is FORMATS["porto"] else ()
+        text = _NOTES if format in (FORMATS["csv"], FORMATS["tsv"]) else ()
+        files = files_in(path, (*format.read_suffixes, *table, *text))
+        groups += [Group([file], format.read) for file in files]
+    if not groups and format is None and not (path / geolife.DATA).is_dir():
+        listed = listed_suffixes(FORMATS.values())
         raise DataError(
-            f"{path}: no data in this folder; looked for {listed_suffixes(FORMATS.values())}, else .txt"
+            f"{path}: no data in this folder; looked for {listed}, and .txt with a header; if there are no "
+            "trajectories in it, say of which format they would be with --format (format)"
         )
-    stamp = Stamp.of_folder(path, files)
-    kinds = {recognize(file): file for file in files}
-    (kind, file), *others = kinds.items()
-    if others:
-        listed = ", ".join(f"{kind.name} ({file})" for kind, file in kinds.items())
-        raise DataError(f"{path}: holds files of several formats: {listed}; give a folder with one of them")
-    if kind.read_folder is None:
-        raise DataError(f"{path}: a folder of {kind.name} files is not read; give one file, such as {file}")
-    return kind.read_folder(stamp, declared)
+    return FolderReader(path, groups, declared)
 
 
-def _data_in(folder: Path) -> list[Path]:
-    """List the files below a folder that are named like data; maps, and .txt, only if nothing else is."""
-    suffixes = {suffix: format for format in FORMATS.values() for suffix in format.all_suffixes}
-    maps = [suffix for suffix, format in suffixes.items() if format in (FORMATS["geojson"], FORMATS["gpkg"])]
-    return (
-        files_in(folder, suffixes.keys() - maps)  # a region often lies beside its data, and notes do
-        or files_in(folder, maps)
-        or files_in(folder, (".txt", ".txt.gz"))
-    )
+def _open_file(stamp: Stamp, declared: Declared) -> Reader:
+    return recognize(stamp.path).read(stamp, declared)
+
+
+def _is_table(path: Path, declared: Declared) -> bool:
+    """Tell from its first line whether a text is a table."""
+    try:
+        tables.understood(path, first_line(path), declared)
+    except DataError:
+        return False
+    return True
 
 
 def recognize(path: Path) -> Format:
     """Tell the format of a file, and refuse what clearly is none of ours."""
-    if path.suffix.lower() in FORMATS["geolife"].suffixes:
-        return FORMATS["geolife"]
+    for name in ("geolife", "dat"):
+        if path.name.lower().endswith(FORMATS[name].read_suffixes):
+            return FORMATS[name]
     with reading(path, CURE), path.open("rb") as file:
         head = file.read(_HEAD_BYTES)
     if head.startswith(b"PAR1"):
         return FORMATS["geoparquet"] if geoparquet.is_geoparquet(path) else FORMATS["parquet"]
     if FORMATS["gpkg"].recognizes(head):
         return FORMATS["gpkg"]
+    if path.name.lower().removesuffix(".gz").endswith(SEQUENCES):
+        return FORMATS["geojson"]  # a line is a row, so that the first tells nothing
     line = first_line(path)
-    if not line and path.suffix.lower() in FORMATS["dat"].suffixes:
-        return FORMATS["dat"]  # it has no header, so nothing is no trajectories
     if not line:
         raise DataError(f"{path}: is empty, without even a header; check that it was written to its end")
-    if not FORMATS["dat"].recognizes(line):  # there the first line is an id, which may hold any bytes
-        with opened(path, CURE) as file:
-            head = file.read(_HEAD_BYTES)
-        for name in ("gpx", "geojson"):  # what their first line says does not matter
-            if FORMATS[name].recognizes(head):
-                return FORMATS[name]
-        _refuse_foreign(path, line)
+    with opened(path, CURE) as file:
+        head = file.read(_HEAD_BYTES)
+    for name in ("gpx", "geojson"):  # what their first line says does not matter
+        if FORMATS[name].recognizes(head):
+            return FORMATS[name]
+    _refuse_foreign(path, line)
     return next(format for format in FORMATS.values() if format.recognizes(line))
 
 
@@ -112,6 +136,11 @@ def _refuse_foreign(path: Path, line: bytes) -> None:
         raise DataError(f"{path}: is JSON; write it as GeoJSON, or as a table of points, one row a point")
     if first_sign(line) == b"<":
         raise DataError(f"{path}: is XML other than GPX, such as KML; write it as GPX or GeoJSON")
+    if _LIKE_DAT.match(line):
+        raise DataError(
+            f"{path}: looks like the text of AdaTrace and PrivTrace, which has no header; name it .dat, or "
+            "pass --format dat (format='dat')"
+        )
     if path.suffix.lower() in FORMATS["parquet"].suffixes:
         raise DataError(
             f"{path}: has the name of Parquet but not its first bytes: damaged, or something else; "

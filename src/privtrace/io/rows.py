@@ -51,23 +51,29 @@ def rows(
     return pa.RecordBatch.from_pydict({name: column for name, column in columns.items() if column is not None})
 
 
-def usable(batch: pa.RecordBatch, crs: Crs, faults: Faults | None, place: Place) -> pa.RecordBatch:
-    """Leave out rows that belong to no trajectory; note faults, where wanted also those of values that stay."""
+def usable(
+    batch: pa.RecordBatch, crs: Crs, faults: Faults | None, place: Place, *, may_lack_times: bool = False
+) -> pa.RecordBatch:
+    """Leave out rows that belong to no trajectory; note faults, where wanted also those of values that stay.
+
+    Where nothing promised times, it is no fault that a row has none, unless logs are cut.
+    """
     has_id = batch["traj_id"].is_valid()
     if faults is not None:
         faults.add("no trajectory id", np.flatnonzero(_nulls(batch["traj_id"])), place)
         if faults.locating:
             for reason, wrong in _wrong_values(batch, crs):
                 faults.add(reason, np.flatnonzero(wrong), place)
-        if "t" in batch.schema.names:
-            no_time, unread = _times_missed(batch)
-            faults.n_times += len(unread) - int(no_time.sum())
-            faults.n_unread += int(unread.sum())
-            # A row is dropped for one reason; all that is wrong with it is listed.
-            among = True if faults.locating else floats_of(has_id)
-            if faults.locating or faults.need_times:
-                for reason, wrong in ((NO_TIME, no_time), (UNREAD_TIME, unread)):
-                    faults.add(reason, np.flatnonzero(wrong & among), place)
+        no_time, unread = _times_missed(batch)
+        faults.n_times += len(unread) - int(no_time.sum())
+        faults.n_unread += int(unread.sum())
+        # A row is dropped for one reason; all that is wrong with it is listed.
+        among = True if faults.locating else floats_of(has_id)
+        promised = "t" in batch.schema.names and not may_lack_times
+        if faults.need_times or (faults.locating and promised):
+            faults.add(NO_TIME, np.flatnonzero(no_time & among), place)
+        if faults.need_times or faults.locating:
+            faults.add(UNREAD_TIME, np.flatnonzero(unread & among), place)
     if "unread" in batch.schema.names:
         batch = batch.drop_columns(["unread"])
     return batch.filter(has_id) if batch["traj_id"].null_count else batch
@@ -75,6 +81,8 @@ def usable(batch: pa.RecordBatch, crs: Crs, faults: Faults | None, place: Place)
 
 def _times_missed(batch: pa.RecordBatch) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
     """Tell which rows have no time, and which have one that cannot be read."""
+    if "t" not in batch.schema.names:
+        return np.ones(batch.num_rows, np.bool_), np.zeros(batch.num_rows, np.bool_)
     unread: npt.NDArray[np.bool_] = floats_of(batch["unread"])
     return _nulls(batch["t"]) & ~unread, unread
 
@@ -136,7 +144,7 @@ def times(column: pa.Array, clock: Clock) -> Read:
     kind = column.type
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         unit = {pa.date32(): "s", pa.date64(): "ms"}.get(kind)
-        return Read(column.cast(pa.timestamp(unit)) if unit else column, np.zeros(len(column), np.bool_))
+        return clock.timestamps(column.cast(pa.timestamp(unit)) if unit else column)
     if pa.types.is_null(kind):  # no value says what it would be
         return clock.text(column.cast(pa.large_binary()))
     return clock.text(column.cast(pa.large_binary())) if is_text(kind) else clock.numbers(column)

@@ -34,7 +34,10 @@ class Sizes:
 
 
 class Reader(Protocol):
-    """Read one format. Opening looks at public facts only: path, format, header, columns and their types."""
+    """Read one format. Opening looks at public facts only: path, format, header, columns and their types.
+
+    What one row, feature, track or file of a folder holds changes neither these facts nor how another is read.
+    """
 
     stamp: Stamp
 
@@ -55,12 +58,12 @@ class Reader(Protocol):
 
     @property
     def has_users(self) -> bool:
-        """Say whether rows have a user."""
+        """Say whether rows may have a user."""
         ...
 
     @property
     def has_times(self) -> bool:
-        """Say whether rows have a time."""
+        """Say whether rows may have a time."""
         ...
 
     @property
@@ -225,7 +228,7 @@ class FileSource:
 
     def faults(self) -> Iterator[Fault]:
         """Look at all rows and yield what is wrong with them, in order. For the curator: NOT PRIVATE."""
-        faults = Faults(locating=True)
+        faults = Faults(locating=True, need_times=self.gap_minutes is not None)
         for _ in self._read(faults=faults):
             yield from faults.take()
         yield from faults.take()

@@ -41,11 +41,15 @@ class Block:
 
 
 @contextmanager
-def opened(path: Path, cure: str) -> Iterator[BinaryIO]:
-    """Open a file, unpacking it if it is packed; failures become a `DataError` with a cure."""
+def opened(path: Path, cure: str, *, packed: bool | None = None) -> Iterator[BinaryIO]:
+    """Open a file, unpacking it if it is packed; failures become a `DataError` with a cure.
+
+    Its first bytes tell whether it is packed, unless they are a row's and so may not.
+    """
     with reading(path, cure), path.open("rb") as file:
-        packed = file.read(len(_GZIP)) == _GZIP
-        file.seek(0)
+        if packed is None:
+            packed = file.read(len(_GZIP)) == _GZIP
+            file.seek(0)
         yield cast(BinaryIO, gzip.GzipFile(fileobj=file)) if packed else file
 
 

@@ -28,6 +28,7 @@ from privtrace.io.crs import meaning
 from privtrace.io.frames.packages import check_kind, load
 from privtrace.io.frames.series import Columns
 from privtrace.io.frames.tables import collected, pandas_of, to_arrow
+from privtrace.io.lines import times_name
 from privtrace.io.long_table import arrow_ids, arrow_times, arrow_users
 from privtrace.trajectories import Array, Floats, Integers, Trajectories
 
@@ -126,7 +127,7 @@ def _line_rows(trajectories: Trajectories) -> tuple[Any, Array]:
     frame = pandas_of(pa.table(columns))
     if trajectories.times is not None:
         lists = pa.LargeListArray.from_arrays(trajectories.offsets, arrow_times(trajectories.times))
-        frame[TIME] = lists.to_pandas()
+        frame[times_name(trajectories.times)] = lists.to_pandas()
     return frame, _lines(trajectories)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,61 +14,77 @@ import shapely
 
 from privtrace.errors import DataError
 from privtrace.io.clock import epochs
-from privtrace.io.columns import TIME, TRAJECTORY, USER, Declared, has_role, is_text
+from privtrace.io.columns import TIME, TRAJECTORY, USER, Declared, has_role
+from privtrace.io.crs import meaning
 from privtrace.io.frames.geometry import of_rows, to_geopandas, without_bad_points
 from privtrace.io.frames.packages import check_kind, load
 from privtrace.io.long_table import arrow_times
 from privtrace.io.rows import floats_of
-from privtrace.trajectories import Array, Trajectories
+from privtrace.trajectories import Array, Crs, Trajectories
 
 #: What trackintel calls its columns.
 _TRACKED_AT, _STARTED_AT, _TRIPLEG = "tracked_at", "started_at", "tripleg_id"
 
 
 def from_movingpandas(collection: Any, declared: Declared) -> Trajectories:
-    """Take a TrajectoryCollection or a Trajectory; its moving objects are users."""
+    """Take a TrajectoryCollection or a Trajectory; its moving objects are users.
+
+    A collection has no header: each trajectory is read by itself, ids and users as text. Where it is in another
+    system than is declared, or else than longitude and latitude, its points are bad points.
+    """
     moving = load("movingpandas", "from_movingpandas", "geo")
     check_kind("from_movingpandas", collection, moving.TrajectoryCollection, moving.Trajectory)
-    parts = [collection] if isinstance(collection, moving.Trajectory) else collection.trajectories
     place = "the MovingPandas collection"
-    crs = {part.crs for part in parts}
-    if len(crs) > 1:
-        raise DataError(f"{place}: its trajectories have several CRS; bring them to one with to_crs")
-    frame, roles = _joined(parts)
-    if crs:
-        frame = frame.set_crs(crs.pop())
-    return of_rows(place, frame, replace(declared, columns={**roles, **declared.columns}))
+    if isinstance(collection, moving.Trajectory):
+        parts = [collection]
+        crs = meaning(Path(place), _described(collection), declared.crs)
+    else:
+        parts = collection.trajectories
+        crs = declared.crs or "lonlat"
+    known = [declared.crs is not None or _means(part, crs) for part in parts]
+    frame, roles = _joined(parts, known)
+    return of_rows(place, frame, replace(declared, crs=crs, columns={**roles, **declared.columns}))
 
 
-def _joined(parts: list[Any]) -> tuple[Any, dict[str, str]]:
+def _described(part: Any) -> Any:
+    return part.crs and part.crs.to_json_dict()
+
+
+def _means(part: Any, crs: Crs) -> bool:
+    """Tell whether the points of a trajectory are in a system."""
+    try:
+        return meaning(Path(), _described(part), None) == crs
+    except DataError:
+        return False
+
+
+def _joined(parts: list[Any], known: list[bool]) -> tuple[Any, dict[str, str]]:
     """Put the points of trajectories into one frame, and say which columns say whose they are."""
     import geopandas
     import pandas
 
     sizes = [len(part.df) for part in parts]
-    made = {TRAJECTORY: _repeated([part.id for part in parts], sizes)}
-    if any(part.obj_id is not None for part in parts):
-        made[USER] = _repeated([part.obj_id for part in parts], sizes)
-    made[TIME] = np.concatenate([np.empty(0, "datetime64[s]"), *(_utc(part) for part in parts)])
+    made = {
+        TRAJECTORY: _repeated([part.id for part in parts], sizes),
+        USER: _repeated([part.obj_id for part in parts], sizes),
+        TIME: np.concatenate([np.empty(0, "datetime64[us]"), *(_utc(part) for part in parts)]),
+    }
     rest = [part.df.drop(columns=[part.df.active_geometry_name, *made], errors="ignore") for part in parts]
     frame = pandas.concat([pandas.DataFrame(), *map(pandas.DataFrame, rest)], ignore_index=True).assign(**made)
-    geometries = np.concatenate([np.empty(0, object), *map(_geometries, parts)])
-    return geopandas.GeoDataFrame(frame, geometry=geometries), {name: name for name in made}
+    shapes = [
+        _geometries(part) if good else np.full(len(part.df), None, object)
+        for part, good in zip(parts, known, strict=True)
+    ]
+    return geopandas.GeoDataFrame(frame, geometry=np.concatenate([np.empty(0, object), *shapes])), {
+        name: name for name in made
+    }
 
 
 def _repeated(ids: list[Any], sizes: list[int]) -> Any:
-    """Repeat ids for their points: integers, numbers or text where all are that, else objects."""
+    """Repeat ids for their points, as objects: each is written out by itself."""
     import pandas
 
-    try:
-        array = pa.array(ids, from_pandas=True)
-        known = pa.types.is_integer(array.type) or pa.types.is_floating(array.type) or is_text(array.type)
-    except (pa.ArrowException, OverflowError):
-        known = False
-    column = (
-        pandas.Series(array, dtype=pandas.ArrowDtype(array.type)) if known else pandas.Series(ids, dtype=object)
-    )
-    return column.repeat(sizes).reset_index(drop=True)
+    return pandas.Series(ids, dtype=object).repeat(sizes).reset_index(drop=True)
 
 
 def _geometries(part: Any) -> Array:
@@ -86,7 +103,7 @@ def _utc(part: Any) -> Array:
         twice = np.zeros(len(times), bool)
         times = times.tz_localize(part.df_orig_tz, ambiguous=twice, nonexistent="shift_forward")
         times = times.tz_convert(None)
-    utc: Array = times.to_numpy()
+    utc: Array = times.to_numpy().astype("datetime64[us]")  # of one unit, whatever that of others is
     return utc
 
 

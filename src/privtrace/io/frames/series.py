@@ -19,8 +19,7 @@ import pyarrow.compute as pc
 from privtrace.errors import DataError
 from privtrace.io import text
 from privtrace.io.columns import Layout, is_text
-from privtrace.io.long_table import arrow_times
-from privtrace.trajectories import Array, Integers
+from privtrace.trajectories import Integers
 
 Parse = Callable[[pa.Array], pa.Array]
 
@@ -114,8 +113,6 @@ def _laid_out(values: Any, parse: Parse, lengths: Integers) -> pa.Array:
 
 def _flat(values: Any, parse: Parse) -> tuple[pa.Array, Integers]:
     """Put the values of all rows end to end, and count those of each."""
-    if values.dtype == object and (lists := _lists(values)):
-        return arrow_times(np.concatenate(lists)), np.array([len(one) for one in lists])
     if values.dtype == object:
         rows = [_listed(value) for value in values.tolist()]
         counts = np.array([len(row) for row in rows], np.int64)
@@ -131,14 +128,11 @@ def _flat(values: Any, parse: Parse) -> tuple[pa.Array, Integers]:
 
 def _listed(value: Any) -> Sequence[Any]:
     """List the values of a row; one that is no list, or an empty one, is one."""
+    if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind == "M":  # at once, not one by one
+        texts = np.datetime_as_string(value).astype(object)
+        texts[np.isnat(value)] = None
+        return list(texts) or [None]
     is_list = isinstance(value, list | tuple | set | frozenset) or (
         isinstance(value, np.ndarray) and value.ndim
     )
     return (list(value) or [None]) if is_list else [value]
-
-
-def _lists(values: Any) -> list[Array]:
-    """Take lists as pandas reads them from files, if all are arrays of numbers or all of times."""
-    lists = values.tolist()
-    kinds = {one.dtype.kind if isinstance(one, np.ndarray) and one.ndim == 1 else "O" for one in lists}
-    return lists if len(kinds) == 1 and kinds <= set("iufM") else []

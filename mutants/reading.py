@@ -1,0 +1,186 @@
+"""Breakages at the doors: a row that decides for others, times that are no clock, units that are not whole."""
+
+from __future__ import annotations
+
+from mutants.mutant import Mutant
+
+READERS = (
+    Mutant(
+        "first-feature-as-header",
+        "what the first feature of a block has is looked for in all",
+        "io/json_features.py",
+        "self.rule.names(tuple(_properties(one))) for one in features",
+        "self.rule.names(tuple(_properties(features[0]))) for one in features",
+        ("contract/test_readers.py",),
+    ),
+    Mutant(
+        "moving-by-the-first-feature",
+        "whether features are moving points, the first of a block decides",
+        "io/json_features.py",
+        "moving = [_moving(one) for one in features]",
+        "moving = [_moving(one) if _moving(features[0]) else None for one in features]",
+        ("contract/test_readers.py",),
+    ),
+    Mutant(
+        "type-of-times-by-the-features",
+        "whether times are calendar times, the features of a block decide",
+        "io/json_features.py",
+        "read = read_each(texts.cast(pa.large_binary()), list(kinds), which, form)",
+        "read = read_each(texts.cast(pa.large_binary()), list(kinds), which, [*kinds, form][0])",
+        ("io/test_io_times.py", "contract/test_readers.py"),
+    ),
+    Mutant(
+        "first-track-as-header",
+        "what the first track of a block has is looked for in all",
+        "io/gpx.py",
+        "self.rule.names(tuple(beside)) for beside in tracks.attributes",
+        "self.rule.names(tuple(tracks.attributes[0])) for beside in tracks.attributes",
+        ("contract/test_readers.py",),
+    ),
+    Mutant(
+        "a-file-refuses-a-folder",
+        "a folder is refused where one of its files cannot be read or has other columns",
+        "io/folder.py",
+        "except PrivTraceError as refusal:\n            for look",
+        "except ZeroDivisionError as refusal:\n            for look",
+        ("io/test_io_folders.py",),
+    ),
+    Mutant(
+        "a-file-without-a-column-left-out",
+        "a file of a folder counts nothing where it lacks a time that is declared",
+        "io/folder.py",
+        "replace(declared, lenient=True)",
+        "declared",
+        ("io/test_io_folders.py",),
+    ),
+    Mutant(
+        "a-list-without-a-name",
+        "in the text of AdaTrace, a list that has lost its name adds to the trajectory before",
+        "io/dat.py",
+        "turns = np.flatnonzero(filled)",
+        "turns = np.flatnonzero(named | wrong)",
+        ("io/test_io_dat.py", "contract/test_readers.py"),
+    ),
+    Mutant(
+        "ids-taken-for-places",
+        "a line that has no id is joined with the one that is called as its place",
+        "io/features.py",
+        "like = pc.match_substring_regex(ids, _LIKE_PLACE).fill_null(False)\n    if not pc.any(like).as_py():",
+        "like = pc.match_substring_regex(ids, _LIKE_PLACE).fill_null(False)\n    if True:",
+        ("io/test_io_geojson.py",),
+    ),
+)
+TIMES = (
+    Mutant(
+        "points-without-a-time-kept",
+        "where logs are cut, a point without a time sticks to a piece, and moves when that is removed",
+        "io/source.py",
+        "whole = timed(batch) if need_times else batch",
+        "whole = batch",
+        ("io/test_io_times.py",),
+    ),
+    Mutant(
+        "points-without-a-time-kept-in-memory",
+        "where entries in memory are joined and cut, a point without a time sticks to a piece",
+        "trajectories.py",
+        "points = np.flatnonzero(~np.isnan(self.times))",
+        "points = np.arange(self.n_points)",
+        ("test_trajectories.py",),
+    ),
+    Mutant(
+        "numbers-are-seconds",
+        "numbers of no declared unit are a clock, and milliseconds make a trip of every point",
+        "io/columns.py",
+        "return Clock(order_only=is_order, on_calendar=on_calendar)",
+        'return Clock(unit="s", on_calendar=on_calendar)',
+        ("io/test_io_times.py",),
+    ),
+    Mutant(
+        "numbers-are-seconds-in-folders",
+        "where logs in a folder are cut, numbers of no declared unit are seconds",
+        "io/clock.py",
+        "if not self.order_only:\n            return pa.nulls(len(numbers), TIMESTAMP)",
+        "if False:\n            return pa.nulls(len(numbers), TIMESTAMP)",
+        ("io/test_io_times.py",),
+    ),
+    Mutant(
+        "unread-times-not-told",
+        "a fit whose times cannot be read goes on without a word",
+        "backends/passes.py",
+        "tell(self.observer)",
+        "pass",
+        ("io/test_io_times.py",),
+    ),
+    Mutant(
+        "unread-times-called-missing",
+        "times that are there and cannot be read count as none",
+        "io/rows.py",
+        "faults.n_unread += int(unread.sum())",
+        "faults.n_unread += 0",
+        ("io/test_io_times.py",),
+    ),
+)
+UNITS = (
+    Mutant(
+        "stamp-kept-when-mixed",
+        "what is joined from two models keeps the promise of the first",
+        "about.py",
+        "return {**theirs, GUARANTEE: MIXED}",
+        "return dict(first)",
+        ("test_about.py",),
+    ),
+    Mutant(
+        "stamp-kept-without-a-model",
+        "parts that promise the same keep it, though nobody says that they are of one model",
+        "about.py",
+        "(said <= common.keys() and MODEL in said)",
+        "said <= common.keys()",
+        ("test_about.py",),
+    ),
+    Mutant(
+        "entries-not-joined",
+        "in memory, entries with the same user and id count as several trajectories",
+        "trajectories.py",
+        "return self.joined().cut()",
+        "return self.cut()",
+        ("test_trajectories.py",),
+    ),
+    Mutant(
+        "any-gaps-together",
+        "trips that were cut at different gaps are joined, and the statement names one of them",
+        "trajectories.py",
+        "if any(part.gap_minutes != parts[0].gap_minutes for part in parts):",
+        "if False:",
+        ("test_trajectories.py",),
+    ),
+    Mutant(
+        "places-instead-of-numbers",
+        "without ids, a user more or less changes which trajectories of all later users count",
+        "privacy/selection.py",
+        "numbers = before[users[fresh]] + _ranks(users[fresh])",
+        'numbers = candidates["place"].to_numpy()[fresh]',
+        ("privacy/test_selection.py",),
+    ),
+)
+BUDGETS = (
+    Mutant(
+        "lost-fit-unnoticed",
+        "a budget file that lost its last line reads as if less was spent",
+        "privacy/budget_file.py",
+        'n_granted = int(first["fits"]) if has_head else 0',
+        'n_granted = min(int(first["fits"]), len(entries)) if has_head else 0\n'
+        '    first["last"] = checks[n_granted]',
+        ("privacy/test_budget_file.py",),
+    ),
+    Mutant(
+        "empty-budget-file-is-new",
+        "a budget file that was emptied reads as if nothing was spent",
+        "privacy/budget_file.py",
+        "if not content:\n",
+        'if not content:\n        nothing = BudgetRecord(Fraction(4), "trajectory", (), torn=False)\n'
+        "        content = _whole_file(nothing)\n    if not content:\n",
+        ("privacy/test_budget_file.py",),
+    ),
+)
+
+MUTANTS = (*READERS, *TIMES, *UNITS, *BUDGETS)
