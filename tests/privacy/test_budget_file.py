@@ -507,8 +507,8 @@ moment = 4 * (time.time() - began)  # a worker is killed within its first few fi
 laplace, descriptor = SystemNoise.laplace, os.open(side, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
 def recorded(self, n_draws, scale):
-    if not hasattr(self, "drew"):  # a noise for each fit
-        self.drew = True
+    if not hasattr(self, "recorded"):  # a noise for each fit
+        self.recorded = True
         os.write(descriptor, b"drew\\n")
         os.fsync(descriptor)
     return laplace(self, n_draws, scale)

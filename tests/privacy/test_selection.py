@@ -22,7 +22,7 @@ from privtrace.privacy import selection
 from privtrace.privacy.crossing import Crossing
 from privtrace.privacy.ledger import Ledger
 from privtrace.privacy.noise import SystemNoise
-from privtrace.privacy.selection import siphash
+from privtrace.privacy.siphash import siphash
 from privtrace.privacy.unit import Unit
 from privtrace.privacy.unsafe_noise import NoNoise, SeededNoise
 
