@@ -172,7 +172,7 @@ class InputOptions:
     ] = None
     format: Annotated[
         FormatName | None,
-        typer.Option(help="The format of the input; of a folder, read the files of this format only."),
+        typer.Option(help="The format of the (real) input; of a folder, read only files of this format."),
     ] = None
     strict: Annotated[
         bool, typer.Option("--strict", help="Stop at the first bad row instead of dropping it.")
@@ -467,7 +467,7 @@ class ComparingOptions(WorkingOptions, InputOptions):
         """
         from privtrace.errors import DataError
 
-        reading = replace(self, columns=self.synthetic_columns, gap=self.synthetic_gap)
+        reading = replace(self, columns=self.synthetic_columns, gap=self.synthetic_gap, format=None)
         if self.synthetic_columns is None and self.columns is not None:
             as_real = replace(reading, columns=self.columns)
             with suppress(DataError):
