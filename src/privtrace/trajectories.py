@@ -363,7 +363,11 @@ class Trajectories:
         collection: movingpandas.TrajectoryCollection | movingpandas.Trajectory,
         **reading: Unpack[Reading],
     ) -> Trajectories:
-        """Take a collection or one trajectory, moving objects as users; times as in `from_pandas`."""
+        """Take a collection or one trajectory, moving objects as users; times as in `from_pandas`.
+
+        A collection has no types and no CRS of its own: ids and users come as text, and `crs="planar"` says
+        that its trajectories are planar.
+        """
         from privtrace.io import frames
 
         return frames.from_movingpandas(collection, frames.Declared.of(**reading))
@@ -404,8 +408,9 @@ class Trajectories:
     def to_geopandas(self, *, lines: bool = False) -> geopandas.GeoDataFrame:
         """Give a row a point, or with `lines` a row a trajectory, in EPSG:4326 or, if planar, without CRS.
 
-        A trajectory of one point is a Point among lines, and the times of a line are a list. Points that are
-        not finite have no geometry, and are left out of lines.
+        A trajectory of one point is a Point among lines, and the times of a line are a list, in a column
+        `coordTimes`, or `times` if they are numbers. Points that are not finite have no geometry, and are left
+        out of lines.
         """
         from privtrace.io import frames
 

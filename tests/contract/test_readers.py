@@ -13,7 +13,8 @@ import json
 import os
 import sqlite3
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -888,6 +889,30 @@ def test_many_trajectories_decide_it_no_more(name: str, tmp_path: Path, undistur
         gap = gaps(sample)[number % len(gaps(sample))]
         after = read(sample, tmp_path / f"{number}", pieces, gap)
         assert missing(undisturbed(name, gap), after) == [], place
+
+
+class Told:
+    """Keep the loud words to the curator."""
+
+    def __init__(self) -> None:
+        self.loud: list[str] = []
+
+    @contextmanager
+    def stage(self, text: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+        yield lambda amount: None
+
+    def note(self, text: str, *, loud: bool = False) -> None:
+        self.loud += [text] if loud else []
+
+
+@pytest.mark.parametrize("name", ["geojson: lines without ids", "csv: a folder without users and times"])
+def test_a_file_that_may_have_users_and_has_none_fits_and_tells(name: str, tmp_path: Path) -> None:
+    """Whether any feature or file has a user is no public fact, and so no reason to refuse."""
+    sample, told = SAMPLES[name], Told()
+    path = sample.write(tmp_path, sample.good)
+    synthesizer = pt.DPT(epsilon=1, region=pt.Region.box(0, 0, 45, 45), unit="user", max_per_user=1)
+    assert len(synthesizer.fit(pt.read(path), noise=pt.SeededNoise(1), observer=told).sample(5, seed=1)) == 5
+    assert any("0 users" in words for words in told.loud)
 
 
 MEMBERS = ["type", "id", "properties", "geometry", "temporalGeometry", "coordinates", "features", "columns"]

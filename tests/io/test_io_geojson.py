@@ -353,7 +353,14 @@ def test_objects_at_the_top_are_features_or_collections_each_by_itself(block_byt
     text = b'{"a":1}{"features":[{"b":1},{"c":[{}]}],"d":{}} 5 [{"e":1}] {"features":[]}{"features":7}'
     found = [one for some in json_objects.objects(io.BytesIO(text), block_bytes) for one in some]
     assert found == [b'{"a":1}', b'{"b":1}', b'{"c":[{}]}', b'{"features":7}']
-    assert json_objects.n_objects(io.BytesIO(text), block_bytes, 9) == 4
+    assert json_objects.n_objects(io.BytesIO(text), block_bytes, 9) == (4, True)
+
+
+def test_features_may_come_late(tmp_path: Path) -> None:
+    path = saved(
+        tmp_path, feature(line([1, 2]), traj_id="a"), columns={"traj_id": "color"}, about="x" * (1 << 17)
+    )
+    assert pt.read(path).collect().ids.tolist() == ["a"]  # what is said so far in front is not looked at
 
 
 @pytest.mark.parametrize("name", ["a.geojsonl", "a.ndjson", "a.geojsonl.gz"])

@@ -194,7 +194,7 @@ class InputOptions:
     ] = None
     format: Annotated[
         FormatName | None,
-        typer.Option(help="The format of the input; of a folder, read the files of this format only."),
+        typer.Option(help="The format of the (real) input; of a folder, read only files of this format."),
     ] = None
     strict: Annotated[
         bool, typer.Option("--strict", help="Stop at the first bad row instead of dropping it.")

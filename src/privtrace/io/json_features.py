@@ -67,8 +67,8 @@ class JsonReader(RuledReader):
         if said is not None and not said.keys() & {"crs", "columns"}:
             return {}
         with opened(path, CURE) as file:
-            n_found = n_objects(file, Sizes().block_bytes, 2)
-        if n_found == 0 or (n_found == 1 and said is None and not self._is_feature()):
+            n_found, has_collection = n_objects(file, Sizes().block_bytes, 2)
+        if n_found == 0 or (n_found == 1 and not has_collection and not self._is_feature()):
             raise DataError(
                 f"{path}: is JSON without features; trajectories are features with a LineString or a Point "
                 "(GeoJSON) or a MovingPoint (MF-JSON), or rows of a table"
@@ -79,8 +79,6 @@ class JsonReader(RuledReader):
         """Tell whether the one object of a text, if it is no longer than a feature may be, is one."""
         with opened(self.stamp.path, CURE) as file:
             found = list(chain.from_iterable(objects(file, Sizes().block_bytes)))
-        if found == []:  # a collection after all, whose features come late
-            return True
         (one,) = _parsed(found)
         return found == [TOO_LONG] or (
             isinstance(one, dict) and (_is_bare(one) or one.get("type") == "Feature")

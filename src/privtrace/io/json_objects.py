@@ -47,14 +47,15 @@ def members(head: bytes) -> dict[str, Any] | None:
     return read if isinstance(read, dict) else {}
 
 
-def n_objects(file: BinaryIO, block_bytes: int, at_most: int) -> int:
-    """Count the objects at the top of a text, until there are so many."""
+def n_objects(file: BinaryIO, block_bytes: int, at_most: int) -> tuple[int, bool]:
+    """Count the objects at the top of a text, until there are so many; also tell if one is a collection."""
     state = np.zeros(7, np.int64)
-    found = 0
+    found, has_collection = 0, False
     while found < at_most and (block := file.read(block_bytes)):
         _, kinds = _scan(np.frombuffer(block, np.uint8), state)
         found += int(np.sum(kinds == _TOP))
-    return min(found, at_most)
+        has_collection |= bool(np.any(kinds == _FEATURES))
+    return min(found, at_most), has_collection
 
 
 def objects(file: BinaryIO, block_bytes: int) -> Iterator[list[bytes]]:
