@@ -12,7 +12,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import privtrace as pt
-from privtrace.backends import local
+from privtrace.backends import cores
 from privtrace.backends.cores import available_cores, limit_threads
 from privtrace.backends.local import Threads
 from privtrace.cli.screen import guarded
@@ -60,7 +60,7 @@ def unlimited() -> Iterator[None]:
     """Take back what limits the process."""
     n_arrow, blas = pa.cpu_count(), threadpool_limits()
     yield
-    local._limit.clear()
+    cores._limit.clear()
     pa.set_cpu_count(n_arrow)
     blas.restore_original_limits()
 

@@ -15,7 +15,7 @@ import json, sys
 import pyarrow as pa
 from threadpoolctl import threadpool_info
 from privtrace import cli
-from privtrace.backends import local
+from privtrace.backends import cores, local
 
 class NoPool:
     def __init__(self, *arguments):
@@ -24,7 +24,7 @@ class NoPool:
 local.ThreadPoolExecutor = NoPool
 for arguments in json.loads(sys.argv[1]):
     pa.set_cpu_count(2)
-    local._limit.clear()
+    cores._limit.clear()
     sys.argv = ["privtrace", *arguments, "--threads=1"]
     try:
         cli.main()

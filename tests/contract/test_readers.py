@@ -13,8 +13,7 @@ import json
 import os
 import sqlite3
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -31,6 +30,7 @@ from hypothesis import strategies as st
 
 import privtrace as pt
 from privtrace.io import FORMATS
+from privtrace.observer import Silent
 
 #: Points of the one hostile trajectory that is long, and what it is called.
 MANY = 100_000
@@ -891,15 +891,11 @@ def test_many_trajectories_decide_it_no_more(name: str, tmp_path: Path, undistur
         assert missing(undisturbed(name, gap), after) == [], place
 
 
-class Told:
+class Told(Silent):
     """Keep the loud words to the curator."""
 
     def __init__(self) -> None:
         self.loud: list[str] = []
-
-    @contextmanager
-    def stage(self, text: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
-        yield lambda amount: None
 
     def note(self, text: str, *, loud: bool = False) -> None:
         self.loud += [text] if loud else []

@@ -70,7 +70,8 @@ def same(one: pt.Trajectories, other: pt.Trajectories) -> None:
         before, after = getattr(one, name), getattr(other, name)
         assert (before is None) == (after is None), name
         if before is not None:
-            assert before.dtype.kind in "UT" or before.dtype == after.dtype, name
+            # Text is text in numpy's old form or its new; lists of times are read to the microsecond.
+            assert before.dtype.kind in "UTM" or before.dtype == after.dtype, name
             np.testing.assert_array_equal(before.astype(after.dtype), after, strict=True)
 
 
@@ -508,6 +509,8 @@ def test_real_trips_come_back(package: str, real_data: Path) -> None:
     trips = pt.read(real_data / "porto_taxi.parquet").collect()[:2000]
     if package == "movingpandas":  # which has no trajectories of one point
         trips = trips.take(np.flatnonzero(np.diff(trips.offsets) > 1))
+        assert trips.users is not None and trips.ids is not None  # of objects one by one, and so as text
+        trips = replace(trips, users=trips.users.astype(str), ids=trips.ids.astype(str))
     same(trips, back(trips, package))
     if package == "geopandas":
         same(trips, back(trips, package, lines=True))
