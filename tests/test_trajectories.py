@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import privtrace as pt
@@ -189,6 +190,7 @@ def test_logs_of_two_days_are_cut_where_they_were_joined(tmp_path: Path) -> None
 
 
 @settings(max_examples=200, deadline=None)
+@example(trips=[(0, []), (1, [0, 3, 6])], random=Random(1))
 @given(
     trips=st.lists(
         st.tuples(st.integers(0, 1), st.lists(st.one_of(st.none(), st.integers(0, 9)), max_size=5)),

@@ -263,7 +263,7 @@ class Trajectories:
         is_start = np.append(True, np.diff(owners) > 0)[: len(owners)]
         is_start[1:] |= gaps_over(self.times[points], minutes)
         starts = np.flatnonzero(is_start)
-        if len(points) == self.n_points and len(starts) == len(self):
+        if len(points) == self.n_points and np.array_equal(starts, self.offsets[:-1]):
             return self
         return self._selected(points, np.append(starts, len(points)), owners[starts])
 
