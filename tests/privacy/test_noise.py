@@ -17,15 +17,14 @@ from scipy import stats
 from privtrace.errors import SettingsError
 from privtrace.privacy.noise import (
     MAX_SCALE,
-    NoNoise,
     RandomWords,
-    SeededNoise,
     SystemNoise,
     _LaplaceSampler,
     binary_digits,
     digits_below_tail,
     threshold_digits,
 )
+from privtrace.privacy.unsafe_noise import NoNoise, SeededNoise
 
 SCALES = [
     Fraction(1),
