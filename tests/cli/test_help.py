@@ -40,7 +40,7 @@ QUICK = [command for command in COMMANDS if command != "convert"]
 
 @pytest.mark.parametrize(
     "some",
-    [QUICK[::2], QUICK[1::2], pytest.param(["convert"], marks=pytest.mark.slow)],
+    [QUICK[::2], *(pytest.param(some, marks=pytest.mark.slow) for some in (QUICK[1::2], ["convert"]))],
     ids=" ".join,
 )
 def test_examples_work_when_pasted(some: list[str], tmp_path: Path) -> None:

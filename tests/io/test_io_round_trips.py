@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
@@ -48,8 +49,17 @@ def in_order(given: pt.Trajectories) -> pt.Trajectories:
     return given.take(np.argsort(seconds(given.times)[given.offsets[:-1]]))
 
 
-@pytest.mark.parametrize("one", NAMES)
-@pytest.mark.parametrize("other", NAMES)
+# All pairs are slow; quick are those from Parquet, and a ring through all formats.
+QUICK_PAIRS = {*(("parquet", name) for name in NAMES), *pairwise([*NAMES, next(iter(NAMES))])}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        pair if pair in QUICK_PAIRS else pytest.param(*pair, marks=pytest.mark.slow)
+        for pair in product(NAMES, NAMES)
+    ],
+)
 def test_every_format_goes_to_every_other(one: str, other: str, tmp_path: Path) -> None:
     given = trips()
     pt.write(given, tmp_path / NAMES[one], format=one)
