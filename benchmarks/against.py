@@ -16,7 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from experiments.data import METHODS
+from experiments.data import METHODS, folder
 
 HERE = Path(__file__).parents[1]
 
@@ -39,10 +39,10 @@ class Worker:
     """Fit in a process of its own, with the package of a tree."""
 
     def __init__(self, tree: Path) -> None:
-        environment = os.environ | {"PYTHONPATH": f"{tree / 'src'}:{HERE}"}
+        environment = os.environ | {"PYTHONPATH": f"{tree / 'src'}:{tree}", "PRIVTRACE_DATA": str(folder())}
         command = [sys.executable, "-c", _WORKER]
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, cwd=HERE
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, cwd=tree
         )
 
     def seconds(self, method: str) -> float:
@@ -61,10 +61,10 @@ class Worker:
 def main() -> None:
     """Compare the fits of every method."""
     commit, n_runs = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 15
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as laid_out:
         archive = subprocess.run(["git", "archive", commit], cwd=HERE, check=True, stdout=subprocess.PIPE)
-        subprocess.run(["tar", "-x", "-C", folder], input=archive.stdout, check=True)
-        there, here = Worker(Path(folder)), Worker(HERE)
+        subprocess.run(["tar", "-x", "-C", laid_out], input=archive.stdout, check=True)
+        there, here = Worker(Path(laid_out)), Worker(HERE)
         try:
             for method in METHODS:
                 for worker in (there, here):  # compile
