@@ -470,21 +470,13 @@ def bad_points(points, limits):  # type: ignore[no-untyped-def]
 
 
 def gaps_over(times: Array, minutes: float) -> Flags:
-    """Tell where the time from one point to the next is longer; False beside a missing time.
-
-    Numbers are seconds.
-    """
-    seconds = 60 * minutes
-    if times.dtype.kind == "M":
-        tick = np.array(1, times.dtype.str.replace("M", "m"))
-        ticks = seconds * float(np.timedelta64(1, "s") / tick)
-        # As times rise, their difference is never negative, and fits into 64 bits without a sign.
-        differences = np.diff(times.view(np.int64)).view(np.uint64)
-        longer: Flags = differences > np.uint64(min(ticks, 2.0**63))
-        return longer & ~np.isnat(times[1:]) & ~np.isnat(times[:-1])
-    with np.errstate(invalid="ignore", over="ignore"):  # infinite or huge times of Parquet
-        later: Flags = np.diff(times) > seconds
-        return later
+    """Tell where the time from one point to the next is longer, of calendar times that are all there."""
+    assert times.dtype.kind == "M"  # numbers are no clock
+    tick = np.array(1, times.dtype.str.replace("M", "m"))
+    ticks = 60 * minutes * float(np.timedelta64(1, "s") / tick)
+    # Times rise within a trajectory: a difference is never negative, and fits into 64 bits without a sign.
+    longer: Flags = np.diff(times.view(np.int64)).view(np.uint64) > np.uint64(min(ticks, 2.0**63))
+    return longer
 
 
 def _differ(ids: Array) -> bool:
