@@ -151,8 +151,9 @@ def test_noise_is_drawn_by_the_ledger_and_asked_for_by_the_crossing_alone() -> N
     }
     spending = {module for module, call in calls if call in ("laplace", "laplace_blocks")}
     assert spending == {"privacy/crossing.py", "privacy/ledger.py"}
-    measuring = {module for module, call in calls if call in ("measure_blocks", "making")}
-    assert measuring <= MEASURES | RECIPES
+    crossing = ("measure_together", "measure_blocks", "making")
+    measuring = {module for module, call in calls if call in crossing}
+    assert measuring <= MEASURES | RECIPES | {"privacy/crossing.py"}
 
 
 def test_exact_numbers_are_seen_where_they_may() -> None:

@@ -172,8 +172,8 @@ class Release:
             ),
             (
                 "Known bias",
-                "Long trajectories fare worse than short ones, because each trajectory weighs one in all "
-                "however long it is. Times are not synthesized.",
+                "Long trajectories fare worse than short ones, because each trajectory has a total weight of "
+                "one, however long it is. Times are not synthesized.",
             ),
             ("Repetition", "Fitting twice and keeping the better spends twice."),
         ]
@@ -183,7 +183,8 @@ class Release:
 MANY_TRIPS = "Someone with many trips"
 
 _SELECTION = (
-    " So it is for SipHash-2-4, which decides under another such key which trajectories of a user count."
+    " SipHash-2-4 under another such key decides which trajectories of a user count; the guarantee holds for "
+    "every such key, and that the choice is fair rests on the function."
 )
 
 

@@ -19,7 +19,7 @@ from tests.privacy.test_sensitivity import ABSURD, SETUPS
 
 import privtrace as pt
 from privtrace.privacy.contributions import Contributions
-from privtrace.privacy.crossing import Crossing, Kernel
+from privtrace.privacy.crossing import Crossing, Kernels
 
 REGIONS = {"box": pt.Region.box(*BOX), "polygon": polygons.region("mixed 0")}
 
@@ -30,15 +30,15 @@ HOSTILE = pt.Trajectories.concatenate([make() for name, make in ABSURD.items() i
 @pytest.fixture(
     scope="module", params=[(method, where) for method in SETUPS for where in REGIONS], ids="-".join
 )
-def kernels(request: pytest.FixtureRequest, wanderers: pt.Trajectories) -> dict[str, Kernel]:
+def kernels(request: pytest.FixtureRequest, wanderers: pt.Trajectories) -> dict[str, Kernels]:
     """Take the kernels of all passes of a fit, by the stages that they serve."""
     method, where = request.param
-    taken: dict[str, Kernel] = {}
+    taken: dict[str, Kernels] = {}
 
     class Watched(Crossing):
-        def _counted(self, text: str, kernel: Kernel, tables: Any, aside: Any = None) -> Any:
-            taken[", ".join(table.stage for table in tables)] = kernel
-            return super()._counted(text, kernel, tables, aside)
+        def _counted(self, text: str, emitting: Kernels, tables: Any, aside: Any = None) -> Any:
+            taken[", ".join(table.stage for table in tables)] = emitting
+            return super()._counted(text, emitting, tables, aside)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("privtrace.synthesizers.fitting.Crossing", Watched)
@@ -56,17 +56,17 @@ def by_trajectory(emitted: list[Contributions]) -> list[list[tuple[list[int], li
     ]
 
 
-def assert_pure(kernels: dict[str, Kernel], part: pt.Trajectories, order: np.ndarray) -> None:
+def assert_pure(kernels: dict[str, Kernels], part: pt.Trajectories, order: np.ndarray) -> None:
     """Compare what is emitted among others, in this order and twice over, with what is emitted alone."""
-    for stages, kernel in kernels.items():
-        alone = [by_trajectory([*kernel(part[t : t + 1])]) for t in range(len(part))]
+    for stages, emitting in kernels.items():
+        alone = [by_trajectory([*emitting(part[t : t + 1])]) for t in range(len(part))]
         for some in (order, np.concatenate([order, order])):
-            among = by_trajectory([*kernel(part.take(some))])
+            among = by_trajectory([*emitting(part.take(some))])
             for table, emitted in enumerate(among):
                 assert emitted == [alone[t][table][0] for t in some], f"{stages}: it sees the others"
 
 
-def test_hostile_neighbors_change_nothing(kernels: dict[str, Kernel], wanderers: pt.Trajectories) -> None:
+def test_hostile_neighbors_change_nothing(kernels: dict[str, Kernels], wanderers: pt.Trajectories) -> None:
     part = pt.Trajectories.concatenate([wanderers[:40], HOSTILE, wanderers[40:80]])
     assert_pure(kernels, part, np.random.default_rng(1).permutation(len(part)))
 
@@ -79,7 +79,7 @@ def test_hostile_neighbors_change_nothing(kernels: dict[str, Kernel], wanderers:
     data=st.data(),
 )
 def test_any_neighbors_change_nothing(
-    points: list[list[tuple[float, float]]], data: st.DataObject, kernels: dict[str, Kernel]
+    points: list[list[tuple[float, float]]], data: st.DataObject, kernels: dict[str, Kernels]
 ) -> None:
     order = data.draw(st.lists(st.integers(0, len(points) - 1), min_size=1, max_size=12))
     assert_pure(kernels, trajectories(*points), np.array(order))

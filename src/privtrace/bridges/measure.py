@@ -14,10 +14,10 @@ from privtrace.space.grid import Grid
 from privtrace.space.trace import trace
 from privtrace.trajectories import Integers, Trajectories
 
-_VISITS = "different cells visited, weighted to where few go, each trajectory weighing one in all"
-_MOVES = "steps over a side by the one before, with starts and ends, each trajectory weighing one in all"
-_TRIPS = "trips from first to last zone, one a trajectory"
-_SHAPES = "diameter and length in bins, one a trajectory"
+_VISITS = "different cells visited, weighted to where few go, with a total weight of one per trajectory"
+_MOVES = "steps over a side by the one before, with starts and ends, with a total weight of one per trajectory"
+_TRIPS = "trips from first to last zone, one per trajectory"
+_SHAPES = "diameter and length in bins, one per trajectory"
 
 
 class Measured(NamedTuple):
@@ -38,16 +38,16 @@ def measure_paths(
     """
     edges, n_zones = shape_edges(grid.region), int(zone_of.max()) + 1
 
-    def kernel(part: Trajectories) -> Iterator[Contributions]:
+    def emitted(part: Trajectories) -> Iterator[Contributions]:
         paths = trace(part, grid)
         yield kernels.visits(paths, weights)
         yield kernels.steps_taken(paths, steps)
         yield kernels.trips(paths, zone_of, n_zones)
         yield kernels.shapes(part, grid, edges)
 
-    noisy = crossing.measure(
+    noisy = crossing.measure_together(
         "Measuring visits, steps, trips and shapes",
-        kernel,
+        emitted,
         Table("visits", _VISITS, (grid.n_cells,)),
         Table("moves", _MOVES, (steps.n_entries,)),
         Table("trips", _TRIPS, (n_zones, n_zones)),

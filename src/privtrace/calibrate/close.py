@@ -212,7 +212,7 @@ def _bounded(ratio: Floats) -> Floats:
 
 @njit(cache=True, nogil=True)
 def _measured(cells, offsets, weights, cell_weights, steps):  # type: ignore[no-untyped-def]
-    """Measure walks as the data was: visits and moves, each walk weighing as given in all."""
+    """Measure walks as the data was: visits and moves, each walk with the total weight that is given."""
     visits, moves = np.zeros(len(cell_weights)), np.zeros(steps.offsets[-1])
     latest = np.full(len(cell_weights), -1, np.int64)
     entries = np.empty(len(cells), np.int64)

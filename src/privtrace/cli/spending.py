@@ -56,7 +56,9 @@ def plan(
         style="bold",
     )
     screen.say(asked.grid)
-    screen.say(f"An average state sees {_number(asked.per_state)} trips, each trip weighing one in all.\n")
+    screen.say(
+        f"An average state sees {_number(asked.per_state)} trips, where each trip has a total weight of one.\n"
+    )
     screen.say("The noise", style="bold")
     for stage in asked.stages:
         screen.say(f"  {stage.stage:14} epsilon {decimal(stage.epsilon):8} {stage.sentence}")

@@ -22,7 +22,7 @@ Bits: TypeAlias = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True, eq=False)
 class Binned:
-    """Hold runs of bins, one a trajectory."""
+    """Hold runs of bins, one per trajectory."""
 
     bins: npt.NDArray[np.uint8]
     offsets: Integers  # (n + 1,): trajectory t has bins[offsets[t]:offsets[t + 1]]

@@ -16,25 +16,24 @@ from privtrace.trajectories import Integers
 def measure_first_order(crossing: Crossing, grid: Grid) -> Integers:
     """Count moves between states, start and end included; noisy, in weights, (m + 1, m) as in `kernels`."""
     m = grid.n_cells
-    statistic = "moves between states with start and end, each trajectory weighing one in all"
-    (noisy,) = crossing.measure(
+    statistic = "moves between states with start and end, with a total weight of one per trajectory"
+    return crossing.measure(
         "Measuring moves from cell to cell",
-        lambda part: [kernels.first_order(grid.encode(part), m)],
+        lambda part: kernels.first_order(grid.encode(part), m),
         Table("first order", statistic, (m + 1, m)),
     )
-    return noisy
 
 
 def measure_second_order(crossing: Crossing, grid: Grid, chosen: npt.NDArray[np.int32]) -> Iterator[Integers]:
-    """Count moves through chosen states; noisy, in weights, a block (m, m) a chosen state as in `kernels`.
+    """Count moves through chosen states; noisy, in weights, one block (m, m) per chosen state, as in `kernels`.
 
     The chosen states come from earlier releases, so leaving the others unread costs nothing. Blocks are drawn
     one at a time: all together can be larger than memory.
     """
     m = grid.n_cells
-    statistic = "moves through chosen states with the state before, each trajectory weighing one in all"
+    statistic = "moves through chosen states with the state before, with a total weight of one per trajectory"
     return crossing.measure_blocks(
         "Measuring moves that remember the cell before",
-        lambda part: [kernels.second_order(grid.encode(part), m, chosen)],
+        lambda part: kernels.second_order(grid.encode(part), m, chosen),
         Table("second order", statistic, (len(chosen), m, m)),
     )

@@ -24,8 +24,11 @@ from privtrace.trajectories import Integers, Trajectories
 #: Entries that a kernel should make of one part at most.
 _MOST_ENTRIES = 1 << 24
 
-#: Says what the trajectories of a part contribute, table by table. It is pure and runs on one thread.
-Kernel: TypeAlias = Callable[[Trajectories], Iterable[Contributions]]
+#: Says what the trajectories of a part contribute to a table. It is pure and runs on one thread.
+Kernel: TypeAlias = Callable[[Trajectories], Contributions]
+
+#: Says it of several tables, one after the other.
+Kernels: TypeAlias = Callable[[Trajectories], Iterable[Contributions]]
 
 
 class Table(NamedTuple):
@@ -57,9 +60,16 @@ class Crossing:
         """Cut parts so fine that kernels that make up to n_entries of each point stay in bounds of memory."""
         return replace(self, part_points=max(1, _MOST_ENTRIES // n_entries))
 
-    def measure(self, text: str, kernel: Kernel, *tables: Table, aside: Aside | None = None) -> list[Integers]:
-        """Measure tables in one pass; every entry of every table gets noise."""
-        counts = self._counted(text, kernel, tables, aside)
+    def measure(self, text: str, kernel: Kernel, table: Table, aside: Aside | None = None) -> Integers:
+        """Measure a table in one pass; every entry gets noise."""
+        (noisy,) = self.measure_together(text, lambda part: [kernel(part)], table, aside=aside)
+        return noisy
+
+    def measure_together(
+        self, text: str, kernels: Kernels, *tables: Table, aside: Aside | None = None
+    ) -> list[Integers]:
+        """Measure several tables in one pass; every entry of every table gets noise."""
+        counts = self._counted(text, kernels, tables, aside)
         return [self._noisy(counted, table) for counted, table in zip(counts, tables, strict=True)]
 
     def _noisy(self, counts: Counts, table: Table) -> Integers:
@@ -68,18 +78,18 @@ class Crossing:
 
     def measure_blocks(self, text: str, kernel: Kernel, table: Table) -> Iterator[Integers]:
         """Measure a table that may be larger than memory, and yield it along its first axis, when asked for."""
-        (counted,) = self._counted(text, kernel, [table])
+        (counted,) = self._counted(text, lambda part: [kernel(part)], [table])
         epsilon, shape = self.budget[table.stage], table.shape[1:]
         blocks = self.ledger.laplace_blocks(counted, math.prod(shape), table.stage, table.statistic, epsilon)
         return (block.reshape(shape) for block in blocks)
 
     def _counted(
-        self, text: str, kernel: Kernel, tables: Iterable[Table], aside: Aside | None = None
+        self, text: str, kernels: Kernels, tables: Iterable[Table], aside: Aside | None = None
     ) -> list[Counts]:
         sums = [Accumulator(math.prod(table.shape), self.ledger.unit) for table in tables]
 
         def of_part(part: Trajectories) -> tuple[list[Sums], list[Integers]]:
-            emitted = zip(sums, kernel(part), strict=True)
+            emitted = zip(sums, kernels(part), strict=True)
             bounded = [table.bounded(contributions, len(part)) for table, contributions in emitted]
             return bounded, [] if aside is None else [aside.look(part)]
 

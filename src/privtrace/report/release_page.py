@@ -179,7 +179,8 @@ def _uses(model: Model, view: View) -> str:
         "lines between points do not follow streets.",
         f"Nothing below the noise: a cell's visits are off by about ± {error}, so small numbers mean little, "
         "and rare trips are lost or made up.",
-        "Long trips fare worse than short ones, because each trajectory weighs one in all however long it is.",
+        "Long trips fare worse than short ones, because each trajectory has a total weight of one, however "
+        "long it is.",
         "Nothing about times of day, days or speeds: times are not synthesized.",
         "Totals hold for the area alone: what lies outside it was cut off.",
     ]

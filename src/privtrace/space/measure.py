@@ -15,19 +15,18 @@ def measure_count(crossing: Crossing, region: Region, public: int | None) -> flo
     """Count the trajectories with a point in the region, at least zero, unless their number is public."""
     text, aside = "Counting trajectories in the region", Aside(region.tally, tell_inside)
     if public is not None:
-        crossing.measure(text, lambda part: [], aside=aside)  # for the curator's eyes alone
+        crossing.measure_together(text, lambda part: [], aside=aside)  # for the curator's eyes alone
         return float(public)
     table = Table("count", "trajectories with a point in the region", (1,))
-    (noisy,) = crossing.measure(text, lambda part: [kernels.presence(part, region)], table, aside=aside)
+    noisy = crossing.measure(text, lambda part: kernels.presence(part, region), table, aside)
     return float(max(noisy[0], 0)) / WEIGHT
 
 
 def measure_density(crossing: Crossing, grid: Grid, stage: str = "density") -> Integers:
-    """Count visits to each cell, each path weighing one in all; noisy, in weights, (n_cells,)."""
-    table = Table(stage, "visits per cell, each trajectory weighing one in all", (grid.n_cells,))
+    """Count visits to each cell, with a total weight of one per path; noisy, in weights, (n_cells,)."""
+    table = Table(stage, "visits per cell, with a total weight of one per trajectory", (grid.n_cells,))
     text = "Measuring where trajectories go"
-    (noisy,) = crossing.measure(text, lambda part: [kernels.visits(grid.encode(part))], table)
-    return noisy
+    return crossing.measure(text, lambda part: kernels.visits(grid.encode(part)), table)
 
 
 def in_trajectories(noisy: Integers) -> Floats:

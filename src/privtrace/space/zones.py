@@ -11,7 +11,7 @@ from privtrace.trajectories import Floats, Integers
 
 
 def zones(grid: Grid, density: Floats, n_zones: int) -> Integers:
-    """Give each cell its zone, (n_cells,): rectangles, n_zones of them, or one a cell if that is less.
+    """Give each cell its zone, (n_cells,): rectangles, n_zones of them, or one per cell if that is less.
 
     `density` (K, K), not negative, is that of the coarse cells, and is taken to lie evenly in their cells. The
     fullest zone is cut in two, across its longer side if it can be, and as near to half its density as can be,

@@ -364,7 +364,7 @@ class BridgeTraceModel(FittedModel):
         return math.ceil(float(self.ground.edges[-1]) / self._spacing_m)
 
     def walk(self, trajectories: range, seed: int) -> tuple[Paths, int]:
-        """Walk one path of cells for each trajectory number; none is cut short."""
+        """Walk one path of cells for each trajectory number; one that cannot arrive stays where it starts."""
         return self.bridges.walk(trajectories, seed), 0
 
     def encode(self, part: Trajectories) -> Paths:

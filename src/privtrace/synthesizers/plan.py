@@ -53,7 +53,7 @@ class Plan:
 
     @property
     def per_state(self) -> float:
-        """Give the trajectories that an average state would see, each weighing one in all."""
+        """Give the trajectories that an average state would see, each with a total weight of one."""
         return self.count / self.states
 
 

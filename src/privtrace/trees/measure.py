@@ -10,37 +10,34 @@ from privtrace.trees.events import Mapper
 
 
 def measure_systems(crossing: Crossing, mapper: Mapper) -> Integers:
-    """Count the events that arrive in each system, each string weighing one in all; noisy, (n_systems,)."""
+    """Count the events that arrive in each system, a total weight of one per string; noisy, (n_systems,)."""
     systems = mapper.systems
-    statistic = "arrivals in each reference system, each trajectory weighing one in all"
-    (noisy,) = crossing.measure(
+    statistic = "arrivals in each reference system, with a total weight of one per trajectory"
+    return crossing.measure(
         "Measuring which reference systems are used",
-        lambda part: [kernels.systems_used(mapper.strings(part), systems.of_cell)],
+        lambda part: kernels.systems_used(mapper.strings(part), systems.of_cell),
         Table("systems", statistic, (len(systems.sizes),)),
     )
-    return noisy
 
 
 def measure_starts(crossing: Crossing, mapper: Mapper) -> Integers:
     """Count the strings that start in each cell, each weighing one; noisy, in weights, (n_cells,)."""
     statistic = "starts in each cell of the kept reference systems"
-    (noisy,) = crossing.measure(
+    return crossing.measure(
         "Measuring where trajectories start",
-        lambda part: [kernels.starts(mapper.strings(part))],
+        lambda part: kernels.starts(mapper.strings(part)),
         Table("starts", statistic, (mapper.systems.n_cells,)),
     )
-    return noisy
 
 
 def measure_arrivals(crossing: Crossing, mapper: Mapper) -> Integers:
-    """Count the events that arrive in each cell, each string weighing one in all; noisy, (n_cells,)."""
-    statistic = "arrivals in each cell of the kept reference systems, each trajectory weighing one in all"
-    (noisy,) = crossing.measure(
+    """Count the events that arrive in each cell, a total weight of one per string; noisy, (n_cells,)."""
+    statistic = "arrivals in each cell of the kept reference systems, with a total weight of one per trajectory"
+    return crossing.measure(
         "Measuring level 1 of the prefix trees",
-        lambda part: [kernels.arrivals(mapper.strings(part))],
+        lambda part: kernels.arrivals(mapper.strings(part)),
         Table("level 1", statistic, (mapper.systems.n_cells,)),
     )
-    return noisy
 
 
 def measure_events(crossing: Crossing, mapper: Mapper, contexts: Contexts) -> Integers:
@@ -51,10 +48,9 @@ def measure_events(crossing: Crossing, mapper: Mapper, contexts: Contexts) -> In
     n_events, level = mapper.systems.n_events, contexts.depth + 1
     n_contexts = contexts.deepest.stop - contexts.deepest.start
     cells = "1 cell" if contexts.depth == 1 else f"{contexts.depth} cells"
-    statistic = f"events after contexts of {cells}, each trajectory weighing one in all"
-    (noisy,) = crossing.measure(
+    statistic = f"events after contexts of {cells}, with a total weight of one per trajectory"
+    return crossing.measure(
         f"Measuring level {level} of the prefix trees",
-        lambda part: [kernels.events(mapper.strings(part), contexts, n_events)],
+        lambda part: kernels.events(mapper.strings(part), contexts, n_events),
         Table(f"level {level}", statistic, (n_contexts, n_events)),
     )
-    return noisy

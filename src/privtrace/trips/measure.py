@@ -12,24 +12,22 @@ from privtrace.trips import kernels
 
 def measure_transitions(crossing: Crossing, grid: Grid, ways: Ways) -> Integers:
     """Count moves from each cell to its neighbors; noisy, in weights, (m, 8) as in `markov.kernels`."""
-    statistic = "moves between neighboring cells, each trajectory weighing one in all"
-    (noisy,) = crossing.measure(
+    statistic = "moves between neighboring cells, with a total weight of one per trajectory"
+    return crossing.measure(
         "Measuring moves from cell to neighboring cell",
-        lambda part: [to_neighbors(fill(grid.encode(part), ways), ways)],
+        lambda part: to_neighbors(fill(grid.encode(part), ways), ways),
         Table("transitions", statistic, ways.neighbors.shape),
     )
-    return noisy
 
 
 def measure_trips(crossing: Crossing, grid: Grid, ways: Ways) -> Integers:
     """Count trips from each cell to each; noisy, in weights, (m, m)."""
     m = grid.n_cells
-    (noisy,) = crossing.measure(
+    return crossing.measure(
         "Measuring trips",
-        lambda part: [kernels.trips(fill(grid.encode(part), ways), m)],
-        Table("trips", "trips from first to last cell, one a trajectory", (m, m)),
+        lambda part: kernels.trips(fill(grid.encode(part), ways), m),
+        Table("trips", "trips from first to last cell, one per trajectory", (m, m)),
     )
-    return noisy
 
 
 def measure_lengths(crossing: Crossing, grid: Grid, ways: Ways, max_extra: int) -> Integers:
@@ -39,10 +37,9 @@ def measure_lengths(crossing: Crossing, grid: Grid, ways: Ways, max_extra: int) 
     nothing but noise.
     """
     steps = steps_between(ways)
-    statistic = "extra cells of trips by the steps between their ends, one a trajectory"
-    (noisy,) = crossing.measure(
+    statistic = "extra cells of trips by the steps between their ends, one per trajectory"
+    return crossing.measure(
         "Measuring how much longer than needed trips are",
-        lambda part: [kernels.lengths(fill(grid.encode(part), ways), steps, max_extra)],
+        lambda part: kernels.lengths(fill(grid.encode(part), ways), steps, max_extra),
         Table("lengths", statistic, (int(steps.max()) + 1, max_extra + 1)),
     )
-    return noisy
