@@ -215,11 +215,11 @@ class FileSource:
         if n_unread and not self._has_told:
             self._has_told = True
             fate = "are dropped" if self.gap_minutes is not None else "come last, in the order of the file"
-            cure = (
-                "its format says how they are written"
-                if self._reader.defines_times
-                else "say how they are written with --time-format or --time-unit (time_format, time_unit)"
-            )
+            cure = "say how they are written with --time-format or --time-unit (time_format, time_unit)"
+            if self._reader.defines_times:
+                cure = "its format says how they are written"
+            elif self.path.is_dir():
+                cure += ", where a file's format leaves that open"
             observer.note(
                 f"{self.path}: {n_unread:,} of {n_times:,} times could not be read, and their points {fate}; "
                 f"{cure}",
