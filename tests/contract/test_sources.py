@@ -1,7 +1,7 @@
 """Every source of ours hands each trajectory over whole, as one entry of one part, the same in every pass.
 
 The unit of privacy hangs on it, and a fit does not check it. A new class that yields parts needs a line in
-SOURCES, and a new format one in FILES.
+SOURCES, and a new format one in FILE_NAMES.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.io.samples import FILE_NAMES
 
 import privtrace as pt
 from privtrace import trajectories as containers
@@ -27,22 +28,6 @@ from privtrace.privacy.unsafe_noise import NoNoise
 
 TINY = Sizes(part_points=5, batch_rows=4, bucket_rows=30, block_bytes=64)
 STRINGS: Any = np.dtypes.StringDType()
-
-#: Where each format is written; those with columns are written row by row, in any order.
-FILES = {
-    "parquet": "a.parquet",
-    "geoparquet": "a.geoparquet",
-    "geoparquet-lines": "lines.parquet",
-    "gpkg": "a.gpkg",
-    "geojson": "a.geojson",
-    "mfjson": "a.mfjson",
-    "gpx": "a.gpx",
-    "dat": "a.dat",
-    "porto": "porto.csv",
-    "geolife": "plt",
-    "csv": "a.csv",
-    "tsv": "a.tsv",
-}
 
 
 def scattered() -> pt.Trajectories:
@@ -140,7 +125,7 @@ def test_every_source_is_here() -> None:
     assert sources() == set(SOURCES), (
         "a source is new: show here that it hands each trajectory over in one part"
     )
-    assert set(FILES) == set(FORMATS), "a format is new: show here that its trajectories come whole"
+    assert set(FILE_NAMES) == set(FORMATS), "a format is new: show here that its trajectories come whole"
 
 
 @pytest.mark.parametrize("kind", SOURCES, ids=lambda kind: kind.__name__)
@@ -170,19 +155,19 @@ def write(given: pt.Trajectories, path: Path, name: str) -> None:
     pt.write([given[place : place + 7] for place in range(0, len(given), 7)], path, format=name)
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", FILE_NAMES)
 def test_each_trajectory_of_a_file_comes_in_one_part(name: str, tmp_path: Path) -> None:
-    path = tmp_path / FILES[name]
+    path = tmp_path / FILE_NAMES[name]
     write(scattered(), path, name)
     with open_source(path, "lonlat", TINY) as source:
         check(source, expected(scattered()))
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", FILE_NAMES)
 def test_each_trajectory_of_a_folder_comes_in_one_part(name: str, tmp_path: Path) -> None:
     """A trajectory lies over several files."""
     given = scattered()
     for number, start in enumerate(range(0, 60, 20)):
-        write(given[start : start + 20], tmp_path / f"{number} {FILES[name]}", name)
+        write(given[start : start + 20], tmp_path / f"{number} {FILE_NAMES[name]}", name)
     with open_source(tmp_path, "lonlat", TINY) as source:
         check(source, expected(given))

@@ -13,6 +13,22 @@ from privtrace.io.porto import PortoReader
 from privtrace.io.rows import join
 from privtrace.io.source import Reader, Sizes
 
+#: What a file of each format may be called.
+FILE_NAMES = {
+    "parquet": "a.parquet",
+    "csv": "a.csv",
+    "tsv": "a.tsv.gz",
+    "dat": "a.dat",
+    "porto": "porto.csv",
+    "geolife": "plt",
+    "geoparquet": "a.geoparquet",
+    "geoparquet-lines": "lines.parquet",
+    "gpkg": "a.gpkg",
+    "geojson": "a.geojson",
+    "mfjson": "a.mfjson.gz",
+    "gpx": "a.gpx",
+}
+
 DAT = """\
 #0:
 >0:11026.0,4693.0;11096.0,4669.2;11183.0,-4620.9;

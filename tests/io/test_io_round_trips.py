@@ -7,24 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.io.samples import FILE_NAMES
 
 import privtrace as pt
 from privtrace.io.sorting import by_user_and_id
-
-NAMES = {
-    "parquet": "a.parquet",
-    "csv": "a.csv",
-    "tsv": "a.tsv.gz",
-    "dat": "a.dat",
-    "porto": "porto.csv",
-    "geolife": "plt",
-    "geoparquet": "a.geoparquet",
-    "geoparquet-lines": "lines.parquet",
-    "gpkg": "a.gpkg",
-    "geojson": "a.geojson",
-    "mfjson": "a.mfjson.gz",
-    "gpx": "a.gpx",
-}
 
 
 def trips() -> pt.Trajectories:
@@ -50,21 +36,21 @@ def in_order(given: pt.Trajectories) -> pt.Trajectories:
 
 
 # All pairs are slow; quick are those from Parquet, and a ring through all formats.
-QUICK_PAIRS = {*(("parquet", name) for name in NAMES), *pairwise([*NAMES, next(iter(NAMES))])}
+QUICK_PAIRS = {*(("parquet", name) for name in FILE_NAMES), *pairwise([*FILE_NAMES, next(iter(FILE_NAMES))])}
 
 
 @pytest.mark.parametrize(
     ("one", "other"),
     [
         pair if pair in QUICK_PAIRS else pytest.param(*pair, marks=pytest.mark.slow)
-        for pair in product(NAMES, NAMES)
+        for pair in product(FILE_NAMES, FILE_NAMES)
     ],
 )
 def test_every_format_goes_to_every_other(one: str, other: str, tmp_path: Path) -> None:
     given = trips()
-    pt.write(given, tmp_path / NAMES[one], format=one)
-    source = pt.read(tmp_path / NAMES[one], crs="lonlat")
-    out = tmp_path / "out" / NAMES[other]
+    pt.write(given, tmp_path / FILE_NAMES[one], format=one)
+    source = pt.read(tmp_path / FILE_NAMES[one], crs="lonlat")
+    out = tmp_path / "out" / FILE_NAMES[other]
     out.parent.mkdir()
     if one == "dat" and other in ("geolife", "mfjson"):
         with pytest.raises(pt.OutputError, match="times"):
