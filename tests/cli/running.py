@@ -1,17 +1,44 @@
-"""Run the command line as a user does."""
+"""Run the command line as a user does, each command in a process of its own.
+
+Importing is most of what a short command does. So commands are forked off a server that has imported all there
+is, once for many tests; what has to do with signals, terminals and installation is tested with COMMAND.
+"""
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 COMMAND = [sys.executable, "-m", "privtrace"]
 
+_SERVER = multiprocessing.get_context("forkserver")
+_SERVER.set_forkserver_preload(["tests.cli.imported"])
+
 
 def run(*arguments: str, cwd: Path, code: int = 0) -> subprocess.CompletedProcess[str]:
     """Run the command and check its exit code; never a traceback."""
-    done = subprocess.run([*COMMAND, *arguments], cwd=cwd, capture_output=True, text=True, timeout=120)
-    assert done.returncode == code, done.stderr
-    assert "Traceback" not in done.stderr + done.stdout
-    return done
+    with tempfile.TemporaryDirectory() as streams:
+        process = _SERVER.Process(target=_command, args=(arguments, cwd, Path(streams)))
+        process.start()
+        process.join(120)
+        process.kill()  # if it has not ended
+        process.join()
+        stdout, stderr = (Path(streams, name).read_text("utf-8") for name in ("stdout", "stderr"))
+    assert process.exitcode == code, stderr
+    assert "Traceback" not in stderr + stdout
+    return subprocess.CompletedProcess(arguments, code, stdout, stderr)
+
+
+def _command(arguments: tuple[str, ...], cwd: Path, streams: Path) -> None:
+    """Be the command, with output to files."""
+    from privtrace.cli import main
+
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        os.dup2(os.open(streams / name, os.O_WRONLY | os.O_CREAT), number)
+    os.chdir(cwd)
+    sys.argv = ["privtrace", *arguments]
+    main()
