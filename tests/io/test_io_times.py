@@ -460,7 +460,7 @@ def test_a_fit_and_a_frame_tell_loudly_and_once_how_many_times_were_not_read(
         for _ in range(2):
             pt.AdaTrace(epsilon=1, region=pt.Region.box(0, 0, 9, 9, crs="planar"), N=2).fit(source)
     told = [record.getMessage() for record in caplog.records if "times" in record.getMessage()]
-    assert len(told) == 1 and words in told[0] and "NOT PRIVATE" in told[0] and "31" not in told[0]
+    assert len(told) == 1 and words in told[0] and "NOT PRIVATE" in told[0] and "/12/2025" not in told[0]
     pandas = pytest.importorskip("pandas")
     with caplog.at_level(logging.WARNING, "privtrace"):
         pt.Trajectories.from_pandas(pandas.read_csv(tmp_path / "a.csv"))
@@ -470,3 +470,13 @@ def test_a_fit_and_a_frame_tell_loudly_and_once_how_many_times_were_not_read(
         frame = pandas.read_csv(tmp_path / "a.csv").iloc[:2]
         found = pt.Trajectories.from_pandas(frame, time_format="%d/%m/%Y %H:%M")
     assert not caplog.records and found.points[:, 0].tolist() == [2, 1]
+
+
+def test_a_folder_whose_formats_define_times_is_not_sent_to_options_alone(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "a.csv").write_text("tid,lon,lat,t\n1,1,1,31/12/2025 08:00\n")
+    with caplog.at_level(logging.WARNING, "privtrace"):
+        pt.AdaTrace(epsilon=1, region=pt.Region.box(0, 0, 9, 9), N=2).fit(pt.read(tmp_path))
+    (told,) = [record.getMessage() for record in caplog.records if "times" in record.getMessage()]
+    assert "1 of 1 times could not be read" in told and told.endswith("where a file's format leaves that open")

@@ -324,7 +324,7 @@ def test_the_charges_of_a_fit_are_the_planned_ones(
     assert [stage.scale for stage in planned.stages] == [c.scale_in_trajectories for c in charges]
     statement = " ".join(text for _, text in model.release.statement())
     assert all(charge.stage in statement for charge in charges)
-    assert "after contexts of 1 cell, each" in statement
+    assert "after contexts of 1 cell, with a total weight" in statement
     assert {charge.sensitivity for charge in charges} == {WEIGHT}
 
 
