@@ -7,8 +7,9 @@ the number of them, the first, or all: NOT PRIVATE.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,10 +32,11 @@ class Fault(NamedTuple):
 
 @dataclass(frozen=True)
 class Place:
-    """Say where the rows of a batch stand in their file."""
+    """Say where the rows of a batch stand in their file, or in one of many; asked only when needed."""
 
     path: Path
-    line_of: Callable[[Integers], Integers]  # from row numbers in the batch to lines; asked only when needed
+    line_of: Callable[[Integers], Integers]  # from row numbers in the batch to lines
+    path_of: Callable[[Integers], Iterable[Path]] | None = None  # and to files, if there are several
 
     @classmethod
     def following(cls, path: Path, n_before: int) -> Place:
@@ -64,7 +66,11 @@ class Faults:
             return
         self.counts[reason] += len(rows)
         if self.locating:
-            self._found += [Fault(place.path, line, reason) for line in place.line_of(rows).tolist()]
+            paths = repeat(place.path) if place.path_of is None else place.path_of(rows)
+            self._found += [
+                Fault(path, line, reason)
+                for line, path in zip(place.line_of(rows).tolist(), paths, strict=False)
+            ]
 
     def take(self) -> list[Fault]:
         """Hand over what was found since the last time, in order of lines."""

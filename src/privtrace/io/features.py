@@ -142,6 +142,8 @@ class Times:
 
         One time of a line says nothing of its points: they have none.
         """
+        if np.array_equal(counts, self.counts):
+            return self.read
         owners = np.repeat(np.arange(len(counts)), counts)
         steps = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
         firsts = np.cumsum(self.counts) - self.counts

@@ -38,6 +38,7 @@ _HEADER = (
     b"Geolife trajectory\r\nWGS 84\r\nAltitude is in Feet\r\nReserved 3\r\n"
     b"0,2,255,My Track,0,0,2,8421376\r\n0\r\n"
 )
+_FIRST_LINE = _HEADER.split(b"\r")[0]
 _N_HEADER_LINES = 6
 _N_FIELDS = 7
 _SUFFIX = ".plt"
@@ -126,27 +127,25 @@ class GeolifeReader:
         first = np.array([piece.block.first_line for piece in pieces], np.int64)
         numbers = first[owners] + np.arange(len(lines)) - starts[owners]  # of lines in their files
 
+        files = np.array([piece.file for piece in pieces], np.int64)[owners]
         fields, right = spans.fields(lines, _N_FIELDS)
         wanted = (numbers > _N_HEADER_LINES) & (lines.lengths > 0)
-        points = np.flatnonzero(wanted & right)
-        batch = self._rows(
-            [field[points] for field in fields],
-            np.array([piece.file for piece in pieces], np.int64)[owners[points]],
-        )
-        wrong = wanted & ~right
+        points, wrong = np.flatnonzero(wanted & right), np.flatnonzero(wanted & ~right)
+        batch = self._rows([field[points] for field in fields], files[points])
         if faults is not None:
-            bounds = np.searchsorted(points, starts)
-            for i, piece in enumerate(pieces):
-                mine = slice(bounds[i], bounds[i + 1])
-                self._note(
-                    faults,
-                    piece,
-                    wrong[starts[i] : starts[i + 1]],
-                    batch.slice(mine.start, mine.stop - mine.start),
-                    numbers[points[mine]],
-                )
-        n_wrong = int(wrong.sum()) + sum(piece.block.last_too_long for piece in pieces)
-        return rows.usable(batch, self.crs, None, Place.following(self.stamp.path, 0)), len(points) + n_wrong
+            self._note(pieces, faults)
+            faults.add(f"not {_N_FIELDS} fields", wrong, self._place(files, numbers))
+        batch = rows.usable(batch, self.crs, faults, self._place(files[points], numbers[points]))
+        n_wrong = len(wrong) + sum(piece.block.last_too_long for piece in pieces)
+        return batch, len(points) + n_wrong
+
+    def _place(self, files: Integers, lines: Integers) -> Place:
+        """Say in which line of which file rows stand."""
+        return Place(
+            self.stamp.path,
+            lambda some: lines[some],
+            lambda some: (self.stamp.files[file].path for file in files[some].tolist()),
+        )
 
     def _rows(self, fields: list[spans.Spans], files: Integers) -> pa.RecordBatch:
         latitude, longitude, _, _, _, date, time = fields
@@ -159,18 +158,15 @@ class GeolifeReader:
             time=_times(date, time),
         )
 
-    def _note(
-        self, faults: Faults, piece: _Piece, wrong: spans.Flags, batch: pa.RecordBatch, numbers: Integers
-    ) -> None:
-        """Note the faults of one file, whose points stand in the lines of these numbers."""
-        block = piece.block
-        path = self.stamp.files[piece.file].path
-        place = Place.following(path, block.first_line - 1)
-        foreign = block.first_line == 1 and not block.lines.startswith(_HEADER.split(b"\r")[0])
-        faults.add("the header is not that of a Geolife PLT file", np.flatnonzero([foreign]), place)
-        faults.add(f"not {_N_FIELDS} fields", np.flatnonzero(wrong), place)
-        faults.add(TOO_LONG, block.left_out, place)
-        rows.usable(batch, self.crs, faults, Place(path, lambda row: numbers[row]))
+    def _note(self, pieces: list[_Piece], faults: Faults) -> None:
+        """Note what is wrong with files as a whole, and lines that were left out."""
+        for file, block in pieces:
+            if block.first_line == 1 and not block.lines.startswith(_FIRST_LINE):
+                place = Place.following(self.stamp.files[file].path, 0)
+                faults.add("the header is not that of a Geolife PLT file", np.zeros(1, np.int64), place)
+            if block.last_too_long:
+                place = Place.following(self.stamp.files[file].path, block.first_line - 1)
+                faults.add(TOO_LONG, block.left_out, place)
 
 
 def _user(path: Path) -> str:
