@@ -20,9 +20,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A first call may compile, and a machine may be busy: no test fails for taking long.
-settings.register_profile(
-    "patient", deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow]
-)
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
 
 

@@ -80,7 +80,7 @@ def test_json_is_what_python_gives(folder: Path) -> None:
     "arguments",
     [
         ("real.csv", "synthetic.csv", COLUMNS),
-        pytest.param(("real.csv", "synthetic.parquet", COLUMNS), marks=pytest.mark.slow),
+        ("real.csv", "synthetic.parquet", COLUMNS),
         ("real.parquet", "synthetic.csv", COLUMNS.replace("--", "--synthetic-")),
     ],
     ids=["both", "the real one", "the synthetic one"],

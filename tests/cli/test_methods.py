@@ -28,13 +28,7 @@ def folder(tmp_path: Path, wanderers: pt.Trajectories) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    "method",
-    [
-        method if method in ("bridgetrace", "privtrace") else pytest.param(method, marks=pytest.mark.slow)
-        for method in STAGES
-    ],
-)
+@pytest.mark.parametrize("method", STAGES)
 def test_plan_fit_generate_and_explain(method: str, folder: Path) -> None:
     named = (BOX, "--epsilon=1", f"--method={method}")
     planned = json.loads(run("plan", *named, "--count=600", "--json", cwd=folder).stdout)

@@ -626,7 +626,6 @@ def run(action: str, path: Path, times: int) -> tuple[int, Any]:
     return side.read_text().count("drew"), pt.BudgetFile(path).read()
 
 
-@pytest.mark.slow
 def test_kill_9_charges_all_that_drew(path: Path) -> None:
     check_kills(path, 40)
 

@@ -163,7 +163,7 @@ def test_absurd_trajectories(
     assert_neighbors_are_close(monkeypatch, synthesizer, wanderers, ABSURD[name]())
 
 
-@pytest.mark.parametrize("name", ["zigzag over every cell", "partly outside", "to and fro"])
+@pytest.mark.parametrize("name", ABSURD)
 @pytest.mark.parametrize("method", [method for method in SETUPS if method != "adaptive"])
 def test_absurd_trajectories_in_a_polygon(
     name: str, method: str, wanderers: pt.Trajectories, monkeypatch: pytest.MonkeyPatch
@@ -194,7 +194,7 @@ def test_the_bound_is_reached(
     assert min(vectors.values()) >= (0.99 * WEIGHT if method == "dpt" else WEIGHT)
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     steps=st.lists(st.tuples(st.floats(0, 10), st.floats(0, 10)), min_size=0, max_size=40),
     shape=st.sampled_from(["frame", "two banks", "mixed 2"]),
@@ -212,7 +212,7 @@ def test_any_trajectory_in_a_polygon(
     assert_neighbors_are_close(monkeypatch, synthesizer, wanderers[:300], trajectories(steps))
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     steps=st.lists(st.tuples(st.floats(-2, 12), st.floats(-2, 12)), min_size=0, max_size=40),
     size=st.integers(0, 600),
@@ -230,25 +230,26 @@ def test_any_trajectory(
     assert_neighbors_are_close(monkeypatch, synthesizer, wanderers[:size], trajectories(steps))
 
 
-#: Units to protect, and logs cut or not; a declared count goes with one of them.
-UNITS: dict[str, dict[str, Any]] = {
-    "trajectories": {},
-    "trips": {"gap_minutes": 30.0},
-    "users": {"unit": "user", "max_per_user": 4, "public_count": 300},
-}
+UNITS: dict[str, dict[str, Any]] = {"trajectories": {}, "users": {"unit": "user", "max_per_user": 4}}
 
 
+@pytest.mark.parametrize("gap", [None, 30.0], ids=["whole", "cut"])
+@pytest.mark.parametrize("count", [None, 300], ids=["count measured", "count declared"])
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("method", [*SETUPS, *VARIANTS])
 def test_the_same_noisy_outputs_give_the_same_model_file(
-    method: str, unit: str, wanderers: pt.Trajectories, region: pt.Region, monkeypatch: pytest.MonkeyPatch
+    method: str,
+    unit: str,
+    count: int | None,
+    gap: float | None,
+    wanderers: pt.Trajectories,
+    region: pt.Region,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A neighbor with many points; and one without whom none is left."""
-    options = dict(UNITS[unit])
-    gap = options.pop("gap_minutes", None)
     base = replace(wanderers[:300], users=np.arange(300) % 30, ids=np.arange(300), gap_minutes=gap)
     more = replace(zigzag(), users=np.array([99]), ids=np.array([999]), gap_minutes=gap)
-    synthesizer = {**SETUPS, **VARIANTS}[method](epsilon=8, region=region, **options)
+    synthesizer = {**SETUPS, **VARIANTS}[method](epsilon=8, region=region, public_count=count, **UNITS[unit])
     neighbor = pt.Trajectories.concatenate([base, more])
     assert max(differences(monkeypatch, synthesizer, base, neighbor).values()) > 0
     differences(monkeypatch, synthesizer, base[:1], base[:0])
