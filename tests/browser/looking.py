@@ -49,7 +49,7 @@ def middle(page, number=0):
 
 
 def readout(page):
-    """Read what is told of the place that is pointed at."""
+    """Read what is shown about the place that is pointed at."""
     return page.locator(".readout").inner_text().replace("\u00a0", " ")
 
 

@@ -45,7 +45,7 @@ def test_crops_for_the_readme(visit, demo, screenshots, name, heading):
 
 
 def point_at_something(page):
-    """Let the page tell what it tells of a cell in the middle of the town."""
+    """Let the page show what it knows about a cell in the middle of the town."""
     _, _, width, height = looking.view_box(page)
     page.mouse.move(*looking.on_screen(page, (0.62 * width, 0.45 * height)))
     assert not looking.readout(page).startswith("Point at ")

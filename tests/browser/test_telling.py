@@ -1,4 +1,4 @@
-"""Maps are drawn in the shades of their numbers, and tell of the cell or flow that is pointed at."""
+"""Maps are drawn in the shades of their numbers, and describe the cell or flow that is pointed at."""
 
 from __future__ import annotations
 

@@ -313,7 +313,7 @@ def test_moves_are_followed_where_visits_are_all_noise() -> None:
 
 
 def test_zones_that_are_visited_oftener_than_guessed_get_more_trips() -> None:
-    """Visits of one zone are tripled, and neither moves nor shapes tell of it."""
+    """Visits of one zone are tripled, and neither moves nor shapes show it."""
     ground = ground_of("box")
     guess, target = measured()
     busy = ground.zone_of == 3

@@ -102,7 +102,7 @@ def read(html: str) -> Element:
 
 
 def map_data(page: Element) -> dict[str, Any]:
-    """Read what the script is told of the maps."""
+    """Read what the script is told about the maps."""
     (script,) = (script for script in page.all("script") if script.attributes)
     data: dict[str, Any] = json.loads(script.source, parse_constant=_refuse)
     return data

@@ -37,7 +37,7 @@ class Steps(NamedTuple):
 
 
 class Entries(NamedTuple):
-    """Tell of each entry of the table where it stands, (n_entries,) each."""
+    """Say where each entry of the table stands, (n_entries,) each."""
 
     rows: Integers
     cells: npt.NDArray[np.int32]  # where the step is made

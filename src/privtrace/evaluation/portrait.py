@@ -80,7 +80,7 @@ class _Part(NamedTuple):
 
 
 def check(portrait: Portrait, frame: Frame, name: str, observer: Observer) -> None:
-    """Refuse a set that cannot be meant, and tell of one that perhaps is not."""
+    """Refuse a set that cannot be the one that was meant, and warn where it might not be."""
     _, _, inside, outside, bad, swapped = (int(number) for number in portrait.tally)
     n_points = inside + outside + bad
     if swapped > 100 * inside:  # a few points are inside by chance

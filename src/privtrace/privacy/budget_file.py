@@ -12,12 +12,12 @@ the number of fits and the check of the last. So a line that was changed, moved 
 well, and so is a file that was cut or emptied: it is refused. An older copy of the whole file is as good as the
 file, and whoever wants to cheat can compute checks too: against both only copies help, kept elsewhere.
 
-Nothing is drawn that is not charged. A fit's line is added and on the disk before the head tells of it, and the
+Nothing is drawn that is not charged. A fit's line is added and on the disk before the head counts it, and the
 head is on the disk before the first draw. So whatever is cut off between them,
 
-- a line without an end that the head does not tell of was never granted, and is dropped;
-- a whole line that the head does not tell of counts, although nothing was drawn for it;
-- a line that the head tells of is there, or the file was cut.
+- a line without an end that the head does not count was never granted, and is dropped;
+- a whole line that the head does not count is charged, although nothing was drawn for it;
+- a line that the head counts is there, or the file was cut.
 
 Heads are all of one length, and shorter than the 512 bytes that disks write whole or not at all. New files get
 their name only when they are complete, and so do files of version 1, which had no head, when they get one.
@@ -77,7 +77,7 @@ class BudgetRecord:
     entries: tuple[BudgetEntry, ...]
     torn: bool  # a last line has no end: writing it was cut off, and it was never granted
     n_unfinished: int = 0  # fits at the end that count, but were cut off before they could draw
-    has_head: bool = True  # that tells of a lost end; a file of version 1 gets one with the next fit
+    has_head: bool = True  # which shows a lost end; a file of version 1 gets one with the next fit
 
     @property
     def spent(self) -> Fraction:
@@ -186,7 +186,7 @@ class BudgetFile:
                 raise BudgetFileError(str(error)) from None
 
     def _take_back(self, descriptor: int, content: _Content) -> None:
-        """Undo a charge, the head first: at no time does it tell of a line that is gone."""
+        """Undo a charge, the head first, so that it never counts a line that is gone."""
         try:
             _write(descriptor, content.head, 0)
             os.fsync(descriptor)
@@ -378,7 +378,7 @@ def _whole_file(record: BudgetRecord) -> bytes:
 
 
 def _add(descriptor: int, content: _Content, line: bytes, head: bytes) -> None:
-    """Add a line behind those that count, and tell of it in the head, each on the disk before what follows."""
+    """Add a line after those that count, then count it in the head; each is on the disk before the next."""
     os.ftruncate(descriptor, content.size)
     _write(descriptor, line if content.ended else b"\n" + line, content.size)
     os.fsync(descriptor)

@@ -90,7 +90,7 @@ def _subgroups(evaluation: Evaluation) -> str:
     ]
     short = evaluation["short_length_share"].value
     if math.isnan(short):
-        return section("Short and long trips", paragraph("There are no synthetic trips to tell of."))
+        return section("Short and long trips", paragraph("There are no synthetic trips to describe."))
     amount = "as many" if abs(short - 0.5) < 0.02 else ("more" if short > 0.5 else "fewer")
     losers = {_worse_half(evaluation, name) for name in _HALVES.values()}
     fare = f"{losers.pop()} trips fare worse" if len(losers) == 1 else "Neither half fares worse throughout"

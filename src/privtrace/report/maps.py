@@ -81,9 +81,9 @@ class Map:
 def panel(
     sheet: Sheet, maps: Sequence[Map], grids: Sequence[dict[str, Any]], hint: str, beside: str = ""
 ) -> str:
-    """Set maps side by side that move together; `grids` say what is told of the cells at a place.
+    """Set maps side by side that move together; `grids` say what is shown about the cells at a place.
 
-    The last of the grids is told of first. What is told stands below the maps, or in a column beside one.
+    The last of the grids comes first. What is shown stands below the maps, or in a column beside one.
     """
     lonlat = sheet.region.crs == "lonlat"
     data = {
@@ -204,7 +204,7 @@ def _line(points: Floats) -> str:
 
 
 def grid_data(layer: Layer) -> dict[str, Any]:
-    """Say what is told of the cells of a layer: their noisy numbers with their noise, and their areas."""
+    """Say what is shown about the cells of a layer: their noisy numbers with their noise, and their areas."""
     grid = layer.grid
     lonlat = grid.region.crs == "lonlat"
     numbers = [

@@ -88,7 +88,7 @@ def _where(shares: np.ndarray) -> str:
 
 
 def _heat_data(real: np.ndarray, synthetic: np.ndarray) -> dict[str, Any]:
-    """Say what is told of a cell of the heat maps; rows count from the south there."""
+    """Say what is shown about a cell of the heat maps; rows count from the south there."""
 
     def listed(shares: np.ndarray) -> list[float]:
         return [float(f"{100 * share:.3g}") for share in shares[::-1].ravel().tolist()]

@@ -128,7 +128,7 @@ def tally(points, offsets, area):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def reaches(points, offsets, area):  # type: ignore[no-untyped-def]
-    """Tell of each trajectory whether it has a point in the region."""
+    """Tell whether each trajectory has a point in the region."""
     sides, turn, limits, is_box = area.sides, area.turn, area.limits, area.is_box
     found = np.zeros(len(offsets) - 1, np.bool_)
     for trajectory in range(len(offsets) - 1):

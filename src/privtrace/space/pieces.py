@@ -283,7 +283,7 @@ def _measured(boxes, area, full, offsets, trapezoids):  # type: ignore[no-untype
 
 @njit(cache=True, nogil=True)
 def linked(i, j, boxes, pieces):  # type: ignore[no-untyped-def]
-    """Tell of pairs of cells whose boxes touch whether their pieces do, as `Grid.touching` says."""
+    """Tell whether the pieces of two cells touch, for pairs whose boxes do, as `Grid.touching` says."""
     links = np.ones(len(i), np.bool_)
     for pair in range(len(i)):
         a, b = i[pair], j[pair]

@@ -233,7 +233,7 @@ class Region:
         return area_of(self.sides, self.crs, self.shape)
 
     def contains(self, points: Floats) -> npt.NDArray[np.bool_]:
-        """Tell of each point whether it is in the region; bad points are not."""
+        """Tell whether each point is in the region; bad points are not."""
         return _contains(points, self.area)  # type: ignore[no-any-return]
 
     def unwrap(self, points: Floats) -> Floats:
@@ -246,7 +246,7 @@ class Region:
         return np.where(x > 180, x - self.area.turn, x)
 
     def reached_by(self, part: Trajectories) -> npt.NDArray[np.bool_]:
-        """Tell of each trajectory whether it has a point in the region."""
+        """Tell whether each trajectory has a point in the region."""
         return reaches(part.points, part.offsets, self.area)  # type: ignore[no-any-return]
 
     def tally(self, part: Trajectories) -> Integers:

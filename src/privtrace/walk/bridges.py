@@ -32,7 +32,7 @@ MOST_CELLS = 1 << 16
 
 
 class Drawn(NamedTuple):
-    """Tell of walks how they were drawn, (n,) each."""
+    """Say how walks were drawn, (n,) each."""
 
     classes: npt.NDArray[np.int8]
     levels: npt.NDArray[np.int8]
