@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from experiments.data import METRICS, arguments, load
 from privtrace.evaluation.yardstick import Yardstick
+from privtrace.methods.common.placing import decode
 from privtrace.space.grid import Grid
-from privtrace.walk.decode import decode
 
 PER_SIDE = (9, 10, 11, 19, 20, 21)
 

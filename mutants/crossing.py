@@ -62,7 +62,7 @@ ACCUMULATOR = (
     Mutant(
         "kernel-sees-neighbors",
         "visits are weighed down by how many others a part holds",
-        "bridges/kernels.py",
+        "methods/bridgetrace/counts.py",
         "emitted_weights[n] = weight * weights[cells[p]] // total",
         "emitted_weights[n] = weight * weights[cells[p]] // (total + len(offsets))",
         (_PURITY,),
@@ -165,7 +165,7 @@ CROSSING = (
     Mutant(
         "exact-count",
         "the number of trajectories is told as it is",
-        "space/measure.py",
+        "methods/common/measure.py",
         "    return float(max(noisy[0], 0)) / WEIGHT\n",
         "    return float(sum(map(len, crossing.passes.source.parts())))\n",
         (_REPLAY,),
@@ -173,7 +173,7 @@ CROSSING = (
     Mutant(
         "sizes-from-an-exact-count",
         "a grid is as fine as the exact number of trajectories allows",
-        "synthesizers/recipes/privtrace.py",
+        "methods/privtrace/recipe.py",
         "coarse = Grid.uniform(fitting.region, settings.coarse_size(n_trajectories))",
         "coarse = Grid.uniform(fitting.region, settings.coarse_size("
         "float(sum(map(len, fitting.crossing.passes.source.parts())) ** 2)))",
@@ -182,7 +182,7 @@ CROSSING = (
     Mutant(
         "zones-from-raw-data",
         "the zones of a model follow the data and not its noisy density",
-        "synthesizers/recipes/bridgetrace.py",
+        "methods/bridgetrace/recipe.py",
         '"zones": ground.zone_of.astype(np.int32)',
         '"zones": (ground.zone_of + sum(map(len, fitting.crossing.passes.source.parts()))).astype(np.int32) '
         "% ground.n_zones",
@@ -199,7 +199,7 @@ CROSSING = (
     Mutant(
         "gap-forgotten",
         "the statement is silent about the rule by which logs were cut",
-        "synthesizers/fitting.py",
+        "methods/fitting.py",
         "replace(settings.protected, gap_minutes=source.gap_minutes)",
         "settings.protected",
         ("privacy/test_unit.py",),
@@ -207,7 +207,7 @@ CROSSING = (
     Mutant(
         "declared-private",
         "every release says that it is private",
-        "synthesizers/fitting.py",
+        "methods/fitting.py",
         "private=ledger.private,",
         "private=True,",
         ("contract/test_synthesizers.py",),

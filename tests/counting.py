@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from privtrace.methods.dpt import counts as of_strings
+from privtrace.methods.dpt.contexts import Contexts
+from privtrace.methods.dpt.events import Strings
 from privtrace.paths import Paths
 from privtrace.privacy.contributions import Contributions
 from privtrace.trajectories import Integers
-from privtrace.trees import kernels as of_strings
-from privtrace.trees.contexts import Contexts
-from privtrace.trees.events import Strings
 
 
 def summed(contributions: Contributions, *shape: int) -> Integers:

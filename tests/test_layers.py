@@ -21,21 +21,17 @@ ORDER = [
     "caching",
     "spelling",
     "about",
+    "random",
     "trajectories",
     "paths",
+    "geometry",
     "datasets",
     "io",
     "backends",
     "privacy",
     "space",
-    "markov",
-    "trips",
-    "trees",
-    "bridges",
-    "walk",
-    "calibrate",
     "release",
-    "synthesizers",
+    "methods",
     "models",
     "export",
     "evaluation",
@@ -46,20 +42,23 @@ ORDER = [
 # One-line conveniences that call the module below them when they are called.
 DOWNWARD = {
     ("trajectories", "io"),
-    ("synthesizers", "models"),
-    ("synthesizers", "export"),
-    ("synthesizers", "report"),
+    ("methods", "models"),
+    ("methods", "export"),
+    ("methods", "report"),
     ("evaluation", "report"),
 }
 
 MODULES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py"))
 MEASURES = {module for module in MODULES if module.endswith("/measure.py")}
-KERNELS = {module for module in MODULES if module.endswith("/kernels.py")}
-RECIPES = {module for module in MODULES if "/recipes/" in module}
-FITTING = {"synthesizers/fitting.py"}
+KERNELS = {module for module in MODULES if module.endswith("/counts.py")}
+RECIPES = {module for module in MODULES if module.endswith("/recipe.py")}
+FITTING = {"methods/fitting.py"}
 
-#: Rooms that work on what was measured, but for their kernels and measures.
-AFTER = ("markov", "trips", "trees", "bridges", "walk", "calibrate", "release", "models", "export")
+#: The folders of methods.
+FOLDERS = {module.split("/")[1] for module in RECIPES}
+
+#: Layers that work on what was measured, but for kernels, measures, and where a fit begins.
+AFTER = ("release", "methods", "models", "export")
 
 #: Who may import what holds private things or spends epsilon; its own folder aside.
 MAY_IMPORT = {
@@ -72,7 +71,7 @@ MAY_IMPORT = {
     "backends.passes": FITTING
     | {"privacy/crossing.py", "privacy/selection.py", "evaluation/portrait.py", "evaluation/yardstick.py"}
     | {"cli/files.py"},
-    "space.inside": {"space/measure.py", "cli/files.py"},
+    "space.inside": {"methods/common/measure.py", "cli/files.py"},
     **{f"{module.removesuffix('.py').replace('/', '.')}": MEASURES | KERNELS for module in KERNELS},
 }
 
@@ -125,6 +124,20 @@ def test_imports_point_up() -> None:
     assert not downward
 
 
+def test_no_method_imports_another() -> None:
+    """What two need stands beside them, and imports none of them; the registry alone knows all, by name."""
+    assert len(FOLDERS) >= 4
+    wrong = [
+        f"{module} imports {name}"
+        for module in MODULES
+        if module.startswith("methods/")
+        for name in imports(module)
+        for here, there in [(module.split("/")[1], [*name.split("."), ""][1])]
+        if name.startswith("methods.") and there in FOLDERS - {here}
+    ]
+    assert not wrong
+
+
 def test_private_things_are_imported_only_where_they_may() -> None:
     wrong = [
         f"{module} imports {name}"
@@ -139,7 +152,7 @@ def test_private_things_are_imported_only_where_they_may() -> None:
 
 def test_budget_files_are_taken_by_fits_alone() -> None:
     users = {layer(m) for m in MODULES for name in imports(m) if is_of(name, "privacy.budget_file")}
-    assert users - {"__init__"} == {"privacy", "synthesizers", "cli"}
+    assert users - {"__init__"} == {"privacy", "methods", "cli"}
 
 
 def test_noise_is_drawn_by_the_ledger_and_asked_for_by_the_crossing_alone() -> None:
@@ -162,8 +175,8 @@ def test_exact_numbers_are_seen_where_they_may() -> None:
         "dense": {"privacy/ledger.py"},
         "bounded": {"privacy/crossing.py"},
         "passes": {"privacy/crossing.py"},
-        "tally": {"space/measure.py", "evaluation/portrait.py", "evaluation/suite.py", "cli/files.py"},
-        "reached_by": {"space/kernels.py"},
+        "tally": {"methods/common/measure.py", "evaluation/portrait.py", "evaluation/suite.py", "cli/files.py"},
+        "reached_by": {"methods/common/counts.py"},
     }
     for name, allowed in seeing.items():
         assert {module for module in MODULES if name in attributes(module)} == allowed, name
@@ -171,7 +184,7 @@ def test_exact_numbers_are_seen_where_they_may() -> None:
 
 def test_post_processing_sees_no_private_data() -> None:
     """After the crossing, only walked paths and synthetic trajectories remain."""
-    after = {m for m in MODULES if layer(m) in AFTER or m in RECIPES} - MEASURES - KERNELS
+    after = {m for m in MODULES if layer(m) in AFTER} - MEASURES - KERNELS - FITTING - {"methods/settings.py"}
     assert not {m for m in after for name in imports(m) if name in ("trajectories.Source", "io.read")}
 
 
@@ -229,9 +242,7 @@ def test_the_reading_list_is_short_and_true() -> None:
     """Whatever stands between a recipe and private data is on the list, and the list is as short as it says."""
     most, for_all, of_method = reading_list()
     assert most <= 800
-    assert {f"synthesizers/recipes/{m.lower()}.py" for m in of_method} == RECIPES - {
-        "synthesizers/recipes/__init__.py"
-    }
+    assert {f"methods/{m.lower()}/recipe.py" for m in of_method} == RECIPES
     for method, files in of_method.items():
         listed = for_all + files
         assert len(set(listed)) == len(listed) and {*listed} <= {*MODULES}
@@ -245,7 +256,7 @@ def test_the_reading_list_is_short_and_true() -> None:
                     assert home in listed or home in UNLISTED, f"{module} imports {home}, which is not listed"
 
 
-#: Of these rooms, what a reader need not know: how things are written, how many cores there are, the curator's
+#: Of these layers, what a reader need not know: how things are written, how many cores there are, the curator's
 #: account of several fits, and the function that draws among a user's trajectories, which may be any.
 UNLISTED = {
     "privacy/epsilon.py",

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import privtrace as pt
+from privtrace.methods.privtrace.model import SCHEMA
 from privtrace.models import from_bytes, to_bytes
-from privtrace.synthesizers.privtrace import SCHEMA
 from tests import polygons
 
 

@@ -29,14 +29,18 @@ if TYPE_CHECKING:
     from privtrace.evaluation.ladder import Explanation, explain
     from privtrace.evaluation.suite import Evaluation, evaluate
     from privtrace.io import read, write
+    from privtrace.methods.adatrace.model import AdaTraceModel
+    from privtrace.methods.adatrace.settings import AdaTrace
+    from privtrace.methods.bridgetrace.model import BridgeTraceModel
+    from privtrace.methods.bridgetrace.settings import BridgeTrace
+    from privtrace.methods.dpt.model import DPTModel
+    from privtrace.methods.dpt.settings import DPT
+    from privtrace.methods.privtrace.model import PrivTraceModel
+    from privtrace.methods.privtrace.settings import PrivTrace
     from privtrace.models import load
     from privtrace.privacy.budget_file import BudgetFile
     from privtrace.privacy.unsafe_noise import NoNoise, SeededNoise
     from privtrace.space.region import Region
-    from privtrace.synthesizers.adatrace import AdaTrace, AdaTraceModel
-    from privtrace.synthesizers.bridgetrace import BridgeTrace, BridgeTraceModel
-    from privtrace.synthesizers.dpt import DPT, DPTModel
-    from privtrace.synthesizers.privtrace import PrivTrace, PrivTraceModel
     from privtrace.trajectories import Source, Trajectories
 
 # In the order of the pipeline. Modules load at first use: `privtrace --help` should not wait for a compiler.
@@ -59,14 +63,14 @@ _HOMES = {
     "BudgetFile": "privacy.budget_file",
     "Threads": "backends.local",
     "Region": "space.region",
-    "BridgeTrace": "synthesizers.bridgetrace",
-    "BridgeTraceModel": "synthesizers.bridgetrace",
-    "PrivTrace": "synthesizers.privtrace",
-    "PrivTraceModel": "synthesizers.privtrace",
-    "AdaTrace": "synthesizers.adatrace",
-    "AdaTraceModel": "synthesizers.adatrace",
-    "DPT": "synthesizers.dpt",
-    "DPTModel": "synthesizers.dpt",
+    "BridgeTrace": "methods.bridgetrace.settings",
+    "BridgeTraceModel": "methods.bridgetrace.model",
+    "PrivTrace": "methods.privtrace.settings",
+    "PrivTraceModel": "methods.privtrace.model",
+    "AdaTrace": "methods.adatrace.settings",
+    "AdaTraceModel": "methods.adatrace.model",
+    "DPT": "methods.dpt.settings",
+    "DPTModel": "methods.dpt.model",
     "load": "models",
     "evaluate": "evaluation.suite",
     "Evaluation": "evaluation.suite",

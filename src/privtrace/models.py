@@ -26,26 +26,16 @@ import numpy.typing as npt
 
 from privtrace.errors import ModelFormatError, SettingsError
 from privtrace.io.atomic import replacing
+from privtrace.methods import registry
+from privtrace.methods.model import Model
 from privtrace.privacy.epsilon import decimal, exact
 from privtrace.privacy.ledger import Charge
 from privtrace.privacy.unit import Unit
 from privtrace.release import Release
 from privtrace.space.region import Region
-from privtrace.synthesizers import adatrace, bridgetrace, dpt, privtrace
-from privtrace.synthesizers.base import Model
-from privtrace.synthesizers.fitted import FittedModel
-from privtrace.synthesizers.settings import Settings
 
 MAGIC = b"PRIVTRAC"
 VERSION = 1
-
-#: Each method's settings and model, and the schema of its arrays.
-_METHODS: dict[str, tuple[type[Settings], type[FittedModel], dict[str, tuple[str, int]]]] = {
-    "bridgetrace": (bridgetrace.BridgeTrace, bridgetrace.BridgeTraceModel, bridgetrace.SCHEMA),
-    "privtrace": (privtrace.PrivTrace, privtrace.PrivTraceModel, privtrace.SCHEMA),
-    "adatrace": (adatrace.AdaTrace, adatrace.AdaTraceModel, adatrace.SCHEMA),
-    "dpt": (dpt.DPT, dpt.DPTModel, dpt.SCHEMA),
-}
 
 _PREFIX = struct.Struct("<8sIQ")
 _CHECKSUM_BYTES = 32
@@ -72,7 +62,7 @@ def load(path: str | Path) -> Model:
 
 def to_bytes(model: Model) -> bytes:
     """Write a model as the bytes of its file."""
-    _, _, schema = _METHODS[model.release.method]
+    schema = registry.find(model.release.method).schema
     given = model.arrays()
     arrays = {name: np.ascontiguousarray(given[name], dtype) for name, (dtype, _) in schema.items()}
     facts = public_facts(model.release)
@@ -89,10 +79,10 @@ def from_bytes(content: bytes) -> Model:
     header, body = _opened(content)
     try:
         release = _release(header)
-        settings, model_class, schema = _METHODS[release.method]
+        method = registry.find(release.method)
         # Settings as the method writes them, which checks them and the ledger.
-        release = replace(release, settings=settings.of_release(release).own_settings())
-        model = model_class.from_arrays(release, _arrays(header["arrays"], schema, body))
+        release = replace(release, settings=method.settings.of_release(release).own_settings())
+        model = method.model.from_arrays(release, _arrays(header["arrays"], method.schema, body))
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         # SettingsError is a ValueError: the constructors of the parts check what they are given.
         reason = f": {error}" if isinstance(error, SettingsError) else ""
@@ -129,6 +119,8 @@ def public_facts(release: Release) -> dict[str, Any]:
     return {
         "method": release.method,
         "software": release.software,
+        # Only where the method is not ours.
+        **({} if release.package is None else {"package": release.package}),
         "epsilon": decimal(release.epsilon),
         "unit": _unit_facts(release.unit),
         "region": {
@@ -162,14 +154,12 @@ def _unit_facts(unit: Unit) -> dict[str, Any]:
 
 
 def _release(header: dict[str, Any]) -> Release:
-    if header["method"] not in _METHODS:
-        raise ModelFormatError(
-            f"the model's method is {header['method']!r}; this version knows {', '.join(_METHODS)}"
-        )
+    method, package = _method(header)
     unit = Unit(**header["unit"])
     charges = tuple(_charge(entry, unit) for entry in header["ledger"])
     release = Release(
-        method=header["method"],
+        method=method.name,
+        label=method.label,
         software=_text(header["software"]),
         epsilon=exact(_text(header["epsilon"])),
         unit=unit,
@@ -178,10 +168,26 @@ def _release(header: dict[str, Any]) -> Release:
         settings=dict(header["settings"]),
         charges=charges,
         private=header.get("private") is True,
+        package=package,
     )
     if release.spent > release.epsilon:
         raise ModelFormatError("the ledger has spent more than epsilon; the file is not sound")
     return release
+
+
+def _method(header: dict[str, Any]) -> tuple[registry.Method, str | None]:
+    """Find the method of a file, and the package that brought it to the fit."""
+    name, package = _text(header["method"]), header.get("package")
+    if package is not None:
+        package = _text(package)
+    if name not in registry.names():
+        known = f"this version knows {', '.join(registry.names())}"
+        cure = known if package is None else f"{known}; install {package}, or register the method first"
+        raise ModelFormatError(f"the model's method is {name!r}; {cure}")
+    method = registry.find(name)
+    if (method.package is None) != (package is None):
+        raise ModelFormatError(f"the file's method {name!r} is another one than the {name} known here")
+    return method, package
 
 
 def _region(entry: dict[str, Any]) -> Region:

@@ -16,7 +16,7 @@ from privtrace.backends import cores
 from privtrace.backends.cores import available_cores, limit_threads
 from privtrace.backends.local import Threads
 from privtrace.cli.screen import guarded
-from privtrace.synthesizers import bridgetrace
+from privtrace.methods.bridgetrace import model as fitted
 
 
 class Working:
@@ -108,14 +108,14 @@ def test_many_threads_wait_for_one_table(
 ) -> None:
     """They sample from a model that nobody has walked on, at the same moment."""
     model = pt.BridgeTrace(epsilon=1, region=region, rounds=0).fit(wanderers)
-    solve, backends = bridgetrace.arrivals, []
+    solve, backends = fitted.arrivals, []
 
     def slow(*arguments: Any) -> Any:
         backends.append(arguments[5])
         time.sleep(0.1)
         return solve(*arguments)
 
-    monkeypatch.setattr(bridgetrace, "arrivals", slow)
+    monkeypatch.setattr(fitted, "arrivals", slow)
     barrier, given, made = threading.Barrier(8), [Threads(2) for _ in range(8)], []
 
     def sample(backend: Threads) -> None:

@@ -21,8 +21,8 @@ from privtrace import cli
 from privtrace.io import atomic, spool
 from privtrace.io.source import FileSource
 from privtrace.privacy.noise import SystemNoise
-from privtrace.synthesizers import base
-from privtrace.synthesizers.fitted import FittedModel
+from privtrace.methods import base
+from privtrace.methods.model import Model
 
 sent = []
 
@@ -57,7 +57,7 @@ def hook(moment, stop):
     elif moment == "drawn":
         SystemNoise.laplace = after(SystemNoise.laplace, stop)
     elif moment == "saving":
-        FittedModel.save = before(FittedModel.save, lambda: setattr(atomic, "_sync", stop))
+        Model.save = before(Model.save, lambda: setattr(atomic, "_sync", stop))
     elif moment == "generating":
         base.sample_parts = before(base.sample_parts, stop)
     elif moment == "spooling":

@@ -9,7 +9,7 @@ import pytest
 
 import privtrace as pt
 from privtrace.cli.options import FitOptions, MappingName, MethodName, MethodOptions, OrderName, method_class
-from privtrace.synthesizers.settings import Settings
+from privtrace.methods.settings import Settings
 
 BOX = {"region": "0,0,10,10", "epsilon": "0.5"}
 COMMON = {field.name for field in fields(Settings)}

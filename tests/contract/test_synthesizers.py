@@ -15,9 +15,9 @@ from tests.conftest import trajectories
 
 import privtrace as pt
 from privtrace import trajectories as containers
+from privtrace.methods import model as base
+from privtrace.methods.sampling import sample_parts
 from privtrace.models import from_bytes, to_bytes
-from privtrace.synthesizers import fitted
-from privtrace.synthesizers.base import sample_parts
 
 # Little data and much noise leave second-order loops that no walk gets out of; one test is about them.
 pytestmark = pytest.mark.filterwarnings("ignore:.*walks reached")
@@ -125,7 +125,7 @@ def test_output_depends_on_the_seed_alone(
 ) -> None:
     model = synthesizer.fit(wanderers)
     whole = model.sample(1000, seed=2, backend=pt.Threads(1))
-    monkeypatch.setattr(fitted, "BLOCK_TRAJECTORIES", 17)
+    monkeypatch.setattr(base, "BLOCK_TRAJECTORIES", 17)
     for n_threads in (1, 2, 5):
         again = model.sample(1000, seed=2, backend=pt.Threads(n_threads))
         assert np.array_equal(whole.points, again.points) and np.array_equal(whole.offsets, again.offsets)
@@ -196,7 +196,7 @@ def test_bad_samples_are_refused(
 
 def test_walks_cut_short_are_told(wanderers: pt.Trajectories, region: pt.Region) -> None:
     model = pt.PrivTrace(epsilon=1, region=region, max_steps=2).fit(wanderers)
-    with pytest.warns(pt.CappedWalks, match="walks reached max_steps"):
+    with pytest.warns(pt.CappedWalks, match=r"walks reached --max-steps"):
         made = model.sample(500, seed=1)
     assert np.diff(made.offsets).max() == 2
 

@@ -13,10 +13,10 @@ from tests.polygons import SHAPES, oracle, region
 
 import privtrace as pt
 from privtrace.evaluation.frame import BOOTSTRAP, CEILING, CIRCLES, QUERIES, REAL, SYNTHETIC, Frame
+from privtrace.methods.common.placing import decode
 from privtrace.paths import Paths
 from privtrace.space.grid import Grid
 from privtrace.trajectories import Floats
-from privtrace.walk.decode import decode
 
 PLANAR = Frame(pt.Region.box(*BOX, crs="planar"), 7)
 CITY = pt.Region.box(13.0, 52.3, 13.8, 52.7, crs="lonlat")

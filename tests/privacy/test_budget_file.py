@@ -173,7 +173,7 @@ def test_failed_fits_stay_charged(
     def fail(*arguments: object) -> None:
         raise RuntimeError("the power went")
 
-    monkeypatch.setattr("privtrace.synthesizers.recipes.privtrace.measure_first_order", fail)
+    monkeypatch.setattr("privtrace.methods.privtrace.recipe.measure_first_order", fail)
     with pytest.raises(RuntimeError, match="power"):
         pt.PrivTrace(epsilon=1, region=region).fit(wanderers, budget_file=pt.BudgetFile(path, 2))
     assert pt.BudgetFile(path).read().spent == 1

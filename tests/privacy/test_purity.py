@@ -41,7 +41,7 @@ def kernels(request: pytest.FixtureRequest, wanderers: pt.Trajectories) -> dict[
             return super()._counted(text, emitting, tables, aside)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("privtrace.synthesizers.fitting.Crossing", Watched)
+        patch.setattr("privtrace.methods.fitting.Crossing", Watched)
         synthesizer = SETUPS[method](epsilon=4, region=REGIONS[where])
         synthesizer.fit(wanderers, noise=pt.SeededNoise(1), backend=pt.Threads(1))
     assert {stage for stages in taken for stage in stages.split(", ")} == {*synthesizer.budget}

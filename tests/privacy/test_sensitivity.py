@@ -22,17 +22,18 @@ from tests import polygons
 from tests.conftest import trajectories
 
 import privtrace as pt
+from privtrace.methods import fitting
+from privtrace.methods.dpt.contexts import Contexts
+from privtrace.methods.dpt.counts import events
+from privtrace.methods.dpt.events import Mapper
+from privtrace.methods.dpt.systems import STOP, Systems
 from privtrace.models import to_bytes
 from privtrace.privacy.accumulator import Counts
 from privtrace.privacy.ledger import Ledger
 from privtrace.privacy.unit import WEIGHT
 from privtrace.space.grid import Grid
 from privtrace.space.ways import LONGEST, fill, ways
-from privtrace.synthesizers import fitting
 from privtrace.trajectories import Integers
-from privtrace.trees.contexts import Contexts
-from privtrace.trees.kernels import events
-from privtrace.trees.systems import STOP, Systems
 
 #: Every method, each with settings under which the little data here reaches all of its stages.
 SETUPS: dict[str, Callable[..., Any]] = {
@@ -175,7 +176,7 @@ def test_absurd_trajectories_in_a_polygon(
 def test_no_trajectory_fills_the_memory(region: pt.Region) -> None:
     """Cells between points that are far apart are told too, but no more of them than can weigh anything."""
     to_and_fro = trajectories([(0.1, 0.1), (9.9, 9.9)] * 10_000, [(0.1, 0.1), (0.3, 0.1)])
-    mapper = pt.DPT(epsilon=1, region=region).mapper(Systems(region, (64,)))
+    mapper = Mapper.of(Systems(region, (64,)), pt.DPT(epsilon=1, region=region))
     strings = mapper.strings(to_and_fro)
     assert np.diff(strings.offsets).tolist() == [LONGEST, 2] and LONGEST < WEIGHT < 20_000 * 63
     assert strings.events[LONGEST - 1] == strings.events[-1] == STOP

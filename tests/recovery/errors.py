@@ -6,10 +6,10 @@ import numpy as np
 from tests.recovery.town import N_DISTRICTS, REGION, SIZE, Town, district_of
 
 import privtrace as pt
-from privtrace.evaluation.shapes import diameters_m, lengths_m
+from privtrace.geometry import diameters_m, lengths_m
 from privtrace.paths import Paths
 from privtrace.space.grid import Grid
-from privtrace.space.trace import trace
+from privtrace.space.traverse import trace
 from privtrace.trajectories import Floats, Integers
 
 #: The town's own cells, row by row.

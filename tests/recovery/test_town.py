@@ -14,7 +14,7 @@ from tests.recovery.town import REGION, SIZE, town
 
 import privtrace as pt
 from privtrace.privacy.unit import WEIGHT
-from privtrace.space.trace import trace
+from privtrace.space.traverse import trace
 
 N = 8000
 

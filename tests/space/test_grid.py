@@ -10,9 +10,9 @@ from tests.conftest import BOX, trajectories
 from tests.counting import summed
 
 import privtrace as pt
+from privtrace.methods.common.counts import visits
 from privtrace.space.adaptive import refine, refine_to
 from privtrace.space.grid import Grid
-from privtrace.space.kernels import visits
 
 PLANAR = pt.Region.box(*BOX, crs="planar")
 

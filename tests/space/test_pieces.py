@@ -15,14 +15,14 @@ from tests.conftest import trajectories
 from tests.polygons import SHAPES, oracle, region, square
 
 import privtrace as pt
+from privtrace.methods.common.placing import decode
+from privtrace.methods.privtrace.shortest import shortest_transitions
+from privtrace.methods.privtrace.trips import estimate_trips
 from privtrace.observer import Silent
 from privtrace.paths import Paths
 from privtrace.space.adaptive import refine_to
 from privtrace.space.grid import MAX_SLOTS, Grid
 from privtrace.trajectories import Floats
-from privtrace.trips.estimate import estimate_trips
-from privtrace.trips.shortest import shortest_transitions
-from privtrace.walk.decode import decode
 
 
 def uneven(name: str, seed: int = 0, size: int = 4) -> Grid:

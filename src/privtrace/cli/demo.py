@@ -36,9 +36,9 @@ def demo(
     from privtrace.evaluation.suite import evaluate
     from privtrace.io import read, write
     from privtrace.io.atomic import check_target, replacing
+    from privtrace.methods.bridgetrace.settings import BridgeTrace
     from privtrace.models import load
     from privtrace.space.region import Region
-    from privtrace.synthesizers.bridgetrace import BridgeTrace
 
     screen = Screen(quiet)
     files = {

@@ -24,7 +24,8 @@ from privtrace.cli.spending import Spending, tell_unusable
 
 if TYPE_CHECKING:
     from privtrace.io import Format
-    from privtrace.synthesizers.base import Model, Synthesizer
+    from privtrace.methods.model import Model
+    from privtrace.methods.settings import Settings
 
 Count = Annotated[
     int | None, typer.Option(min=0, help="Trajectories to make; the model's own (noisy) number by default.")
@@ -159,7 +160,7 @@ def _files_of(trips: Path, options: FitOptions) -> dict[str, str | Path | None]:
 
 def _fitted(
     trips: Path,
-    synthesizer: Synthesizer,
+    synthesizer: Settings,
     spending: Spending,
     options: FitOptions,
     screen: Screen,
@@ -192,7 +193,7 @@ def _write_synthetic(
 
     from privtrace.backends.local import Threads
     from privtrace.io import check_output, write
-    from privtrace.synthesizers.base import capped_walks, sample_parts
+    from privtrace.methods.sampling import capped_walks, sample_parts
     from privtrace.trajectories import Trajectories
 
     count = model.n_trajectories if count is None else count

@@ -16,12 +16,12 @@ import typer
 
 if TYPE_CHECKING:
     from privtrace.io import FileSource
+    from privtrace.methods.adatrace.settings import AdaTrace
+    from privtrace.methods.bridgetrace.settings import BridgeTrace
+    from privtrace.methods.dpt.settings import DPT
+    from privtrace.methods.privtrace.settings import PrivTrace
+    from privtrace.methods.settings import Settings
     from privtrace.privacy.budget_file import BudgetFile
-    from privtrace.synthesizers.adatrace import AdaTrace
-    from privtrace.synthesizers.base import Synthesizer
-    from privtrace.synthesizers.bridgetrace import BridgeTrace
-    from privtrace.synthesizers.dpt import DPT
-    from privtrace.synthesizers.privtrace import PrivTrace
 
 
 class CrsName(StrEnum):
@@ -382,7 +382,7 @@ class MethodOptions:
     starts_share: Annotated[str | None, setting("dpt", "Epsilon's share for starts.", "0.1")] = None
     trees_share: Annotated[str | None, setting("dpt", "Epsilon's share for the prefix trees.", "0.8")] = None
 
-    def synthesizer(self) -> Synthesizer:
+    def synthesizer(self) -> Settings:
         """Make the synthesizer that the options describe."""
         from privtrace.cli.screen import spelled
         from privtrace.errors import SettingsError

@@ -11,7 +11,7 @@ from privtrace.cli.options import AsJson, Force, ModelPath, OutputPath, PageNote
 from privtrace.cli.screen import Screen, check_apart
 
 if TYPE_CHECKING:
-    from privtrace.synthesizers.base import Model
+    from privtrace.methods.model import Model
 
 
 def inspect(model: ModelPath, as_json: AsJson = False) -> None:
@@ -137,7 +137,7 @@ def tell_release(model: Model, screen: Screen, files: dict[str, str | None]) -> 
 
 def show_model(model: Model, screen: Screen) -> None:
     """Show what was spent, and the sizes of a model."""
-    from privtrace.synthesizers.base import in_words
+    from privtrace.methods.model import in_words
 
     _show_ledger(model, screen)
     screen.say(f"The model: {in_words(model.summary())}")

@@ -14,11 +14,11 @@ from privtrace.cli.options import AsJson, FitOptions, InputOptions, MethodOption
 from privtrace.cli.screen import Screen, counted, spelled
 
 if TYPE_CHECKING:
+    from privtrace.methods.plan import Plan
     from privtrace.privacy.budget_file import BudgetFile, BudgetRecord
     from privtrace.privacy.noise import SystemNoise
     from privtrace.privacy.unsafe_noise import SeededNoise
     from privtrace.space.region import Region
-    from privtrace.synthesizers.plan import Plan
 
 
 @takes(MethodOptions)
@@ -219,7 +219,7 @@ def _show_table(plans: list[Plan], screen: Screen) -> None:
 
 
 def _number(value: float) -> str:
-    from privtrace.synthesizers.plan import rounded
+    from privtrace.methods.plan import rounded
 
     return rounded(value)
 

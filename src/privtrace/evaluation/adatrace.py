@@ -18,9 +18,9 @@ from privtrace.evaluation.compare import category_error, distribution_error, ken
 from privtrace.evaluation.frame import QUERIES, Frame
 from privtrace.evaluation.metric import LN2, Metric, Profile
 from privtrace.evaluation.patterns import Patterns, pattern_counts, top_patterns
-from privtrace.evaluation.shapes import diameters_m, lengths_m
 from privtrace.evaluation.squares import first_and_last, paths_on, visited
 from privtrace.evaluation.traits import Bits, Traits, scaled
+from privtrace.geometry import diameters_m, lengths_m
 from privtrace.paths import Paths
 from privtrace.trajectories import Floats, Integers, Trajectories
 

@@ -17,8 +17,8 @@ from privtrace.evaluation.frame import Frame
 from privtrace.evaluation.metric import Profile
 from privtrace.evaluation.patterns import pattern_cells, pattern_counts, top_patterns
 from privtrace.evaluation.portrait import Portrait
-from privtrace.evaluation.shapes import ends_apart_m
 from privtrace.evaluation.traits import Traits
+from privtrace.geometry import ends_apart_m
 from privtrace.paths import Paths
 from privtrace.space.raster import passed
 from privtrace.space.region import Region

@@ -8,14 +8,14 @@ import numpy as np
 from numba import njit
 
 from privtrace.caching import cached_property
+from privtrace.methods.common.placing import decode
 from privtrace.paths import Paths
+from privtrace.random import EVALUATING, philox, uniform
 from privtrace.space.area import unwrapped
 from privtrace.space.grid import Grid
 from privtrace.space.lattice import longest_run
 from privtrace.space.region import Region
 from privtrace.trajectories import Floats, Integers, Trajectories, is_bad
-from privtrace.walk.decode import decode
-from privtrace.walk.random import EVALUATING, philox, uniform
 
 #: What chance is used for: each has draws of its own.
 CIRCLES, QUERIES, REAL, SYNTHETIC, SPLITS, CEILING, BOOTSTRAP = range(7)

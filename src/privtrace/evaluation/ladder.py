@@ -24,10 +24,12 @@ from privtrace.evaluation.compare import defined
 from privtrace.evaluation.metric import Metric
 from privtrace.evaluation.suite import NOT_PRIVATE, aligned, described, known, shown, sides
 from privtrace.evaluation.yardstick import Made, Values, Yardstick
+from privtrace.methods.model import Model, in_words
+from privtrace.methods.sampling import sample_parts
+from privtrace.methods.settings import Settings
 from privtrace.observer import Observer, Silent
 from privtrace.privacy.epsilon import Epsilon, decimal, exact
 from privtrace.privacy.unsafe_noise import NoNoise, SeededNoise
-from privtrace.synthesizers.base import Model, Synthesizer, in_words, sample_parts
 from privtrace.trajectories import Floats, Source, Trajectories
 
 RUNGS = ("discretization", "structure", "noise")
@@ -129,7 +131,7 @@ class Explanation:
 
 def explain(
     real: Source,
-    synthesizer: Synthesizer,
+    synthesizer: Settings,
     *,
     epsilons: Epsilon | Iterable[Epsilon] = ("0.2", "1", "2"),
     runs: int = 5,
@@ -205,9 +207,7 @@ def _texts(epsilons: Epsilon | Iterable[Epsilon]) -> list[str]:
     return [decimal(exact(epsilon, "epsilon")) for epsilon in given]
 
 
-def _climbed(
-    yardstick: Yardstick, real: Source, method: Synthesizer, quiet: Model, runs: int
-) -> Iterator[Values]:
+def _climbed(yardstick: Yardstick, real: Source, method: Settings, quiet: Model, runs: int) -> Iterator[Values]:
     """Yield what each rung gets, run by run; `quiet` is the model without noise."""
     backend, seed = yardstick.backend, yardstick.frame.seed
     for run in range(runs):

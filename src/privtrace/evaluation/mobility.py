@@ -23,9 +23,9 @@ from privtrace.evaluation.compare import (
 from privtrace.evaluation.frame import Frame
 from privtrace.evaluation.metric import LN2, Metric, Profile
 from privtrace.evaluation.patterns import pair_counts
-from privtrace.evaluation.shapes import ends_apart_m, gyrations_m, jump_bins, lengths_m, turn_bins
 from privtrace.evaluation.squares import first_and_last, paths_on
 from privtrace.evaluation.traits import Binned, Traits
+from privtrace.geometry import ends_apart_m, gyrations_m, jump_bins, lengths_m, turn_bins
 from privtrace.paths import Paths
 from privtrace.trajectories import Floats, Integers, Trajectories
 

@@ -17,9 +17,9 @@ from privtrace.evaluation.compare import distribution_error, relative_error
 from privtrace.evaluation.frame import CIRCLES, Frame
 from privtrace.evaluation.metric import LN2, Metric, Profile
 from privtrace.evaluation.patterns import pattern_counts, top_patterns
-from privtrace.evaluation.shapes import diameters_m, lengths_m
 from privtrace.evaluation.squares import paths_on
 from privtrace.evaluation.traits import Bits, Traits, scaled
+from privtrace.geometry import diameters_m, lengths_m
 from privtrace.paths import Paths
 from privtrace.trajectories import Floats, Trajectories
 

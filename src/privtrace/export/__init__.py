@@ -24,8 +24,8 @@ from privtrace.io.atomic import check_target, replacing
 from privtrace.io.extras import require
 from privtrace.io.suffixes import Suffixed
 from privtrace.io.suffixes import chosen as by_name_or_suffix
-from privtrace.synthesizers.base import Model
-from privtrace.synthesizers.view import View
+from privtrace.methods.model import Model
+from privtrace.methods.view import View
 
 __all__ = ["FORMATS", "PRODUCTS", "check_export", "export"]
 

@@ -6,7 +6,7 @@ import json
 
 import pyarrow as pa
 
-from privtrace.synthesizers.base import Model
+from privtrace.methods.model import Model
 from privtrace.trajectories import Crs
 
 #: What can be exported, and what each is.

@@ -16,11 +16,11 @@ import shapely
 
 from privtrace.export.tables import Rows, product
 from privtrace.io.printing import chained, content, joined, shortest
+from privtrace.methods.model import Model
+from privtrace.methods.view import View
 from privtrace.space.grid import Grid
 from privtrace.space.pieces import Pieces
 from privtrace.space.region import Region
-from privtrace.synthesizers.base import Model
-from privtrace.synthesizers.view import View
 from privtrace.trajectories import Array, Floats, Integers
 
 #: Cells that are text at once.

@@ -15,10 +15,10 @@ from privtrace.errors import OutputError
 from privtrace.export.columns import AREA_UNIT, words
 from privtrace.export.tables import per_area
 from privtrace.io.extras import require
+from privtrace.methods.model import Model
+from privtrace.methods.view import View
 from privtrace.space.grid import Grid
 from privtrace.space.region import Region
-from privtrace.synthesizers.base import Model
-from privtrace.synthesizers.view import View
 from privtrace.trajectories import Integers
 
 #: Pixels of a side at most.

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from privtrace.export.columns import AREA, AXES, FLOWS, PER_AREA, schema
+from privtrace.methods.model import Model
+from privtrace.methods.view import Layer, View
 from privtrace.space.grid import Grid
-from privtrace.synthesizers.base import Model
-from privtrace.synthesizers.view import Layer, View
 from privtrace.trajectories import Crs, Floats, Integers
 
 #: Rows of flows that are held at once, as text too.

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from privtrace.errors import SettingsError
-from privtrace.privacy.noise import MAX_SCALE
+from privtrace.privacy.unit import MAX_SCALE
 
 Epsilon: TypeAlias = str | int | float | Decimal | Fraction
 
@@ -16,6 +16,9 @@ Epsilon: TypeAlias = str | int | float | Decimal | Fraction
 MOST_DIGITS = 80
 _NUMBER = re.compile(r"\d{1,80}(\.\d{0,80})?([eE][+-]?\d{1,2})?|\d{1,80}/0*[1-9]\d{0,79}")
 _LEAST, _MOST = Fraction(1, 10**9), Fraction(10**6)
+
+#: Above this a promise is thin: one unit may change a probability by a factor of more than 20,000.
+LARGE_EPSILON = 10
 
 
 def exact(value: Epsilon, name: str = "epsilon") -> Fraction:

@@ -38,10 +38,8 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numba import njit
 
 from privtrace.errors import SettingsError
+from privtrace.privacy.unit import MAX_SCALE
 from privtrace.trajectories import Integers
-
-#: Scales above this would leave no room for sums of noisy numbers in 62 bits.
-MAX_SCALE = Fraction(1 << 44)
 
 _LANES = 64
 _CHUNK_WORDS = 1 << 14

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal
 
 from privtrace.errors import SettingsError
 
 #: The weight of one trajectory in every count: counts are integers in units of 2**-20 trajectories.
 WEIGHT = 1 << 20
+
+#: Scales of noise above this would leave too few of 62 bits for sums of noisy numbers.
+MAX_SCALE = Fraction(1 << 44)
 
 #: Trajectories of one user that may count, at most: more would leave little but noise.
 MOST_PER_USER = 10_000

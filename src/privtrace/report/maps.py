@@ -16,10 +16,10 @@ import numpy as np
 
 from privtrace.caching import cached_property
 from privtrace.export.tables import areas
+from privtrace.methods.view import Flows, Layer
 from privtrace.report.colors import SHADES, STEPS
 from privtrace.space.grid import Grid
 from privtrace.space.region import Region
-from privtrace.synthesizers.view import Flows, Layer
 from privtrace.trajectories import Floats, Integers, Trajectories
 
 #: Units of a map's width; the height follows, in meters.

@@ -7,12 +7,12 @@ from html import escape
 import numpy as np
 
 from privtrace.export.tables import areas
+from privtrace.methods.plan import rounded
+from privtrace.methods.view import Flows, Layer, View
 from privtrace.report import maps
 from privtrace.report.colors import Rising
 from privtrace.report.document import folded, paragraph, plain, section, table
 from privtrace.space.region import Region
-from privtrace.synthesizers.plan import rounded
-from privtrace.synthesizers.view import Flows, Layer, View
 from privtrace.trajectories import Floats, Trajectories
 
 _DRAWN_TRIPS = 150

@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 
-from privtrace.privacy.epsilon import decimal
+from privtrace.methods.plan import rounded
+from privtrace.privacy.epsilon import LARGE_EPSILON, decimal
 from privtrace.privacy.unit import WEIGHT
-from privtrace.release import LARGE_EPSILON, MANY_TRIPS, Release, rounded_up
+from privtrace.release import MANY_TRIPS, Release, rounded_up
 from privtrace.report.document import answers, paragraph, plain, section, table
-from privtrace.synthesizers.plan import rounded
 
 
 def promise(release: Release) -> str:

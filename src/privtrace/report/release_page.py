@@ -7,9 +7,13 @@ from html import escape
 
 import numpy as np
 
-from privtrace.evaluation.shapes import diameters_m, lengths_m
+from privtrace.geometry import diameters_m, lengths_m
+from privtrace.methods.model import Model, in_words
+from privtrace.methods.plan import rounded
+from privtrace.methods.sampling import sample_parts
+from privtrace.methods.view import View, error_of
 from privtrace.privacy.epsilon import decimal
-from privtrace.release import METHODS, Release
+from privtrace.release import Release
 from privtrace.report import charts
 from privtrace.report.document import (
     Report,
@@ -26,9 +30,6 @@ from privtrace.report.document import (
 )
 from privtrace.report.model_map import model_map
 from privtrace.report.promise import promise
-from privtrace.synthesizers.base import Model, in_words, sample_parts
-from privtrace.synthesizers.plan import rounded
-from privtrace.synthesizers.view import View, error_of
 from privtrace.trajectories import Floats, Trajectories
 
 #: The synthetic trips of the page are the first of this seed, as anyone can make them again.
@@ -44,7 +45,7 @@ def release_page(model: Model, *, title: str | None = None, note: str | None = N
     """
     release, view = model.release, model.view()
     trips = _trips(model)
-    title = title or f"Synthetic trips by {METHODS[release.method]}"
+    title = title or f"Synthetic trips by {release.label}"
     heading = title if release.private else f"NOT PRIVATE: {title}"
     return page(
         heading,
@@ -86,7 +87,7 @@ def _heading(model: Model, title: str, note: str | None) -> str:
         "Protected": f"each {unit}" if release.private else "nobody",
         "Trajectories": _count_words(model),
         "Area": extent(release.region),
-        "Method": METHODS[release.method],
+        "Method": release.label,
     }
     return f"""<header{red}>
 <p class="kicker">privtrace: a release</p>
@@ -202,7 +203,7 @@ def _making(model: Model) -> str:
     return section(
         "How it was made",
         paragraph(
-            f"{METHODS[release.method]}, as in version {release.software} of privtrace, read the trajectories, "
+            f"{release.label}, as in version {release.software} of privtrace, read the trajectories, "
             f"kept of each its longest stretch inside the area, measured the numbers listed above with noise, "
             f"and built the model from these: {in_words(model.summary())}. Walks on it are the synthetic "
             "trips. Anyone can make more from the model file:"

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from html import escape
 
 from privtrace.evaluation.suite import Evaluation, Score, shown
+from privtrace.methods.plan import rounded
 from privtrace.report.document import paragraph, section
-from privtrace.synthesizers.plan import rounded
 
 #: What the verdict speaks of, and the metrics that can tell, the best first.
 _ASPECTS = {

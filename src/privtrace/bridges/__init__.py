@@ -1,1 +1,0 @@
-"""Count and measure where traced paths go, what they do next, and how far they come."""

@@ -1,1 +1,0 @@
-"""Count, measure and clean the moves between states."""

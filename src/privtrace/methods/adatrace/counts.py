@@ -1,0 +1,58 @@
+"""Say what filled paths contribute to tables of lengths and of moves to neighbors. Private until measured.
+
+A filled path moves from neighbor to neighbor, so it has at least the cells of the shortest way between its
+ends. Those it has beyond that are its extra cells. A trip within a cell has two at least, the cell and the cell
+again: a path that never leaves it has no extra cell, and one that leaves it and comes straight back has one.
+
+The table of moves to neighbors, for filled paths, has a row of eight entries for each cell, one for each of
+`space.ways.DIRECTIONS`. Those that would lead out of the region stay empty, and get noise like all others.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from privtrace.methods.common.counts import ends
+from privtrace.paths import Paths
+from privtrace.privacy.contributions import Contributions, once
+from privtrace.privacy.unit import WEIGHT
+from privtrace.space.ways import Ways
+
+
+def lengths(paths: Paths, steps: npt.NDArray[np.int16], max_extra: int) -> Contributions:
+    """Emit the extra cells of each path, by the steps between its ends: (most steps + 1, max_extra + 1).
+
+    `steps` is that of `space.ways.steps_between`. The last column holds max_extra or more. Paths are filled.
+    """
+    starts, goals, present = ends(paths)
+    apart = steps[starts, goals].astype(np.int64)
+    extra = np.maximum(np.diff(paths.offsets)[present] - np.maximum(apart + 1, 2), 0)
+    return once(apart * (max_extra + 1) + np.minimum(extra, max_extra), present)
+
+
+def to_neighbors(paths: Paths, ways: Ways) -> Contributions:
+    """Emit moves to neighbors, floor(2**20 / moves) each, to the table (n_cells, 8).
+
+    Paths must be filled. Those of one cell have no move.
+    """
+    return Contributions(*_to_neighbors(paths.cells, paths.offsets, ways.neighbors, WEIGHT))
+
+
+@njit(cache=True, nogil=True)
+def _to_neighbors(cells, offsets, neighbors, weight):  # type: ignore[no-untyped-def]
+    codes, weights = np.empty(len(cells), np.int64), np.empty(len(cells), np.int32)
+    emitted = np.zeros(len(offsets), np.int64)
+    n_directions, n_emitted = neighbors.shape[1], 0
+    for path in range(len(offsets) - 1):
+        n_moves = offsets[path + 1] - offsets[path] - 1
+        for p in range(offsets[path], offsets[path + 1] - 1):
+            now = np.int64(cells[p])
+            for direction in range(n_directions):
+                if neighbors[now, direction] == cells[p + 1]:
+                    codes[n_emitted] = now * n_directions + direction
+                    weights[n_emitted] = weight // n_moves
+                    n_emitted += 1
+        emitted[path + 1] = n_emitted
+    return codes[:n_emitted], weights[:n_emitted], emitted

@@ -1,0 +1,21 @@
+"""BridgeTrace, our own: traced paths, measured trips, and walks that arrive, fitted to all that was measured.
+
+docs/methods/bridgetrace.md says why each part is there, what was tried, and what it costs.
+"""
+
+from __future__ import annotations
+
+from privtrace.methods.bridgetrace.model import SCHEMA, BridgeTraceModel
+from privtrace.methods.bridgetrace.recipe import released
+from privtrace.methods.bridgetrace.settings import BridgeTrace
+from privtrace.methods.registry import Method
+
+METHOD = Method(
+    settings=BridgeTrace,
+    recipe=released,
+    model=BridgeTraceModel,
+    schema=SCHEMA,
+    label="BridgeTrace",
+    colors=("#0b6b8a", "#5cc3e0"),
+    docs="docs/methods/bridgetrace.md",
+)

@@ -1,0 +1,95 @@
+"""Say what traced paths contribute to the tables of BridgeTrace. Private until measured.
+
+Visits: a path divides its weight over the different cells that it comes to, in proportion to public weights
+that are larger where few people go: what is rare is told as well as what is common. Steps are those of
+`bridges.steps`. A trip leads from the zone of a path's first cell to that of its last. A shape is the bin of
+a line's diameter and that of its length.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from privtrace.methods.bridgetrace.shapes import N_BINS, shape_bin, shape_of
+from privtrace.methods.bridgetrace.steps import Steps, step_entries, weight_of
+from privtrace.methods.common.counts import trips as trips_between
+from privtrace.paths import Paths
+from privtrace.privacy.contributions import Contributions, evenly, once
+from privtrace.privacy.unit import WEIGHT
+from privtrace.space.area import unwrapped
+from privtrace.space.grid import Grid
+from privtrace.space.lattice import longest_run
+from privtrace.trajectories import Floats, Integers, Trajectories, is_bad
+
+
+def visits(paths: Paths, weights: Integers) -> Contributions:
+    """Emit the different cells of each path by the weights (n_cells,) of cells, rounded down."""
+    return Contributions(*_visits(paths.cells, paths.offsets, weights, WEIGHT))
+
+
+def steps_taken(paths: Paths, steps: Steps) -> Contributions:
+    """Emit the steps of each path, floor(2**20 / cells) each, to the table of `steps`."""
+    return evenly(_steps(paths.cells, paths.offsets, steps), paths.offsets)
+
+
+def trips(paths: Paths, zone_of: Integers, n_zones: int) -> Contributions:
+    """Emit a trip for each path, to the table (n_zones, n_zones)."""
+    return trips_between(Paths(zone_of[paths.cells].astype(np.int32), paths.offsets), n_zones)
+
+
+def shapes(part: Trajectories, grid: Grid, edges: Floats) -> Contributions:
+    """Emit the shape of each longest run, to the table (N_BINS, N_BINS) of diameters by lengths."""
+    bins = _shapes(part.points, part.offsets, grid.lattice, grid.region.scale_m, edges)
+    present = bins >= 0
+    return once(bins[present], present)
+
+
+@njit(cache=True, nogil=True)
+def _visits(cells, offsets, weights, weight):  # type: ignore[no-untyped-def]
+    codes, emitted_weights = np.empty(len(cells), np.int32), np.empty(len(cells), np.int32)
+    emitted = np.zeros(len(offsets), np.int64)
+    latest = np.full(len(weights), -1, np.int64)
+    n = 0
+    for path in range(len(offsets) - 1):
+        first, last = offsets[path], offsets[path + 1]
+        total = weight_of(cells, first, last, weights, latest, 2 * path)
+        for p in range(first, last):
+            if latest[cells[p]] == 2 * path:
+                latest[cells[p]] = 2 * path + 1
+                codes[n] = cells[p]
+                emitted_weights[n] = weight * weights[cells[p]] // total
+                n += 1
+        emitted[path + 1] = n
+    return codes[:n], emitted_weights[:n], emitted
+
+
+@njit(cache=True, nogil=True)
+def _steps(cells, offsets, steps):  # type: ignore[no-untyped-def]
+    codes = np.empty(len(cells), np.int32)
+    for path in range(len(offsets) - 1):
+        if offsets[path] < offsets[path + 1]:
+            step_entries(codes, cells, offsets[path], offsets[path + 1], steps)
+    return codes
+
+
+@njit(cache=True, nogil=True)
+def _shapes(points, offsets, lattice, scale_m, edges):  # type: ignore[no-untyped-def]
+    sides, turn, limits = lattice.area.sides, lattice.area.turn, lattice.area.limits
+    bins = np.full(len(offsets) - 1, -1, np.int64)
+    line = np.empty((256, 2))
+    for trajectory in range(len(offsets) - 1):
+        start, stop = longest_run(points, offsets[trajectory], offsets[trajectory + 1], lattice)
+        if stop - start > len(line):
+            line = np.empty((2 * (stop - start), 2))
+        n_points = 0
+        for p in range(start, stop):
+            x, y = points[p, 0], points[p, 1]
+            if is_bad(x, y, limits):
+                continue
+            line[n_points, 0], line[n_points, 1] = unwrapped(x, sides, turn) - sides[0], y - sides[1]
+            n_points += 1
+        if n_points > 0:
+            diameter, length = shape_of(line, n_points, scale_m)
+            bins[trajectory] = shape_bin(diameter, edges) * N_BINS + shape_bin(length, edges)
+    return bins

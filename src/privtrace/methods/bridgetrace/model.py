@@ -1,0 +1,225 @@
+"""Hold what BridgeTrace released, and walk between zones on it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privtrace.backends.base import Backend
+from privtrace.backends.local import Threads
+from privtrace.caching import cached_property
+from privtrace.methods.bridgetrace.hitting import arrivals
+from privtrace.methods.bridgetrace.initial import normalized
+from privtrace.methods.bridgetrace.polyline import place_on_lines
+from privtrace.methods.bridgetrace.sampler import Bridges
+from privtrace.methods.bridgetrace.settings import MOST_BY_RULE, MOST_DIVISION, MOST_HITTING, BridgeTrace
+from privtrace.methods.bridgetrace.shapes import N_BINS
+from privtrace.methods.bridgetrace.states import N_CLASSES, Ground
+from privtrace.methods.bridgetrace.tuning import LOSSES
+from privtrace.methods.common.normcut import normcut
+from privtrace.methods.model import SAMPLED, Model, check_sound, within_limits
+from privtrace.methods.view import Flows, Layer, Noisy, View, error_of
+from privtrace.paths import Paths
+from privtrace.privacy.ledger import CLAMP
+from privtrace.space.grid import Grid
+from privtrace.space.traverse import trace
+from privtrace.trajectories import Integers, Trajectories
+
+#: The arrays of a model file: name, type, number of axes.
+SCHEMA = {
+    "count": ("<i8", 1),
+    "density": ("<i8", 2),
+    "divisions": ("<i4", 2),
+    "zones": ("<i4", 1),
+    "visits": ("<i8", 1),
+    "moves": ("<i8", 1),
+    "trips": ("<i8", 2),
+    "shapes": ("<i8", 2),
+    "walk_trips": ("<i8", 2),
+    "walk_starts": ("<i8", 1),
+    "walk_moves": ("<i8", 1),
+    "walk_levels": ("<i8", 2),
+    "walk_kept": ("<i8", 2),
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BridgeTraceModel(Model):
+    """Hold what BridgeTrace released, noisy, in weights of 2**-20 trajectories, and what walks go by."""
+
+    density: Integers  # (K, K): visits per coarse cell
+    divisions: npt.NDArray[np.int32]  # (K, K): cells per side of each coarse cell
+    zones: npt.NDArray[np.int32]  # (m,): the zone of each cell
+    visits: Integers  # (m,): different cells visited
+    moves: Integers  # (n_entries,): steps, as in bridges.steps
+    trips: Integers  # (n_zones, n_zones): from first to last zone
+    shapes: Integers  # (N_BINS, N_BINS): diameter by length
+    walk_trips: Integers  # (n_zones, n_zones): what trips are drawn by
+    walk_starts: Integers  # (m,): what first cells are drawn by, within a zone
+    walk_moves: Integers  # (n_entries,): what steps are drawn by, within a row
+    walk_levels: Integers  # (N_CLASSES, n_levels): what the level of a trip is drawn by
+    walk_kept: Integers  # (N_BINS, N_BINS): the chance to keep a walk, in 2**-30
+
+    def __post_init__(self) -> None:
+        settings = BridgeTrace.of_release(self.release)
+        settings.spacing_m(self.release.region)
+        size = len(self.divisions)
+        check_sound(
+            {
+                "count": 0 <= self.count <= CLAMP,
+                "divisions": self.divisions.shape == (size, size)
+                and size > 0
+                and bool(np.all((self.divisions >= 1) & (self.divisions <= MOST_DIVISION)))
+                and (1 <= size <= MOST_BY_RULE if settings.K is None else size == settings.K),
+            }
+        )
+        grid = self.grid
+        zones_used = np.unique(self.zones)
+        check_sound(
+            {
+                "divisions": 0 < grid.n_cells <= settings.max_states,
+                "density": self.density.shape == (size, size)
+                and within_limits(self.density)
+                and not np.delete(self.density, Grid.uniform(self.release.region, size).slots).any(),
+                "zones": self.zones.shape == (grid.n_cells,)
+                and np.array_equal(zones_used, np.arange(len(zones_used)))
+                and len(zones_used) <= settings.max_zones,
+            }
+        )
+        ground, bins = self.ground, (N_BINS, N_BINS)
+        pairs, n_entries = (ground.n_zones, ground.n_zones), ground.steps.n_entries
+        check_sound(
+            {
+                "zones": ground.n_zones * len(LOSSES) * ground.steps.n_links <= MOST_HITTING,
+                "visits": self.visits.shape == (grid.n_cells,) and within_limits(self.visits),
+                "moves": self.moves.shape == (n_entries,) and within_limits(self.moves),
+                "trips": self.trips.shape == pairs and within_limits(self.trips),
+                "shapes": self.shapes.shape == bins and within_limits(self.shapes),
+                "walk_trips": self.walk_trips.shape == pairs
+                and _are_weights(self.walk_trips[ground.joined])
+                and not self.walk_trips[~ground.joined].any(),
+                "walk_starts": self.walk_starts.shape == (grid.n_cells,) and _are_weights(self.walk_starts),
+                "walk_moves": self.walk_moves.shape == (n_entries,) and _are_weights(self.walk_moves),
+                "walk_levels": self.walk_levels.shape == (N_CLASSES, len(LOSSES))
+                and _are_weights(self.walk_levels),
+                "walk_kept": self.walk_kept.shape == bins and _are_weights(self.walk_kept),
+            }
+        )
+
+    @cached_property
+    def grid(self) -> Grid:
+        """Build the grid that paths go on."""
+        return Grid(self.release.region, self.divisions)
+
+    @cached_property
+    def ground(self) -> Ground:
+        """Build what follows from grid and zones."""
+        return Ground(self.grid, self.zones.astype(np.int64))
+
+    @cached_property
+    def bridges(self) -> Bridges:
+        """Give what walks go by, worked out here unless it was prepared."""
+        return self._bridges(Threads(1))
+
+    def prepare(self, backend: Backend) -> None:
+        """Work out what walks go by, once, on the backend."""
+        BridgeTraceModel.bridges.made(self, lambda: self._bridges(backend))
+
+    def _bridges(self, backend: Backend) -> Bridges:
+        """Find the chances to arrive."""
+        ground = self.ground
+        chances = normalized(self.walk_moves.astype(np.float64), ground)
+        arriving = arrivals(ground.steps, chances, ground.discounts, ground.zone_of, ground.n_zones, backend)
+        return Bridges(
+            ground,
+            self.walk_trips,
+            self.walk_starts,
+            chances,
+            arriving,
+            self.walk_levels,
+            self.walk_kept / 2.0**30,
+        )
+
+    @cached_property
+    def _spacing_m(self) -> float:
+        return BridgeTrace.of_release(self.release).spacing_m(self.release.region)
+
+    @property
+    def longest_walk(self) -> int:
+        """Bound the points of a walk: those of a line as long as the last bin of lengths begins."""
+        return math.ceil(float(self.ground.edges[-1]) / self._spacing_m)
+
+    def walk(self, trajectories: range, seed: int) -> tuple[Paths, int]:
+        """Walk one path of cells for each trajectory number; one that cannot arrive stays where it starts."""
+        return self.bridges.walk(trajectories, seed), 0
+
+    def encode(self, part: Trajectories) -> Paths:
+        """Turn real trajectories into the cells that their lines pass. NOT PRIVATE."""
+        return trace(part, self.grid)
+
+    def place(self, paths: Paths, first: int, seed: int) -> Trajectories:
+        """Lead a line through each of the paths, numbered from `first`, and set points on it."""
+        return place_on_lines(paths, self.grid, self.ground.sides, self._spacing_m, first, seed)
+
+    def view(self) -> View:
+        """Show coarse cells and cells, trips of walks, and moves over sides."""
+        release, steps, entries = self.release, self.ground.steps, self.ground.entries
+        coarse = Grid.uniform(release.region, len(self.divisions))
+        density = Noisy.of("visits", self.density.ravel()[coarse.slots], error_of(release, "density"))
+        n_cells, n_links = self.grid.n_cells, steps.n_links
+        moves, starting = self.moves, entries.rows >= n_links
+        per_cell = round(n_links / n_cells) + 1  # numbers added up for an average cell
+
+        def summed(chosen: npt.NDArray[np.bool_], name: str, n_added: int) -> Noisy:
+            values = np.zeros(n_cells, np.int64)
+            np.add.at(values, entries.cells[chosen], moves[chosen])
+            return Noisy.of(name, values, error_of(release, "moves", n_added))
+
+        numbers = (
+            summed(np.ones(len(moves), np.bool_), "visits", round(steps.n_entries / n_cells)),
+            summed(starting, "starts", per_cell),
+            summed(entries.is_end, "ends", per_cell),
+        )
+        taken = np.zeros(n_links, np.int64)
+        np.add.at(taken, entries.links[~entries.is_end], moves[~entries.is_end])
+        clean = _clean_by_cell(taken, steps.links.offsets)
+        links = steps.links
+        flows = Flows.of(
+            1,
+            links.sources.astype(np.int64),
+            links.targets.astype(np.int64),
+            clean,
+            error_of(release, "moves", per_cell),
+        )
+        layers = (Layer("coarse cells", coarse, (density,)), Layer("states", self.grid, numbers))
+        return View(layers, self._sampled_trips(0, coarse), SAMPLED, (flows,))
+
+    def summary(self) -> dict[str, Any]:
+        """Describe sizes for a reader."""
+        return {
+            "trajectories": self.n_trajectories,
+            "coarse cells per side": len(self.divisions),
+            "states": self.grid.n_cells,
+            "zones": self.ground.n_zones,
+            "steps after another": self.ground.steps.n_entries,
+        }
+
+
+def _are_weights(weights: Integers) -> bool:
+    """Tell whether numbers are as `in_weights` makes them."""
+    return bool(np.all((weights >= 1) & (weights <= 1 << 30))) and len(weights) > 0
+
+
+def _clean_by_cell(moves: Integers, offsets: Integers) -> Integers:
+    """Clean the noisy moves out of each cell together, by NormCut."""
+    sizes = np.diff(offsets)
+    rows = np.zeros((len(sizes), int(sizes.max(initial=1))), np.int64)
+    cell = np.repeat(np.arange(len(sizes)), sizes)
+    place = np.arange(len(moves)) - offsets[cell]
+    rows[cell, place] = moves
+    clean: Integers = normcut(rows)[cell, place]
+    return clean

@@ -1,0 +1,127 @@
+"""Hold the ground that walks between zones go on: all that follows from grid and zones, which are public."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from privtrace.caching import cached_property
+from privtrace.methods.bridgetrace.hitting import discounts
+from privtrace.methods.bridgetrace.polyline import Sides, sides
+from privtrace.methods.bridgetrace.shapes import shape_edges
+from privtrace.methods.bridgetrace.steps import Entries, Steps, entries, steps
+from privtrace.methods.bridgetrace.zones import zones
+from privtrace.space.adjacency import links
+from privtrace.space.grid import Grid
+from privtrace.trajectories import Floats, Integers
+
+if TYPE_CHECKING:
+    from privtrace.methods.bridgetrace.settings import BridgeTrace
+
+#: Zones are told apart by their distance, in parts of the region's shorter side; class 0 is a zone with itself.
+_CLASS_EDGES = (1 / 16, 1 / 8, 1 / 4, 1 / 2)
+N_CLASSES = len(_CLASS_EDGES) + 2
+
+#: The least density by which cells are weighed, as part of the mean: below, it is all noise.
+_LEAST_BUSY = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """Hold a grid and the zone of each of its cells, and find what follows from them."""
+
+    grid: Grid
+    zone_of: Integers  # (n_cells,): every zone has a cell
+
+    @cached_property
+    def n_zones(self) -> int:
+        """Count the zones."""
+        return int(self.zone_of.max()) + 1
+
+    @cached_property
+    def steps(self) -> Steps:
+        """Lay out what paths can do next."""
+        return steps(links(self.grid))
+
+    @cached_property
+    def entries(self) -> Entries:
+        """List the entries of the steps table."""
+        return entries(self.steps)
+
+    @cached_property
+    def sides(self) -> Sides:
+        """Find the sides that paths go over."""
+        return sides(self.grid, self.steps.links)
+
+    @cached_property
+    def edges(self) -> Floats:
+        """Give the edges of the bins of shapes."""
+        return shape_edges(self.grid.region)
+
+    @cached_property
+    def coarse_of(self) -> Integers:
+        """Give the coarse cell of each cell, row by row from the southwest: (n_cells,)."""
+        column, row, division = self.grid.places.T
+        coarse: Integers = row // division * len(self.grid.divisions) + column // division
+        return coarse
+
+    def visit_weights(self, density: Floats) -> Integers:
+        """Weigh cells so that one with a quarter of the density counts twice, up to a limit: (n_cells,)."""
+        busy = np.maximum(density.ravel() / density.mean(), _LEAST_BUSY)
+        weights: Integers = np.round(1024 / np.sqrt(busy)).astype(np.int64)
+        return np.maximum(weights, 1)[self.coarse_of]
+
+    @cached_property
+    def classes(self) -> npt.NDArray[np.int8]:
+        """Tell how far apart zones are, by class: (n_zones, n_zones)."""
+        n_cells = np.bincount(self.zone_of)
+        centers = np.stack(
+            [np.bincount(self.zone_of, axis) / n_cells for axis in self.grid.centers_m.T], axis=1
+        )
+        apart = centers[:, np.newaxis] - centers
+        distance = np.sqrt(np.sum(apart * apart, axis=2)) / self.grid.region.shorter_side_m
+        classes = 1 + np.searchsorted(_CLASS_EDGES, distance)
+        np.fill_diagonal(classes, 0)
+        told: npt.NDArray[np.int8] = classes.astype(np.int8)
+        return told
+
+    @cached_property
+    def parts(self) -> Integers:
+        """Tell which part of the region each cell is in, where ways over sides join a part: (n_cells,)."""
+        links, n_cells = self.steps.links, self.grid.n_cells
+        ones = np.ones(len(links.sources), np.bool_)
+        graph = csr_array((ones, (links.sources, links.targets)), shape=(n_cells, n_cells))
+        return connected_components(graph, directed=False)[1].astype(np.int64)  # type: ignore[no-any-return]
+
+    @cached_property
+    def joined(self) -> npt.NDArray[np.bool_]:
+        """Tell which zones a way joins: (n_zones, n_zones)."""
+        has = np.zeros((self.n_zones, int(self.parts.max()) + 1), np.int64)
+        has[self.zone_of, self.parts] = 1
+        joined: npt.NDArray[np.bool_] = has @ has.T > 0
+        return joined
+
+    @cached_property
+    def discounts(self) -> Floats:
+        """Give what each level keeps of a walk's weight on a step over a link: (n_levels, n_links)."""
+        sizes = np.sqrt(self.grid.sizes_m.prod(axis=1)) / self.grid.region.shorter_side_m
+        return discounts(20.0 * sizes[self.steps.links.targets])
+
+
+def divided(coarse: Grid, visits: Floats, n_trajectories: float, settings: BridgeTrace) -> Ground:
+    """Divide coarse cells by their density, and gather cells in zones."""
+    divisions = settings.divisions(visits)
+    grid = Grid(coarse.region, divisions)
+    while grid.n_cells > settings.max_states and divisions.max() > 1:
+        divisions = np.maximum(np.where(divisions == divisions.max(), divisions // 2, divisions), 1)
+        grid = Grid(coarse.region, divisions)
+    one_zone = Ground(grid, np.zeros(grid.n_cells, np.int64))
+    zone_of = zones(grid, visits, settings.n_zones(n_trajectories, one_zone.steps.n_links))
+    # A zone in several parts of the region promises ways that there are not: cut it, if zones suffice.
+    by_part = np.unique(zone_of * (one_zone.parts.max() + 1) + one_zone.parts, return_inverse=True)[1]
+    return Ground(grid, by_part if by_part.max() < settings.max_zones else zone_of)

@@ -1,0 +1,1 @@
+"""What methods share: counts and measurements, cleaning, and placing points in cells."""

@@ -1,0 +1,141 @@
+"""Hold DPT's settings, the rules for its sizes, and what a fit would give."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Literal
+
+from privtrace.methods.declaring import Flag, Number, OneOf, Whole, setting, share, spelled, whole
+from privtrace.methods.plan import Plan
+from privtrace.methods.settings import Settings
+from privtrace.privacy.epsilon import Epsilon
+
+#: Cells per side of the finest system at most.
+MOST_PER_SIDE = 512
+
+
+@dataclass(frozen=True, kw_only=True)
+class DPT(Settings):
+    """Hold DPT's settings; all of them are public.
+
+    After the published description; parameters that the description leaves open are ours. The finest system, if
+    left as None, follows from the noisy count and epsilon, by the rule in docs/methods/dpt.md; where users are
+    protected, it reads epsilon over max_per_user for epsilon.
+    """
+
+    method: ClassVar[str] = "dpt"
+
+    height: int = setting("Levels of the prefix trees: one more than the cells of a context.", Whole(2, 6), 3)
+    finest: int | None = setting(
+        "Cells per side of the finest system.", Whole(1, MOST_PER_SIDE), None, otherwise="by rule"
+    )
+    max_systems: int = setting(
+        "Reference systems at most: the finest and its halves, while they are even.", Whole(1, 10), 8
+    )
+    mapping: Literal["speed", "coarsest"] = setting(
+        "Which system tells a pair of points.", OneOf(("speed", "coarsest")), "speed"
+    )
+    hysteresis: bool = setting("Stay in a system as long as it can tell the next pair.", Flag(), True)
+    load: float = setting("Mean mass of a node of the finest system, in errors of its noise.", Number(), 0.8)
+    keep: float = setting("Keep systems whose nodes have this mean mass, in the same errors.", Number(), 0.3)
+    expand: float = setting("Expand nodes from this count on, in the same errors.", Number(), 2.0)
+    max_contexts: int = setting(
+        "Contexts of one depth at most: a limit on memory.", Whole(1, 5_000_000), 500_000
+    )
+    heading_moves: int = setting("The last moves that make the heading.", Whole(1, 1000), 5)
+    heading_strength: float = setting(
+        "A move ahead is exp(this) times as likely as one across.", Number(0, 10), 1.0
+    )
+    count_share: Epsilon = share("the count, out of the systems'", "0.02")
+    systems_share: Epsilon = share("the count and the reference systems", "0.1")
+    starts_share: Epsilon = share("starts", "0.1")
+    trees_share: Epsilon = share("the prefix trees, as much for each level", "0.8")
+    max_steps: int | None = setting(
+        "Events of a walk at most.",
+        Whole(1, 1_000_000),
+        None,
+        otherwise="10 per cell of the finest side",
+    )
+
+    def check_together(self) -> None:
+        """Refuse settings that do not fit each other."""
+        if self.finest is not None:
+            whole(self.finest, "finest", 1, self.most_per_side)
+        self.shares_sum_to_one("systems", "starts", "trees")
+        self.share_is_within("systems", "count")
+
+    @property
+    def shares(self) -> dict[str, Fraction]:
+        """Divide epsilon among the stages."""
+        level = self.share_of("trees") / self.height
+        return {
+            "count": self.share_of_count,
+            "systems": self.share_of("systems") - self.share_of_count,
+            "starts": self.share_of("starts"),
+            **{f"level {number + 1}": level for number in range(self.height)},
+        }
+
+    def plan(self, count: int) -> Plan:
+        """Say what a fit to about so many trajectories would give, from public numbers alone."""
+        sizes = self.sizes(self.finest_size(self.sized_by(count)))
+        states = sum(size * size for size in sizes)
+        return self.planned(
+            count,
+            _noisy(self.height),
+            self._own_warnings(sizes[0]),
+            grid=f"The reference systems: {', '.join(f'{size} x {size}' for size in sizes)} cells at most; "
+            "those are kept that are used enough.",
+            coarse_per_side=sizes[-1],
+            states=states,
+            # As measured on two cores: see benchmarks/README.md.
+            memory_mb=round(370 + 1e-3 * states * 2 ** (self.height - 3)),
+            seconds=1 + states / 50_000,
+        )
+
+    def _own_warnings(self, finest: int) -> Iterator[str]:
+        if self.finest is None and finest == self.most_per_side:
+            yield f"the rule for {spelled('finest')} ends at {finest} cells per side; more data adds none"
+
+    @property
+    def node_error(self) -> float:
+        """Give the standard deviation of a node's noise, in trajectories."""
+        return math.sqrt(2) / self.per_unit("level 1")
+
+    @property
+    def most_per_side(self) -> int:
+        """Limit the finest system."""
+        from privtrace.space.ways import MOST_OVER_POLYGON
+
+        return MOST_PER_SIDE if self.region.shape is None else MOST_OVER_POLYGON
+
+    def sizes(self, finest: int) -> tuple[int, ...]:
+        """List the cells per side of all systems, from the finest to the coarsest."""
+        sizes = [finest]
+        while sizes[-1] % 2 == 0 and sizes[-1] > 2 and len(sizes) < self.max_systems:
+            sizes.append(sizes[-1] // 2)
+        return tuple(sizes)
+
+    def finest_size(self, n_trajectories: float) -> int:
+        """Choose the finest system: as fine as its nodes bear, if it told all events.
+
+        It has 2, 3, 4, 6, 8, 12, 16, 24, ... cells per side, so that it can be halved often.
+        """
+        if self.finest is not None:
+            return self.finest
+        most = min(math.sqrt(n_trajectories / (9 * self.load * self.node_error)), self.most_per_side)
+        return max(size << level for size in (2, 3) for level in range(9) if size << level <= max(most, 2))
+
+
+def _noisy(height: int) -> dict[str, str]:
+    """Name what gets the noise of each stage, for plans."""
+    levels = {f"level {level}": f"a count of {level} cells in a row" for level in range(2, height + 1)}
+    return {
+        "count": "the total",
+        "systems": "the use of a reference system",
+        "starts": "a count of starts",
+        "level 1": "a count of arrivals",
+        **levels,
+    }

@@ -1,0 +1,73 @@
+"""Begin a fit and end it: open the crossing over a source, and state what the release promises."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from privtrace.backends.base import Backend
+from privtrace.backends.local import Threads
+from privtrace.backends.passes import Passes
+from privtrace.observer import Observer, Silent
+from privtrace.privacy.budget_file import BudgetFile
+from privtrace.privacy.crossing import Crossing
+from privtrace.privacy.ledger import Ledger
+from privtrace.privacy.noise import Noise, SystemNoise
+from privtrace.privacy.selection import chosen
+from privtrace.release import Release
+from privtrace.space.region import Region
+from privtrace.trajectories import Source
+
+if TYPE_CHECKING:
+    from privtrace.methods.settings import Settings
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """Hold what a recipe works with: the crossing, and what is public."""
+
+    settings: Settings
+    crossing: Crossing
+    region: Region  # in the source's coordinates
+    backend: Backend
+    observer: Observer
+
+    @classmethod
+    def begin(
+        cls,
+        settings: Settings,
+        source: Source,
+        noise: Noise | None,
+        backend: Backend | None,
+        observer: Observer | None,
+        budget_file: BudgetFile | None,
+    ) -> Fitting:
+        """Open the source and the ledger; where users are protected, choose which trajectories count."""
+        passes = Passes(source, backend or Threads(), observer or Silent())
+        region = settings.region.for_data(source.crs)
+        unit = replace(settings.protected, gap_minutes=source.gap_minutes)
+        noise = noise or SystemNoise()
+        epsilon = Fraction(str(settings.epsilon))
+        ledger = Ledger(epsilon, unit, noise, budget_file=budget_file, method=settings.method)
+        choice = chosen(passes, unit, noise) if unit.kind == "user" else None
+        crossing = Crossing(passes, ledger, settings.budget, choice)
+        return cls(settings, crossing, region, passes.backend, passes.observer)
+
+    def release(self, label: str, package: str | None) -> Release:
+        """State the public facts: what was asked for, what was spent, and whether the noise was secret."""
+        settings, ledger = self.settings, self.crossing.ledger
+        return Release(
+            method=settings.method,
+            label=label,
+            software=version("privtrace"),
+            epsilon=ledger.epsilon,
+            unit=ledger.unit,
+            region=self.region,
+            public_count=settings.public_count,
+            settings=settings.own_settings(),
+            charges=ledger.charges,
+            private=ledger.private,
+            package=package,
+        )

@@ -1,0 +1,212 @@
+"""Hold what the models of all methods share: public facts, a count, sampling and saving."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from privtrace.about import MODEL
+from privtrace.backends.base import Backend
+from privtrace.caching import cached_property
+from privtrace.errors import CappedWalks, ModelFormatError
+from privtrace.methods.sampling import BLOCK_POINTS, BLOCK_TRAJECTORIES, capped_walks, sample_parts
+from privtrace.methods.view import Flows, View
+from privtrace.paths import Paths
+from privtrace.privacy.ledger import CLAMP
+from privtrace.privacy.unit import WEIGHT
+from privtrace.release import Release
+from privtrace.space.grid import Grid
+from privtrace.trajectories import Crs, Floats, Integers, Trajectories
+
+if TYPE_CHECKING:
+    from privtrace.report.document import Report
+
+#: Walks from which trips are counted where the model has no table of them, and how that is said.
+_SAMPLED_WALKS = 100_000
+SAMPLED = "Flows are counted on walks on the model, as synthetic trips are."
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Model(ABC):
+    """Hold a fitted model: noisy, complete and publishable.
+
+    A method adds its noisy arrays, and how to walk, encode and place.
+    """
+
+    release: Release
+    count: int  # noisy or declared, at least 0, in weights of 2**-20 trajectories
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.release.verdict}; {in_words(self.summary())})"
+
+    @property
+    @abstractmethod
+    def longest_walk(self) -> int:
+        """Bound the points of a walk."""
+
+    @abstractmethod
+    def walk(self, trajectories: range, seed: int) -> tuple[Paths, int]:
+        """Walk one path for each trajectory number; also count the walks cut short."""
+
+    @abstractmethod
+    def encode(self, part: Trajectories) -> Paths:
+        """Turn real trajectories into paths as the fit did. NOT PRIVATE."""
+
+    @abstractmethod
+    def place(self, paths: Paths, first: int, seed: int) -> Trajectories:
+        """Place the points of paths, numbered from `first`."""
+
+    @abstractmethod
+    def view(self) -> View:
+        """Show cells with their noisy numbers, trips and moves. Post-processing."""
+
+    @abstractmethod
+    def summary(self) -> dict[str, Any]:
+        """Describe sizes for a reader."""
+
+    @cached_property
+    def checksum(self) -> str:
+        """Give the SHA-256 of the model's file."""
+        from privtrace.models import to_bytes
+
+        return sha256(to_bytes(self)).hexdigest()
+
+    @property
+    def about(self) -> dict[str, str]:
+        """Give the words that go along with what is made from the model; they name it by its checksum."""
+        return {**self.release.about, MODEL: self.checksum}
+
+    @property
+    def n_trajectories(self) -> int:
+        """Round the noisy or declared count; where users are protected, it is of those that count."""
+        return round(self.count / WEIGHT)
+
+    @property
+    def block_trajectories(self) -> int:
+        """Limit what one task walks, so that even the longest walks fit in memory."""
+        return max(1, min(BLOCK_TRAJECTORIES, BLOCK_POINTS // self.longest_walk))
+
+    def prepare(self, backend: Backend) -> None:  # noqa: B027  # most methods have nothing that is worth a backend
+        """Work out what walks need, once, on the backend."""
+
+    def sample_block(self, trajectories: range, seed: int) -> tuple[Trajectories, int]:
+        """Make the trajectories of these numbers; also count the walks cut short."""
+        paths, n_capped = self.walk(trajectories, seed)
+        return replace(self.place(paths, trajectories.start, seed), about=self.about), n_capped
+
+    def retrace(self, part: Trajectories, first: int, seed: int) -> Trajectories:
+        """Lead real trajectories, numbered from `first`, through the cells and back. NOT PRIVATE."""
+        return self.place(self.encode(part), first, seed)
+
+    def sample(
+        self, count: int | None = None, *, seed: int | None = None, backend: Backend | None = None
+    ) -> Trajectories:
+        """Make synthetic trajectories, as many as the data has (noisily) if no count is given.
+
+        Where users are protected, that is as many as count: max_per_user of a user at most. Trajectory i is
+        the same for the same model and seed, whatever the count and the number of threads.
+        """
+        blocks = list(sample_parts(self, self.n_trajectories if count is None else count, seed, backend))
+        n_capped = sum(capped for _, capped in blocks)
+        if n_capped:
+            warnings.warn(capped_walks(n_capped), CappedWalks, stacklevel=2)
+        return Trajectories.concatenate((part for part, _ in blocks), self.release.crs)
+
+    def _sampled_trips(self, layer: int, grid: Grid) -> Flows:
+        """Count the trips of sampled walks between the cells of a layer's grid, scaled to the model's count."""
+        count = min(self.n_trajectories, _SAMPLED_WALKS)
+        parts = (part for part, _ in sample_parts(self, count, seed=0))
+        ends = [grid.encode(_apart(part.points[_ends(part)], part.crs)) for part in parts]
+        cells = np.concatenate([paths.cells for paths in ends]).reshape(-1, 2).astype(np.int64)
+        trips, counts = np.unique(cells @ np.array([grid.n_cells, 1]), return_counts=True)
+        weights = np.round(counts * (self.count / max(count, 1))).astype(np.int64)
+        return Flows.of(layer, *np.divmod(trips, grid.n_cells), weights, None)
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """List the arrays that a model file holds, as the method's SCHEMA names them: all fields."""
+        own = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "release"}
+        return {**own, "count": np.array([self.count])}
+
+    @classmethod
+    def from_arrays(cls, release: Release, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
+        """Make the model again from its file's parts, checking that they fit together."""
+        values: dict[str, Any] = {**arrays, "count": only_number(arrays["count"])}
+        return cls(release=release, **values)
+
+    def save(self, path: str | Path, *, force: bool = False) -> None:
+        """Write the model file; see `privtrace.models`."""
+        from privtrace.models import save
+
+        save(self, path, force=force)
+
+    def report(
+        self,
+        path: str | Path | None = None,
+        *,
+        title: str | None = None,
+        note: str | None = None,
+        force: bool = False,
+    ) -> Report:
+        """Show the model as a page that is as publishable as its file; write it, if a path is given.
+
+        In a notebook the page shows itself. It is made from the model alone, but for title and note, which
+        have to be public: what the data is, who publishes it, whom to ask.
+        """
+        from privtrace.report.release_page import release_page
+
+        report = release_page(self, title=title, note=note)
+        return report if path is None else report.write(path, force=force)
+
+    def export(self, what: str, path: str | Path, *, format: str | None = None, force: bool = False) -> None:
+        """Write "od", "density", "transitions" or "grid" as a table or map; see `privtrace.export`."""
+        from privtrace.export import export
+
+        export(self, what, path, format=format, force=force)
+
+
+def _ends(part: Trajectories) -> Integers:
+    """Find the first and the last point of each trajectory, one after the other."""
+    return np.stack([part.offsets[:-1], part.offsets[1:] - 1], axis=1).ravel()
+
+
+def _apart(points: Floats, crs: Crs) -> Trajectories:
+    """Take each point for a trajectory of its own."""
+    return Trajectories(points, np.arange(len(points) + 1), crs=crs)
+
+
+def in_words(summary: Mapping[str, Any]) -> str:
+    """Put the sizes of a model in words."""
+    return ", ".join(f"{size:,} {_singular(name) if size == 1 else name}" for name, size in summary.items())
+
+
+def _singular(name: str) -> str:
+    """Name one of them: coarse cells divided -> coarse cell divided, trajectories -> trajectory."""
+    return re.sub(r"(ie)?s\b", lambda ending: "y" if ending[1] else "", name, count=1)
+
+
+def check_sound(checks: dict[str, bool]) -> None:
+    """Refuse a model of which an array does not fit the rest."""
+    for name, good in checks.items():
+        if not good:
+            raise ModelFormatError(f"the model's {name} does not fit the rest of it; the file is not sound")
+
+
+def within_limits(noisy: Integers) -> bool:
+    """Tell whether numbers are as the ledger gives them."""
+    return bool(np.all((noisy >= -CLAMP) & (noisy <= CLAMP)))
+
+
+def only_number(values: Integers) -> int:
+    """Take the count out of its array."""
+    if len(values) != 1:
+        raise ModelFormatError("the model's count must be one number; the file is not sound")
+    return int(values[0])

@@ -1,0 +1,80 @@
+"""Clean noisy counts into tables to walk on, in integers throughout. Post-processing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from privtrace.caching import cached_property
+from privtrace.methods.common.normcut import normcut
+from privtrace.trajectories import Integers
+
+
+def within_parts(moves: Integers, parts: Integers) -> Integers:
+    """Empty noisy first-order moves between parts of the region that no way joins; starts and ends stay.
+
+    `parts` (m,) numbers the part of each state. Else walks would jump from one to another by noise alone.
+    """
+    if not parts.any():  # one part, as every box is
+        return moves
+    kept = moves.copy()
+    kept[: len(parts)][parts[:, np.newaxis] != parts] = 0
+    return kept
+
+
+def block_within_parts(block: Integers, state: int, parts: Integers) -> Integers:
+    """Empty noisy second-order moves through a state that come from or lead to another part."""
+    if not parts.any():
+        return block
+    here = parts == parts[state]
+    return np.where(here[:, np.newaxis] & here, block, 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Transitions:
+    """Hold rows of non-negative integer weights, sparse; a row's weights are its successors' chances."""
+
+    offsets: Integers  # (n_rows + 1,): row r is entries offsets[r]:offsets[r + 1]
+    successors: npt.NDArray[np.int32]  # (n_entries,), rising in a row
+    weights: Integers  # (n_entries,), positive
+
+    @classmethod
+    def of(cls, blocks: Iterable[Integers]) -> Transitions:
+        """Clean blocks of noisy rows by NormCut and keep what is left of them."""
+        counts, successors, weights = [np.zeros(1, np.int64)], [], []
+        for block in blocks:
+            clean = normcut(block)
+            rows, columns = np.nonzero(clean)
+            counts.append(np.bincount(rows, minlength=len(clean)))
+            successors.append(columns.astype(np.int32))
+            weights.append(clean[rows, columns])
+        return cls(
+            np.cumsum(np.concatenate(counts)),
+            np.concatenate(successors) if successors else np.empty(0, np.int32),
+            np.concatenate(weights) if weights else np.empty(0, np.int64),
+        )
+
+    @property
+    def n_rows(self) -> int:
+        """Count the rows."""
+        return len(self.offsets) - 1
+
+    @cached_property
+    def cumulative(self) -> Integers:
+        """Sum weights up within each row, for drawing."""
+        return _cumulative(self.offsets, self.weights)  # type: ignore[no-any-return]
+
+
+@njit(cache=True, nogil=True)
+def _cumulative(offsets, weights):  # type: ignore[no-untyped-def]
+    cumulative = np.empty_like(weights)
+    for row in range(len(offsets) - 1):
+        total = 0
+        for entry in range(offsets[row], offsets[row + 1]):
+            total += weights[entry]
+            cumulative[entry] = total
+    return cumulative

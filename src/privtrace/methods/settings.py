@@ -1,0 +1,252 @@
+"""Hold the settings that every method has, and bring them to plain values at the door.
+
+So they mean and are written the same everywhere. What loads a compiler is imported when a fit begins: help
+should answer at once.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+from privtrace.errors import ModelFormatError, SettingsError
+from privtrace.methods.declaring import (
+    Budget,
+    Declared,
+    OneOf,
+    Whole,
+    declared,
+    option,
+    setting,
+    spelled,
+    whole,
+)
+from privtrace.methods.plan import Plan, StagePlan, general_warnings
+from privtrace.privacy.epsilon import MOST_DIGITS, Epsilon, check_scale, decimal
+from privtrace.privacy.unit import MOST_PER_USER, Unit
+from privtrace.privacy.wording import each_or_all
+
+if TYPE_CHECKING:
+    from privtrace.backends.base import Backend
+    from privtrace.methods.model import Model
+    from privtrace.observer import Observer
+    from privtrace.privacy.budget_file import BudgetFile
+    from privtrace.privacy.noise import Noise
+    from privtrace.release import Release, Setting
+    from privtrace.space.region import Region
+    from privtrace.trajectories import Source
+
+#: Trajectories of a data set at most, so that sums of their weights stay within 62 bits.
+MOST_TRAJECTORIES = 1 << 39
+
+
+@dataclass(frozen=True)
+class _Area:
+    """Take a region."""
+
+    words: str = "a region"
+    span: str = ""
+    metavar: str = "W,S,E,N|FILE"
+
+    def read(self, value: Any) -> Any:
+        """Take what is a region already."""
+        from privtrace.space.region import MISSING, Region
+
+        if not isinstance(value, Region):
+            raise SettingsError(MISSING)
+        return value
+
+    def parse(self, text: str) -> Any:
+        """Read four numbers, or a file with a polygon."""
+        from privtrace.space.region import Region
+
+        return Region.parse(text)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(ABC):
+    """Hold what every method must be told, all of it public. A method adds its own settings and a recipe."""
+
+    method: ClassVar[str]  # the method's name, by which the registry knows it
+
+    region: Region = setting("The public area, chosen without the data: a box, or a GeoJSON polygon.", _Area())
+    epsilon: Epsilon = setting("The whole privacy budget, such as 1 or 0.5.", Budget())
+    unit: Literal["trajectory", "user"] = setting(
+        "What is protected: one trajectory, or all of one user's.", OneOf(("trajectory", "user")), "trajectory"
+    )
+    max_per_user: int | None = setting(
+        "With --unit user: trajectories of a user that count, at most.", Whole(1, MOST_PER_USER), None
+    )
+    public_count: int | None = setting(
+        "The number of trajectories, if it is public.", Whole(0, MOST_TRAJECTORIES), None, otherwise="measured"
+    )
+
+    def __post_init__(self) -> None:
+        for name, one in self.declared().items():
+            self._set(name, one.read(getattr(self, name)))
+        self.check_together()
+        for stage, epsilon in self.budget.items():
+            check_scale(stage, self.protected.sensitivity, epsilon)
+            if max(map(len, decimal(epsilon).split("/"))) > MOST_DIGITS:  # a model file could not be read again
+                raise SettingsError("epsilon and the shares have too many digits together; round them")
+
+    @classmethod
+    def declared(cls) -> dict[str, Declared]:
+        """List the declarations of all settings, by name."""
+        return {field.name: declared(field) for field in fields(cls)}
+
+    @classmethod
+    def own(cls) -> dict[str, Declared]:
+        """List the declarations of the settings that are the method's alone."""
+        return {name: one for name, one in cls.declared().items() if name not in Settings.declared()}
+
+    def check_together(self) -> None:  # noqa: B027  # most rules are in the declarations
+        """Refuse settings that do not fit each other."""
+
+    @property
+    @abstractmethod
+    def shares(self) -> dict[str, Fraction]:
+        """Say which share of epsilon each stage gets, in their order; a stage that gets none is left out."""
+
+    @property
+    def share_of_count(self) -> Fraction:
+        """Give the share of measuring the count: none, where it is public."""
+        return self.share_of("count") if self.public_count is None else Fraction(0)
+
+    @property
+    def budget(self) -> dict[str, Fraction]:
+        """Divide epsilon among the stages, exactly."""
+        epsilon = self.exact("epsilon")
+        return {stage: share * epsilon for stage, share in self.shares.items() if share}
+
+    @property
+    def protected(self) -> Unit:
+        """Describe the unit, as far as it is known before the source is."""
+        if self.unit == "user" and self.max_per_user is None:
+            raise SettingsError(
+                "to protect users, say how many trajectories of a user count at most, such as --max-per-user 5 "
+                "(max_per_user=5): noise grows with it, so choose it without the data"
+            )
+        if self.unit != "user" and self.max_per_user is not None:
+            raise SettingsError(
+                f"{spelled('max_per_user')} goes with --unit user (unit='user') only; leave it out"
+            )
+        return Unit(self.unit, self.max_per_user or 1)
+
+    def at(self, epsilon: Epsilon) -> Self:
+        """Keep the settings and change the budget."""
+        return replace(self, epsilon=epsilon)
+
+    def own_settings(self) -> dict[str, Setting]:
+        """List the settings that are the method's alone, not every release's."""
+        return {name: getattr(self, name) for name in self.own()}
+
+    @classmethod
+    def of_release(cls, release: Release) -> Self:
+        """Make the settings again from what a model file says, checking them and the ledger."""
+        settings = cls(
+            epsilon=release.epsilon,
+            region=release.region,
+            unit=release.unit.kind,
+            max_per_user=release.unit.max_per_user,
+            public_count=release.public_count,
+            **release.settings,
+        )
+        if [(charge.stage, charge.epsilon) for charge in release.charges] != [*settings.budget.items()]:
+            raise ModelFormatError("the ledger is not the one that the settings lead to")
+        return settings
+
+    def fit(
+        self,
+        source: Source,
+        *,
+        noise: Noise | None = None,
+        backend: Backend | None = None,
+        observer: Observer | None = None,
+        budget_file: BudgetFile | None = None,
+    ) -> Model:
+        """Fit the model to a source in a few passes, spending epsilon; a budget file is charged with all of it.
+
+        Noise is fresh and secret unless a test passes its own; the model then says NOT PRIVATE.
+        """
+        from privtrace.methods.fitting import Fitting
+        from privtrace.methods.registry import method_of
+
+        method = method_of(self)
+        fitting = Fitting.begin(self, source, noise, backend, observer, budget_file)
+        if self.unit == "trajectory" and getattr(source, "has_users", False):  # from the header, before any row
+            fitting.observer.say(each_or_all(fitting.crossing.ledger.unit))
+        released = method.recipe(self, fitting)
+        return method.model(release=fitting.release(method.label, method.package), **released)
+
+    @abstractmethod
+    def plan(self, count: int) -> Plan:
+        """Say what a fit to about so many trajectories would give, from public numbers alone."""
+
+    def sized_by(self, count: int) -> int:
+        """Read the count to plan for; sizes follow from the public one, where there is one."""
+        count = whole(count, "count", 1, MOST_TRAJECTORIES)
+        return count if self.public_count is None else self.public_count
+
+    def planned(
+        self,
+        count: int,
+        noisy: dict[str, str],
+        warnings: Iterable[str] = (),
+        *,
+        states: int,
+        second_order_share: float = 0.0,
+        **foreseen: Any,
+    ) -> Plan:
+        """Add what follows from any settings to what a method foresees; `noisy` names what gets the noise."""
+        epsilon, unit = self.exact("epsilon"), self.protected
+        return Plan(
+            method=self.method,
+            epsilon=epsilon,
+            unit=unit,
+            count=count,
+            states=states,
+            second_order_share=second_order_share,
+            stages=tuple(
+                StagePlan(stage, share, float(unit.contributions / share), noisy[stage])
+                for stage, share in self.budget.items()
+            ),
+            warnings=(*warnings, *general_warnings(epsilon, unit, states)),
+            **foreseen,
+        )
+
+    def per_unit(self, stage: str) -> float:
+        """Give a stage's epsilon for one of the trajectories of a unit: what its noise is the inverse of."""
+        return float(self.budget[stage] / self.protected.contributions)
+
+    def share_of(self, name: str) -> Fraction:
+        """Give the share that a setting names."""
+        return self.exact(f"{name}_share")
+
+    def shares_sum_to_one(self, *names: str) -> None:
+        """Refuse shares that do not."""
+        if sum(self.share_of(name) for name in names) != 1:
+            words = " and ".join([", ".join(names[:-1]), names[-1]]).replace("_", " ")
+            raise SettingsError(
+                f"the shares of {words} must add up to exactly 1; set {option(f'{names[0]}_share')} "
+                f"({names[0]}_share) and the others so that they do"
+            )
+
+    def share_is_within(self, whole: str, *names: str) -> None:
+        """Refuse shares that are taken out of another and leave nothing of it."""
+        if sum(self.share_of(name) for name in names) >= self.share_of(whole):
+            listed = " and ".join(spelled(f"{name}_share") for name in names)
+            raise SettingsError(
+                f"{listed} must be smaller than {spelled(f'{whole}_share')}, out of which "
+                f"{'it is' if len(names) == 1 else 'they are'} taken"
+            )
+
+    def exact(self, name: str) -> Fraction:
+        """Read epsilon or a share exactly."""
+        return Fraction(str(getattr(self, name)))
+
+    def _set(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)

@@ -1,1 +1,0 @@
-"""Methods, each a recipe that reads like its paper's outline."""

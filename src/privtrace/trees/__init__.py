@@ -1,1 +1,0 @@
-"""Describe movement by prefix trees on hierarchical reference systems."""

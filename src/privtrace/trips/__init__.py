@@ -1,1 +1,0 @@
-"""Estimate trips, origin and destination of paths, from noisy counts."""

@@ -1,1 +1,0 @@
-"""Walk on a model's tables and place points in the cells walked through."""

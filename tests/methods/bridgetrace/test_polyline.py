@@ -1,0 +1,229 @@
+"""Lines through cells: points in the cells of their paths, in order, and where the number says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests import polygons
+
+import privtrace as pt
+from privtrace.methods.bridgetrace.polyline import place_on_lines, sides
+from privtrace.paths import Paths
+from privtrace.space.adjacency import links
+from privtrace.space.grid import Grid
+from privtrace.trajectories import Floats
+
+PLANAR = pt.Region.box(0, 0, 10, 10, crs="planar")
+
+
+def uneven(region: pt.Region, seed: int = 1, size: int = 3) -> Grid:
+    return Grid(region, np.random.default_rng(seed).integers(1, 5, (size, size)).astype(np.int32))
+
+
+GRIDS = {
+    "one cell": Grid.uniform(PLANAR, 1),
+    "uniform": Grid.uniform(PLANAR, 5),
+    "uneven": uneven(PLANAR),
+    "town": uneven(pt.Region.box(-8.70, 41.10, -8.54, 41.22, crs="lonlat"), 2),
+    "antimeridian": uneven(pt.Region.box(179.7, -17, -179.4, -16.2, crs="lonlat"), 3),
+    **{
+        name: uneven(polygons.region(name), 4)
+        for name in ("mixed 0", "mixed 3", "frame", "two banks", "diamond")
+    },
+}
+
+
+@pytest.fixture(params=GRIDS)
+def grid(request: pytest.FixtureRequest) -> Grid:
+    return GRIDS[request.param]
+
+
+def random_paths(grid: Grid, n: int = 120, seed: int = 5) -> Paths:
+    """Walk at random over links; some walks stay where they are."""
+    rng, between = np.random.default_rng(seed), links(grid)
+    paths = []
+    for _ in range(n):
+        path = [int(rng.integers(grid.n_cells))]
+        for _ in range(rng.integers(0, 25)):
+            onward = between.targets[between.offsets[path[-1]] : between.offsets[path[-1] + 1]]
+            path += [int(rng.choice(onward))] if len(onward) else []
+        paths.append(path)
+    cells = np.array([cell for path in paths for cell in path], np.int32)
+    return Paths(cells, np.cumsum([0, *map(len, paths)]))
+
+
+def spacing(grid: Grid, share: float = 0.02) -> float:
+    return share * min(grid.region.width_m, grid.region.height_m)
+
+
+def placed(paths: Paths, grid: Grid, share: float = 0.02, first: int = 0, seed: int = 9) -> pt.Trajectories:
+    return place_on_lines(paths, grid, sides(grid, links(grid)), spacing(grid, share), first, seed)
+
+
+def each(made: pt.Trajectories, grid: Grid) -> list[Floats]:
+    return np.split(grid.region.unwrap(made.points), made.offsets[1:-1])
+
+
+def test_sides_are_what_the_boxes_of_linked_cells_share(grid: Grid) -> None:
+    between = links(grid)
+    found = sides(grid, between)
+    for link, (a, b) in enumerate(zip(between.sources, between.targets, strict=True)):
+        axis, along = int(found.axis[link]), 1 - int(found.axis[link])
+        low, high = np.maximum(*grid.boxes[[a, b], :2]), np.minimum(*grid.boxes[[a, b], 2:])
+        assert low[axis] == high[axis] == found.at[link]
+        assert low[along] == found.low[link] < found.high[link] == high[along]
+
+
+@pytest.mark.parametrize("share", [0.5, 0.05, 0.003])
+def test_points_lie_in_the_cells_of_their_path_in_order(grid: Grid, share: float) -> None:
+    paths = random_paths(grid)
+    made = placed(paths, grid, share)
+    near = 1e-12 * np.abs(grid.region.sides).max()  # longitudes lose a bit at the antimeridian
+    for path, points in zip(np.split(paths.cells, paths.offsets[1:-1]), each(made, grid), strict=True):
+        boxes = grid.boxes[path]
+        low, high = boxes[:, :2] - near, boxes[:, 2:] + near
+        assert np.all((low[0] <= points[0]) & (points[0] <= high[0]))
+        assert np.all((low[-1] <= points[-1]) & (points[-1] <= high[-1]))
+        place = 0
+        for point in points:
+            while place < len(path) and not np.all((low[place] <= point) & (point <= high[place])):
+                place += 1
+            assert place < len(path)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.02])
+def test_points_are_in_the_region(grid: Grid, share: float) -> None:
+    made = placed(random_paths(grid), grid, share)
+    assert grid.region.contains(made.points).all()
+    assert made.crs == grid.region.crs
+
+
+def test_both_ends_are_points_whatever_the_spacing(grid: Grid) -> None:
+    paths = random_paths(grid)
+    wide, narrow = placed(paths, grid, 10.0), placed(paths, grid, 0.004)
+    assert np.diff(wide.offsets).min() >= 2
+    if grid.region.shape is None:  # else a point that leaves the polygon is drawn anew
+        assert np.array_equal(wide.points[wide.offsets[:-1]], narrow.points[narrow.offsets[:-1]])
+        assert np.array_equal(wide.points[wide.offsets[1:] - 1], narrow.points[narrow.offsets[1:] - 1])
+
+
+@pytest.mark.parametrize("name", ["uniform", "uneven", "town", "antimeridian"])
+def test_points_are_about_as_far_apart_as_asked_for(name: str) -> None:
+    grid = GRIDS[name]
+    paths, scale = random_paths(grid), np.array(grid.region.scale_m)
+    finely = each(placed(paths, grid, 0.0005), grid)
+    lengths = np.array([np.hypot(*(np.diff(points, axis=0) * scale).T).sum() for points in finely])
+    made = placed(paths, grid, 0.02)
+    n_gaps, asked = np.diff(made.offsets) - 1, spacing(grid)
+    assert np.all(np.abs(n_gaps - np.maximum(lengths / asked, 1)) < 1.1 + 0.01 * n_gaps)
+    long = lengths > asked
+    assert abs(n_gaps[long].sum() * asked / lengths[long].sum() - 1) < 0.01
+    for points in each(made, grid):
+        assert np.hypot(*(np.diff(points, axis=0) * scale).T).max() < 2.01 * asked
+
+
+@pytest.mark.parametrize("name", ["one cell", "uneven", "mixed 0"])
+def test_a_path_of_one_cell_stays_there_and_may_be_short(name: str) -> None:
+    grid = GRIDS[name]
+    cells = np.arange(grid.n_cells, dtype=np.int32).repeat(200)
+    made = placed(Paths(cells, np.arange(len(cells) + 1)), grid, 0.02)
+    assert np.diff(made.offsets).min() >= 2 and grid.region.contains(made.points).all()
+    boxes = np.repeat(grid.boxes[cells], np.diff(made.offsets), axis=0)
+    assert np.all((boxes[:, :2] <= made.points) & (made.points <= boxes[:, 2:]))
+    ends = made.points[made.offsets[1:] - 1] - made.points[made.offsets[:-1]]
+    sizes = grid.boxes[cells, 2:] - grid.boxes[cells, :2]
+    apart = np.abs(ends / sizes).max(axis=1)
+    assert np.mean(apart < 0.1) > 0.1 and np.mean(apart > 0.4) > 0.1
+
+
+def test_starts_are_uniform_in_their_cell() -> None:
+    grid = GRIDS["uneven"]
+    paths = Paths(np.full(20_000, 3, np.int32), np.arange(20_001))
+    made = placed(paths, grid, 10.0)
+    within = (made.points[made.offsets[:-1]] - grid.boxes[3, :2]) / (grid.boxes[3, 2:] - grid.boxes[3, :2])
+    assert np.allclose(np.quantile(within, [0.1, 0.5, 0.9], axis=0).T, [0.1, 0.5, 0.9], rtol=0, atol=0.02)
+
+
+def test_a_line_depends_on_its_path_its_number_and_the_seed_alone(grid: Grid) -> None:
+    paths = random_paths(grid, 100)
+    whole = placed(paths, grid, first=7)
+    assert np.array_equal(placed(paths, grid, first=7).points, whole.points)
+    for first, last in ((0, 1), (13, 60), (99, 100)):
+        cells = paths.cells[paths.offsets[first] : paths.offsets[last]]
+        part = Paths(cells, paths.offsets[first : last + 1] - paths.offsets[first])
+        made, expected = placed(part, grid, first=7 + first), whole[first:last]
+        assert np.array_equal(made.points, expected.points)
+        assert np.array_equal(made.offsets, expected.offsets)
+    assert not np.array_equal(placed(paths, grid, first=8).points[:2], whole.points[:2])
+    assert not np.array_equal(placed(paths, grid, first=7, seed=10).points[:2], whole.points[:2])
+
+
+def test_empty_paths_have_no_points() -> None:
+    grid = GRIDS["uneven"]
+    made = placed(Paths(np.array([0, 1], np.int32), np.array([0, 0, 2, 2])), grid)
+    sizes = np.diff(made.offsets).tolist()
+    assert sizes[0] == sizes[2] == 0 < sizes[1]
+    assert len(placed(Paths(np.empty(0, np.int32), np.zeros(1, np.int64)), grid)) == 0
+
+
+@pytest.mark.parametrize("name", ["two banks", "mixed 0", "frame"])
+def test_a_step_that_no_side_joins_raises_nothing(name: str) -> None:
+    grid = GRIDS[name]
+    cells = np.random.default_rng(6).integers(0, grid.n_cells, 400).astype(np.int32)
+    made = placed(Paths(cells, np.arange(0, 401, 8)), grid)
+    assert grid.region.contains(made.points).all()
+
+
+def length_of(made: pt.Trajectories, grid: Grid) -> float:
+    return float(sum(np.hypot(*np.diff(points, axis=0).T).sum() for points in each(made, grid)))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "uniform",
+        "uneven",
+        "diamond",
+        "two banks",
+        "mixed 0",
+        "mixed 3",
+    ],
+)
+def test_more_points_make_a_line_hardly_longer(name: str) -> None:
+    """Points that are set more densely lie on the same line, also where it follows a polygon's border."""
+    grid, paths = GRIDS[name], random_paths(GRIDS[name])
+    coarsely, finely = (length_of(placed(paths, grid, share), grid) for share in (0.02, 0.004))
+    assert finely < 1.3 * coarsely
+
+
+def test_a_long_path_has_room() -> None:
+    grid = GRIDS["uniform"]
+    made = placed(Paths(np.tile([0, 1], 5000).astype(np.int32), np.array([0, 10_000])), grid)
+    assert made.points[:, 0].max() <= 4 and made.points[:, 1].max() <= 2
+
+
+TOWN = Grid.uniform(pt.Region.box(0, 0, 40, 40, crs="planar"), 40)
+
+
+def per_cell(path: list[int]) -> float:
+    """Lead 400 lines through a path of cells of one unit: their mean length for each step."""
+    cells = np.tile(np.array(path, np.int32), 400)
+    made = placed(Paths(cells, np.arange(401) * len(path)), TOWN, 0.001)
+    return length_of(made, TOWN) / 400 / (len(path) - 1)
+
+
+def test_lines_are_half_way_between_a_taut_string_and_random_places() -> None:
+    """Straight on, a string has length 1 a step and random places 1.08; up stairs they have 0.71 and 0.77."""
+    straight, stairs = [20 * 40 + k for k in range(40)], [(k + 1) // 2 * 40 + k // 2 for k in range(78)]
+    assert 1.015 < per_cell(straight) < 1.035
+    assert 0.718 < per_cell(stairs) < 0.738
+
+
+def test_lines_cross_sides_here_and_there() -> None:
+    """Half as far apart as random places, a side after the other, and more than on a string."""
+    straight = [20 * 40 + k for k in range(40)]
+    made = placed(Paths(np.tile(np.array(straight, np.int32), 400), np.arange(401) * 40), TOWN, 0.001)
+    sides_at = np.arange(5, 35)
+    crossed = np.array([np.interp(sides_at, points[:, 0], points[:, 1]) for points in each(made, TOWN)]) - 20
+    assert 0.14 < crossed.std() < 0.21  # 0.29 at random, 0.10 on a string
+    assert 0.16 < np.diff(crossed, axis=1).std() < 0.25  # 0.41 at random, 0.03 on a string

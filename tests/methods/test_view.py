@@ -1,0 +1,229 @@
+"""A model as it is shown: without noise, its numbers are those of a slow count over the paths."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from tests import polygons
+from tests.conftest import trajectories
+
+import privtrace as pt
+from privtrace.methods.dpt.events import Mapper
+from privtrace.methods.dpt.systems import STOP
+from privtrace.methods.view import Flows, View
+from privtrace.paths import Paths
+from privtrace.privacy.unit import WEIGHT
+
+Path = list[int]
+
+REGIONS = {"box": pt.Region.box(0, 0, 10, 10), "polygon": polygons.region("frame")}
+
+
+@pytest.fixture(params=REGIONS)
+def area(request: pytest.FixtureRequest) -> pt.Region:
+    return REGIONS[request.param]
+
+
+def listed(paths: Paths) -> list[Path]:
+    """List the paths that have a cell."""
+    return [piece.tolist() for piece in np.split(paths.cells, paths.offsets[1:-1]) if len(piece)]
+
+
+def counted(things: Callable[[Path], Iterable[Any]], paths: list[Path], entries: Callable[[int], int]) -> Any:
+    """Count things of paths slowly, each path weighing one, divided over the entries that its cells make."""
+    counts: Counter[Any] = Counter()
+    for path in paths:
+        for thing in things(path):
+            counts[thing] += WEIGHT // entries(len(path))
+    return counts
+
+
+def of_cells(values: Any) -> Counter[int]:
+    """Read numbers of cells, but zeros."""
+    return Counter({cell: round(value * WEIGHT) for cell, value in enumerate(values.tolist()) if value})
+
+
+def of_flows(flows: Flows) -> Counter[tuple[int, int]]:
+    pairs = zip(flows.origins.tolist(), flows.destinations.tolist(), strict=True)
+    return Counter(dict(zip(pairs, [round(weight * WEIGHT) for weight in flows.weights], strict=True)))
+
+
+def test_bridgetrace(area: pt.Region, wanderers: pt.Trajectories) -> None:
+    settings = pt.BridgeTrace(epsilon=1, region=area, K=4, cell_factor=0.5, rounds=0)
+    model = settings.fit(wanderers, noise=pt.NoNoise())
+    view = model.view()
+    coarse, cells = view.layers
+    assert 4 * coarse.grid.n_cells < cells.grid.n_cells
+    assert of_cells(coarse.visits.values) == counted(iter, listed(coarse.grid.encode(wanderers)), lambda n: n)
+    paths = listed(model.encode(wanderers))
+    visits, starts, ends = cells.numbers
+    assert of_cells(visits.values) == counted(iter, paths, lambda n: n)
+    assert of_cells(starts.values) == counted(lambda path: path[:1], paths, lambda n: n)
+    assert of_cells(ends.values) == counted(lambda path: path[-1:], paths, lambda n: n)
+    assert of_flows(view.moves[0]) == counted(pairwise, paths, lambda n: n)
+    assert_trips_are_those_of_walks(model)
+
+
+def assert_trips_are_those_of_walks(model: Any) -> None:
+    view = model.view()
+    paths = listed(view.layers[view.trips.layer].grid.encode(model.sample(seed=0)))
+    assert of_flows(view.trips) == counted(lambda path: [(path[0], path[-1])], paths, lambda n: 1)
+    assert view.trips.error is None and "walks" in view.trips_from
+
+
+def test_privtrace(area: pt.Region, wanderers: pt.Trajectories) -> None:
+    settings = pt.PrivTrace(epsilon=1, region=area, K=3, density_per_cell=40)
+    model = settings.fit(wanderers, noise=pt.NoNoise())
+    view = model.view()
+    coarse, states = view.layers
+    assert coarse.grid.n_cells <= 9 < states.grid.n_cells
+    assert of_cells(coarse.visits.values) == counted(iter, listed(coarse.grid.encode(wanderers)), lambda n: n)
+    paths = listed(model.encode(wanderers))
+    visits, starts, ends = states.numbers
+    assert of_cells(visits.values) == counted(iter, paths, lambda n: n + 1)
+    assert of_cells(starts.values) == counted(lambda path: path[:1], paths, lambda n: n + 1)
+    assert of_cells(ends.values) == counted(lambda path: path[-1:], paths, lambda n: n + 1)
+    assert of_flows(view.moves[0]) == counted(pairwise, paths, lambda n: n + 1)
+    assert view.trips.weights.sum() == pytest.approx(len(paths), rel=1e-3)
+    assert view.trips.error is None and "estimated" in view.trips_from
+
+
+def test_privtrace_without_trips_shows_those_of_walks(region: pt.Region, wanderers: pt.Trajectories) -> None:
+    model = pt.PrivTrace(epsilon=1, region=region, trip_estimation=False).fit(wanderers, noise=pt.NoNoise())
+    made = model.sample(seed=0)
+    trips = Counter((path[0], path[-1]) for path in listed(model.encode(made)))
+    assert of_flows(model.view().trips) == Counter({trip: n * WEIGHT for trip, n in trips.items()})
+    assert "walks" in model.view().trips_from
+
+
+def test_adatrace(area: pt.Region, wanderers: pt.Trajectories) -> None:
+    model = pt.AdaTrace(epsilon=1, region=area, N=4, density_per_cell=20).fit(wanderers, noise=pt.NoNoise())
+    view = model.view()
+    cells, fine = view.layers
+    for layer in view.layers:
+        assert of_cells(layer.visits.values) == counted(iter, listed(layer.grid.encode(wanderers)), lambda n: n)
+    assert fine.grid.n_cells > cells.grid.n_cells and len(fine.numbers) == 1
+    paths = listed(model.encode(wanderers))
+    _, starts, ends = cells.numbers
+    assert of_cells(starts.values) == counted(lambda path: path[:1], paths, lambda n: 1)
+    assert of_cells(ends.values) == counted(lambda path: path[-1:], paths, lambda n: 1)
+    assert of_flows(view.trips) == counted(lambda path: [(path[0], path[-1])], paths, lambda n: 1)
+    assert of_flows(view.moves[0]) == counted(pairwise, paths, lambda n: n - 1)
+
+
+def test_dpt(area: pt.Region, wanderers: pt.Trajectories) -> None:
+    settings = pt.DPT(epsilon=1, region=area, finest=8, max_systems=2, keep=1e-9, expand=1e-9)
+    model = settings.fit(wanderers, noise=pt.NoNoise())
+    view = model.view()
+    assert [len(layer.grid.divisions) for layer in view.layers] == [4, 8]
+    strings = Mapper.of(model.systems, model.settings).strings(wanderers)
+    paths = listed(Paths(strings.cells, strings.offsets))
+    happenings = listed(Paths(strings.events.astype(np.int32), strings.offsets))
+    moves: Counter[tuple[int, int]] = Counter()
+    for path, events in zip(paths, happenings, strict=True):
+        for move, event in zip(pairwise(path), events, strict=False):
+            moves[move] += WEIGHT // (len(path) + 1) * (event < STOP)
+    for number, values in enumerate((model.arrivals, model.starts)):
+        shown = [of_cells(layer.numbers[number].values) for layer in view.layers]
+        assert _together(shown, model) == of_cells(values / WEIGHT)
+    assert of_cells(model.arrivals / WEIGHT) == counted(iter, paths, lambda n: n + 1)
+    assert of_cells(model.starts / WEIGHT) == counted(lambda path: path[:1], paths, lambda n: 1)
+    assert _together([of_flows(flows) for flows in view.moves], model) == +moves
+
+
+def _together(shown: list[Counter[Any]], model: pt.DPTModel) -> Counter[Any]:
+    """Join what is shown of two systems, with cells numbered as the model does: the finest first."""
+    first = model.systems.first_cell.tolist()[len(shown) - 1 :: -1]
+    joined: Counter[Any] = Counter()
+    for begins, counts in zip(first, shown, strict=True):
+        for key, weight in counts.items():
+            joined[key + begins if isinstance(key, int) else tuple(cell + begins for cell in key)] = weight
+    return joined
+
+
+def test_dpt_shows_trips_of_walks(region: pt.Region, wanderers: pt.Trajectories) -> None:
+    model = pt.DPT(epsilon=1, region=region, finest=8, keep=1e-9).fit(wanderers, noise=pt.NoNoise())
+    assert_trips_are_those_of_walks(model)
+
+
+#: Each noisy number of each method: layer, name, the stage that measured it, and how many are added up.
+ERRORS = {
+    "bridgetrace": (0, "visits", "density", 1),
+    "privtrace": (0, "visits", "density", 1),
+    "privtrace, states": (1, "visits", "first order", "states"),
+    "privtrace, starts": (1, "starts", "first order", 1),
+    "privtrace, ends": (1, "ends", "first order", 1),
+    "adatrace": (0, "visits", "density", 1),
+    "adatrace, fine": (1, "visits", "fine density", 1),
+    "adatrace, starts": (0, "starts", "trips", "states"),
+    "adatrace, ends": (0, "ends", "trips", "states"),
+    "dpt": (0, "visits", "level 1", 1),
+    "dpt, starts": (0, "starts", "starts", 1),
+}
+METHODS = {"bridgetrace": pt.BridgeTrace, "privtrace": pt.PrivTrace, "adatrace": pt.AdaTrace, "dpt": pt.DPT}
+
+
+@pytest.mark.parametrize("case", ERRORS)
+def test_errors_are_those_of_the_ledger(case: str, region: pt.Region, wanderers: pt.Trajectories) -> None:
+    layer, name, stage, added = ERRORS[case]
+    model = METHODS[case.partition(",")[0]](epsilon=1, region=region).fit(wanderers)
+    scale = {charge.stage: charge.scale_in_trajectories for charge in model.release.charges}[stage]
+    shown = model.view().layers[layer]
+    n_added = shown.grid.n_cells if added == "states" else 1
+    (number,) = (number for number in shown.numbers if number.name == name)
+    assert number.error == pytest.approx(math.sqrt(2 * n_added) * scale)
+
+
+@pytest.mark.parametrize(
+    ("method", "stage"), [("privtrace", "first order"), ("adatrace", "transitions"), ("dpt", "level 2")]
+)
+def test_errors_of_moves(method: str, stage: str, region: pt.Region, wanderers: pt.Trajectories) -> None:
+    model = METHODS[method](epsilon=1, region=region).fit(wanderers)
+    scale = {charge.stage: charge.scale_in_trajectories for charge in model.release.charges}[stage]
+    assert {flows.error for flows in model.view().moves} == {math.sqrt(2) * scale}
+
+
+@pytest.mark.parametrize("method", ["bridgetrace", "privtrace"])
+def test_the_noise_has_the_error_that_is_shown(
+    method: str, region: pt.Region, wanderers: pt.Trajectories
+) -> None:
+    """Sums of noisy numbers too: of all fits, the errors over the true numbers vary as much as they say."""
+    one_size = {
+        "bridgetrace": {"K": 4, "cell_factor": 1e6, "rounds": 0},
+        "privtrace": {"K": 6, "second_layer": False},
+    }
+    settings = METHODS[method](epsilon=1, region=region, **one_size[method])
+    exact = settings.fit(wanderers, noise=pt.NoNoise()).view().layers[1].numbers
+    shown = [settings.fit(wanderers, noise=pt.SeededNoise(seed)).view().layers[1].numbers for seed in range(30)]
+    for place, true in enumerate(exact):
+        errors = np.array([(numbers[place].values - true.values) / numbers[place].error for numbers in shown])
+        assert np.std(errors) == pytest.approx(1, abs=0.1)
+
+
+def test_flows_come_in_order_and_without_zeros() -> None:
+    flows = Flows.of(0, np.array([2, 0, 1, 0]), np.array([1, 3, 1, 2]), np.array([5, 7, 0, 9]) * WEIGHT, None)
+    assert flows.origins.tolist() == [0, 0, 2] and flows.destinations.tolist() == [2, 3, 1]
+    assert flows.weights.tolist() == [9, 7, 5]
+
+
+def test_the_strongest_lead_elsewhere_and_come_first() -> None:
+    table = np.array([[100, 2, 5], [5, 50, 0], [1, 0, 0]]) * WEIGHT
+    strongest = Flows.of_table(0, table, None).strongest(3)
+    assert [*zip(strongest.origins, strongest.destinations, strict=True)] == [(0, 2), (1, 0), (0, 1)]
+    assert strongest.weights.tolist() == [5, 5, 2]
+    assert len(strongest.strongest(10).weights) == 3 and len(strongest.strongest(0).weights) == 0
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("noise", [pt.NoNoise(), pt.SeededNoise(1)], ids=["exact", "seeded"])
+@pytest.mark.filterwarnings("ignore:.*walks reached")
+def test_nothing_can_be_shown_too(method: str, noise: Any, area: pt.Region) -> None:
+    view: View = METHODS[method](epsilon=1, region=area).fit(trajectories(), noise=noise).view()
+    assert all(len(number.values) == layer.grid.n_cells for layer in view.layers for number in layer.numbers)
+    assert np.all(view.trips.weights > 0)
