@@ -28,7 +28,7 @@ def test_fits_and_generates(method: str, name: str, epsilon: str, real_data: Pat
     model = METHODS[method](epsilon=epsilon, region=region).fit(source)
     made = model.sample(2000, seed=1)
     low, high = made.points.min(axis=0), made.points.max(axis=0)
-    assert np.all(low >= region.sides[:2]) and np.all(high <= region.sides[2:])
+    assert np.all(low >= region.bounds[:2]) and np.all(high <= region.bounds[2:])
     assert made.crs == source.crs
 
 

@@ -189,7 +189,7 @@ def test_drawn_numbers_are_uniform_and_independent() -> None:
 
 def shares_of(points: Floats, polygon: object, here: pt.Region) -> tuple[Floats, Floats]:
     """Count points in 4 x 4 boxes around a polygon, and measure what share of it each has."""
-    west, south, east, north = here.sides
+    west, south, east, north = here.bounds
     xs, ys = np.linspace(west, east, 5), np.linspace(south, north, 5)
     counts, *_ = np.histogram2d(points[:, 0], points[:, 1], bins=(xs, ys))
     areas = [
@@ -209,7 +209,7 @@ def test_places_are_uniform_in_a_polygon(name: str) -> None:
     found, expected = shares_of(places.points, polygon, here)
     assert np.abs(found - expected).max() < 0.04
     centers = frame.centers_m(4000, CEILING)
-    assert centers == pytest.approx(places.points - here.sides[:2])
+    assert centers == pytest.approx(places.points - here.bounds[:2])
 
 
 @pytest.mark.parametrize("here", [CITY, ACROSS], ids=["city", "antimeridian"])

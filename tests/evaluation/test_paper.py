@@ -446,7 +446,7 @@ def test_circles_are_as_large_as_the_paper_says(here: pt.Region) -> None:
 
 def test_centers_of_circles_are_in_the_region_and_no_two_the_same() -> None:
     here, polygon = region("mixed 1"), oracle("mixed 1")
-    centers = paper.draw_circles(Frame(here, 2)).centers_m + here.sides[:2]
+    centers = paper.draw_circles(Frame(here, 2)).centers_m + here.bounds[:2]
     assert here.contains(centers).all() and len(np.unique(centers, axis=0)) == 500
     assert centers.mean(axis=0) == pytest.approx([polygon.centroid.x, polygon.centroid.y], abs=0.6)
 

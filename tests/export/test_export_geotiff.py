@@ -42,7 +42,7 @@ def test_points_have_the_density_of_their_cells(name: str, tmp_path: Path) -> No
             same = (wanted == file.read(band).ravel()) | np.isnan(wanted) & np.isnan(file.read(band).ravel())
             hidden = set(range(layer.grid.n_cells)) - set(cells.tolist())
             assert (~same).sum() == len(hidden)
-        assert tuple(file.bounds) == pytest.approx(tuple(layer.grid.region.sides))
+        assert tuple(file.bounds) == pytest.approx(tuple(layer.grid.region.bounds))
 
 
 def cells_at(points: Any, grid: Grid) -> Any:

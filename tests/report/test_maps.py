@@ -76,7 +76,7 @@ def cell_at(grid: dict[str, Any], x: float, y: float) -> int:
 
 def test_the_script_finds_the_cells_of_the_model(model: Any, page: Element) -> None:
     region = model.release.region
-    west, south, east, north = region.sides
+    west, south, east, north = region.bounds
     places = np.random.default_rng(2).uniform((west, south), (east, north), (200, 2))
     inside = region.contains(places)
     assert inside.sum() > 30
@@ -130,7 +130,7 @@ def drawn_cells(page: Element, layer: int) -> list[tuple[int, float, float]]:
 def test_every_cell_is_drawn_in_its_place_in_a_shade_of_its_density(model: Any, page: Element) -> None:
     """A sliver of a cell counts as a quarter of it: small areas would be the darkest by noise alone."""
     region = model.release.region
-    west, _, east, north = region.sides
+    west, _, east, north = region.bounds
     for number, layer in enumerate(model.view().layers):
         boxes = layer.grid.boxes
         scale = 1000 / (east - west), 1000 * region.scale_m[1] / region.width_m

@@ -1,4 +1,4 @@
-"""Links between cells that share a side: against touching cells, and against shapely."""
+"""Adjacency between cells that share a side: against touching cells, and against shapely."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import shapely
 from tests import polygons
 
 import privtrace as pt
-from privtrace.space.adjacency import Links, link_between, links
+from privtrace.space.adjacency import Adjacency, adjacency, link_between
 from privtrace.space.grid import Grid
 
 
@@ -34,7 +34,7 @@ def grid(request: pytest.FixtureRequest) -> Grid:
     return GRIDS[request.param]
 
 
-def pairs(between: Links) -> list[tuple[int, int]]:
+def pairs(between: Adjacency) -> list[tuple[int, int]]:
     return list(zip(between.sources.tolist(), between.targets.tolist(), strict=True))
 
 
@@ -53,7 +53,7 @@ def test_cells_are_linked_that_touch_along_a_stretch(grid: Grid) -> None:
         for a, b in zip(touching.row.tolist(), touching.col.tolist(), strict=True)
         if share_a_stretch(grid, a, b)
     }
-    found = pairs(links(grid))
+    found = pairs(adjacency(grid))
     assert len(found) == len(set(found)) and set(found) == expected
 
 
@@ -64,7 +64,7 @@ def test_linked_pieces_share_a_border(name: str) -> None:
     if grid.region.shape is not None:
         inside = polygons.oracle(name)
         shapes = [regular(shape.intersection(inside)) for shape in shapes]
-    tree, found = shapely.STRtree(shapes), set(pairs(links(grid)))
+    tree, found = shapely.STRtree(shapes), set(pairs(adjacency(grid)))
     near = tree.query(shapes, predicate="dwithin", distance=1e-6).T.tolist()
     expected = {(a, b) for a, b in near if a != b and shapes[a].intersection(shapes[b]).length > 1e-5}
     assert found == expected
@@ -77,7 +77,7 @@ def regular(shape: shapely.Geometry) -> shapely.Geometry:
 
 
 def test_links_are_in_order_and_lead_back(grid: Grid) -> None:
-    between = links(grid)
+    between = adjacency(grid)
     assert pairs(between) == sorted(pairs(between))
     assert between.offsets.tolist() == [int(np.sum(between.sources < cell)) for cell in range(grid.n_cells + 1)]
     assert np.array_equal(between.back[between.back], np.arange(len(between.back)))
@@ -86,7 +86,7 @@ def test_links_are_in_order_and_lead_back(grid: Grid) -> None:
 
 
 def test_a_link_is_found_by_its_ends(grid: Grid) -> None:
-    between = links(grid)
+    between = adjacency(grid)
     numbers = {ends: number for number, ends in enumerate(pairs(between))}
     rng = np.random.default_rng(1)
     for a, b in [*numbers, *rng.integers(0, grid.n_cells, (100, 2)).tolist()]:
@@ -96,10 +96,10 @@ def test_a_link_is_found_by_its_ends(grid: Grid) -> None:
 def test_cells_beside_finer_ones_are_linked_to_each() -> None:
     grid = Grid(PLANAR, np.array([[1, 3], [2, 1]], np.int32))
     # 0; 1 to 9 to its east, from the south up; 10 to 13 to its north; 14 in the northeast.
-    linked = {a: [b for source, b in pairs(links(grid)) if source == a] for a in (0, 9, 13, 14)}
+    linked = {a: [b for source, b in pairs(adjacency(grid)) if source == a] for a in (0, 9, 13, 14)}
     assert linked == {0: [1, 4, 7, 10, 11], 9: [6, 8, 14], 13: [11, 12, 14], 14: [7, 8, 9, 11, 13]}
 
 
 def test_cells_that_meet_in_a_corner_alone_have_no_links() -> None:
-    between = links(Grid.uniform(polygons.region("two squares at a corner"), 2))
+    between = adjacency(Grid.uniform(polygons.region("two squares at a corner"), 2))
     assert len(between.sources) == len(between.back) == 0 and between.offsets.tolist() == [0, 0, 0]

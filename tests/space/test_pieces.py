@@ -32,7 +32,7 @@ def uneven(name: str, seed: int = 0, size: int = 4) -> Grid:
 
 def slot_boxes(grid: Grid) -> list[tuple[float, float, float, float]]:
     """List all slots in their order, with or without a cell."""
-    west, south, east, north = grid.region.sides
+    west, south, east, north = grid.region.bounds
     size = len(grid.divisions)
     boxes = []
     for row in range(size):

@@ -79,7 +79,7 @@ def test_boxes_that_can_be_mapped_are_taken(text: str) -> None:
 
 def test_a_box_across_the_antimeridian_is_as_wide_as_elsewhere() -> None:
     across, elsewhere = (Region.box(w, -20, e, -10, crs="lonlat") for w, e in ((170, -165), (0, 25)))
-    assert across.width_m == elsewhere.width_m and across.sides.tolist() == [170, -20, 195, -10]
+    assert across.width_m == elsewhere.width_m and across.bounds.tolist() == [170, -20, 195, -10]
     points = np.array([(170, -15), (180, -15), (-180, -15), (-165, -15), (169, -15), (-164, -15), (10, -15)])
     assert across.contains(points).tolist() == [True] * 4 + [False] * 3
     assert across.unwrap(points)[:, 0].tolist() == [170, 180, 180, 195, 529, 196, 370]

@@ -14,7 +14,7 @@ from tests.conftest import trajectories
 
 import privtrace as pt
 from privtrace.paths import Paths
-from privtrace.space.adjacency import links
+from privtrace.space.adjacency import adjacency
 from privtrace.space.grid import Grid
 from privtrace.space.traverse import trace
 from privtrace.space.ways import LONGEST
@@ -44,7 +44,7 @@ def as_lists(paths: Paths) -> list[list[int]]:
 def traced(grid: Grid, lines: Floats, longest: int = LONGEST) -> list[list[int]]:
     """Trace lines given in coarse columns and rows, (n, n_points, 2), each a trajectory."""
     assert grid.region.crs is not None
-    west, south, east, north = grid.region.sides
+    west, south, east, north = grid.region.bounds
     unit = np.array([east - west, north - south]) / len(grid.divisions)
     points = np.clip((west, south) + lines.reshape(-1, 2) * unit, (west, south), (east, north))
     points[:, 0] = grid.region.wrap(points[:, 0])
@@ -68,7 +68,7 @@ class Geometry:
     def __init__(self, grid: Grid) -> None:
         self.boxes = cell_boxes(grid)
         self.inner = shapely.buffer(self.boxes, -NEAR, join_style="mitre")
-        between = links(grid)
+        between = adjacency(grid)
         self.linked = set(zip(between.sources.tolist(), between.targets.tolist(), strict=True))
 
     def crossed(self, ends: Floats) -> list[int]:
@@ -181,7 +181,7 @@ def test_over_polygons_lines_cross_the_cells_that_geometry_says(name: str) -> No
     grid = uneven(polygons.region(name), 5, 4, most=5)
     rng = np.random.default_rng(6)
     size = len(grid.divisions)
-    west, south, east, north = grid.region.sides
+    west, south, east, north = grid.region.bounds
     unit = np.array([east - west, north - south]) / size
     points = rng.uniform(0, size, (600, 2))
     points = points[grid.region.contains(points * unit + (west, south))]

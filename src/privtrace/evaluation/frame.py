@@ -65,7 +65,7 @@ class Frame:
 
 @njit(cache=True, nogil=True)
 def _clip(points, offsets, lattice, scale_m):  # type: ignore[no-untyped-def]
-    sides, turn, limits = lattice.area.sides, lattice.area.turn, lattice.area.limits
+    bounds, turn, limits = lattice.area.bounds, lattice.area.turn, lattice.area.limits
     kept = np.empty_like(points)
     kept_offsets = np.zeros(len(offsets), np.int64)
     n_kept, n_points = 0, 0
@@ -74,8 +74,8 @@ def _clip(points, offsets, lattice, scale_m):  # type: ignore[no-untyped-def]
         for p in range(start, stop):
             x, y = points[p, 0], points[p, 1]
             if not is_bad(x, y, limits):
-                kept[n_points, 0] = (unwrapped(x, sides, turn) - sides[0]) * scale_m[0]
-                kept[n_points, 1] = (y - sides[1]) * scale_m[1]
+                kept[n_points, 0] = (unwrapped(x, bounds, turn) - bounds[0]) * scale_m[0]
+                kept[n_points, 1] = (y - bounds[1]) * scale_m[1]
                 n_points += 1
         if stop > start:
             n_kept += 1

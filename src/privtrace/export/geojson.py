@@ -127,7 +127,7 @@ def _united(pieces: Pieces, cells: Integers) -> Array:
 
 def _cut_at_180(parts: Array, owners: Integers, grid: Grid) -> tuple[Array, Integers]:
     """Cut polygons at the antimeridian, and bring those beyond it to -180 and up."""
-    west, south, east, north = grid.region.sides
+    west, south, east, north = grid.region.bounds
     here = shapely.intersection(parts, shapely.box(west, south, 180.0, north))
     there = shapely.intersection(parts, shapely.box(180.0, south, east, north))
     there = shapely.transform(there, lambda points: points - [grid.region.area.turn, 0.0])

@@ -31,7 +31,7 @@ def write(model: Model, view: View, what: str, sink: Any) -> None:
     rasterio = require("rasterio", "GeoTIFF")
     size = pixels_per_side([layer.grid for layer in view.layers])
     release = model.release
-    west, south, east, north = release.region.sides.tolist()
+    west, south, east, north = release.region.bounds.tolist()
     profile = {
         "driver": "GTiff",
         "width": size,
@@ -94,7 +94,7 @@ def cells_of_pixels(grid: Grid, size: int) -> Integers:
 
 def _inside(region: Region, size: int) -> npt.NDArray[np.bool_]:
     """Tell which pixels have their centers in the region."""
-    west, south, east, north = region.sides.tolist()
+    west, south, east, north = region.bounds.tolist()
     shares = (np.arange(size) + 0.5) / size
     x, y = np.meshgrid(west + (east - west) * shares, south + (north - south) * shares)
     # As planar ones: 0, 0 is a place here, and beyond 180 it goes on.
@@ -104,8 +104,8 @@ def _inside(region: Region, size: int) -> npt.NDArray[np.bool_]:
 
 def _show_small(cells: Integers, grid: Grid) -> None:
     """Give a pixel, that around its center, to each cell that has none."""
-    size, sides = len(cells), grid.region.sides
+    size, bounds = len(cells), grid.region.bounds
     hidden = np.setdiff1d(np.arange(grid.n_cells), cells)
-    shares = (grid.pieces.centers[hidden] - sides[:2]) / (sides[2:] - sides[:2])
+    shares = (grid.pieces.centers[hidden] - bounds[:2]) / (bounds[2:] - bounds[:2])
     columns, rows = np.minimum((shares * size).astype(np.int64), size - 1).T
     cells[rows, columns] = hidden

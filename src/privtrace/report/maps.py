@@ -42,7 +42,7 @@ class Sheet:
 
     def place(self, points: Floats) -> Floats:
         """Place points of the region on the map: (n, 2), x to the right and y down."""
-        west, south, east, north = self.region.sides
+        west, south, east, north = self.region.bounds
         x, y = self.region.unwrap(points).T
         return np.stack(
             [(x - west) * (_WIDTH / (east - west)), (north - y) * (self.height / (north - south))], 1
@@ -89,7 +89,7 @@ def panel(
     data = {
         "metersPerUnit": sheet.region.width_m / _WIDTH,
         "unit": "m" if lonlat else "units",
-        "sides": sheet.region.sides.tolist(),
+        "bounds": sheet.region.bounds.tolist(),
         "grids": list(grids),
     }
     figures = "\n".join(_figure(sheet, number, drawn) for number, drawn in enumerate(maps))

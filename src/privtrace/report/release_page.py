@@ -110,7 +110,7 @@ def _distributions(trips: Trajectories, release: Release) -> str:
             "The synthetic trips", paragraph("The model takes the data to be empty, and makes none.")
         )
     region = release.region
-    points = (region.unwrap(trips.points) - region.sides[:2]) * np.array(region.scale_m)
+    points = (region.unwrap(trips.points) - region.bounds[:2]) * np.array(region.scale_m)
     lengths, diameters = (measure(points, trips.offsets) for measure in (lengths_m, diameters_m))
     n_points = np.diff(trips.offsets).astype(np.float64)
     axis = charts.axis_of(region)

@@ -13,7 +13,7 @@ from privtrace.space.pieces import linked
 from privtrace.trajectories import Integers
 
 
-class Links(NamedTuple):
+class Adjacency(NamedTuple):
     """Hold the links of cells, for kernels: link l leads from a cell to one that shares a side with it.
 
     Links are numbered by the cell that they lead from and then by the one that they lead to.
@@ -25,7 +25,7 @@ class Links(NamedTuple):
     back: npt.NDArray[np.int32]  # (n_links,): the link that leads the other way
 
 
-def links(grid: Grid) -> Links:
+def adjacency(grid: Grid) -> Adjacency:
     """Link the cells that share a side, or, over a polygon, whose pieces share a stretch of it."""
     source, target = _beside(grid.divisions, grid.first_slot)
     if grid.n_cells < grid.n_slots:
@@ -41,7 +41,7 @@ def links(grid: Grid) -> Links:
     place[order] = np.arange(len(order))
     back = place[(order + len(source)) % max(len(order), 1)]
     offsets = np.searchsorted(sources[order], np.arange(grid.n_cells + 1))
-    return Links(
+    return Adjacency(
         offsets, sources[order].astype(np.int32), targets[order].astype(np.int32), back.astype(np.int32)
     )
 

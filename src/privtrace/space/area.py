@@ -26,18 +26,18 @@ class Area(NamedTuple):
     Tuples of numbers are for loops over points, where touching an array of a tuple would count references.
     """
 
-    sides: tuple[float, float, float, float]  # west, south, east, north; east beyond 180 at the antimeridian
+    bounds: tuple[float, float, float, float]  # west, south, east, north; east beyond 180 at the antimeridian
     turn: float  # degrees added to a longitude west of the region: 360 across the antimeridian, else 0
     limits: tuple[float, float, float]  # what is a bad point
-    is_box: bool  # without edges: the sides say all
+    is_box: bool  # without edges: the bounds say all
     bands_per_unit: float
     bands: Integers  # (n_bands + 1,): band b holds edges[bands[b]:bands[b + 1]]
     edges: Floats  # (n_entries, 4): x, y of the southern end, x, y of the northern end
 
 
-def area_of(sides: Floats, crs: Crs | None, polygon: Polygon | None) -> Area:
+def area_of(bounds: Floats, crs: Crs | None, polygon: Polygon | None) -> Area:
     """Prepare a region for kernels."""
-    west, south, east, north = sides.tolist()
+    west, south, east, north = bounds.tolist()
     turn = 360.0 if crs == "lonlat" and east > 180 else 0.0
     box = (west, south, east, north), turn, limits(crs)
     if polygon is None:
@@ -60,21 +60,21 @@ def _n_bands(edges: Floats, height: float) -> int:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def unwrapped(x, sides, turn):  # type: ignore[no-untyped-def]
+def unwrapped(x, bounds, turn):  # type: ignore[no-untyped-def]
     """Bring a coordinate to where the region is: across the antimeridian, -179 degrees becomes 181."""
-    return x + turn if x < sides[0] else x
+    return x + turn if x < bounds[0] else x
 
 
 @njit(cache=True, nogil=True, inline="always")
-def is_in_box(x, y, sides):  # type: ignore[no-untyped-def]
+def is_in_box(x, y, bounds):  # type: ignore[no-untyped-def]
     """Tell whether a point, its x unwrapped, is in the region's box, edges included."""
-    return sides[0] <= x <= sides[2] and sides[1] <= y <= sides[3]
+    return bounds[0] <= x <= bounds[2] and bounds[1] <= y <= bounds[3]
 
 
 @njit(cache=True, nogil=True)
 def is_inside(x, y, area):  # type: ignore[no-untyped-def]
     """Tell whether a point, its x unwrapped, is in the region: a box with its edges, a polygon by even-odd."""
-    return is_in_box(x, y, area.sides) and (area.is_box or is_in_polygon(x, y, area))
+    return is_in_box(x, y, area.bounds) and (area.is_box or is_in_polygon(x, y, area))
 
 
 @njit(cache=True, nogil=True)
@@ -92,7 +92,7 @@ def is_in_polygon(x, y, area):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def band_at(y, area):  # type: ignore[no-untyped-def]
     """Find the band of a height. Rounding rises with y, so an edge stands in the band of each of its points."""
-    return min(max(int((y - area.sides[1]) * area.bands_per_unit), 0), len(area.bands) - 2)
+    return min(max(int((y - area.bounds[1]) * area.bands_per_unit), 0), len(area.bands) - 2)
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -107,20 +107,20 @@ def tally(points, offsets, area):  # type: ignore[no-untyped-def]
     """Count what `Region.tally` says."""
     counts = np.zeros(6, np.int64)
     counts[0] = len(offsets) - 1
-    sides, turn, limits, is_box = area.sides, area.turn, area.limits, area.is_box
+    bounds, turn, limits, is_box = area.bounds, area.turn, area.limits, area.is_box
     for trajectory in range(len(offsets) - 1):
         found = False
         for p in range(offsets[trajectory], offsets[trajectory + 1]):
             x, y = points[p, 0], points[p, 1]
             bad = is_bad(x, y, limits)
-            at = unwrapped(x, sides, turn)
-            if not bad and is_in_box(at, y, sides) and (is_box or is_in_polygon(at, y, area)):
+            at = unwrapped(x, bounds, turn)
+            if not bad and is_in_box(at, y, bounds) and (is_box or is_in_polygon(at, y, area)):
                 counts[2] += 1
                 found = True
             else:
                 counts[4 if bad else 3] += 1
-            at = unwrapped(y, sides, turn)
-            if is_in_box(at, x, sides) and not is_bad(y, x, limits):
+            at = unwrapped(y, bounds, turn)
+            if is_in_box(at, x, bounds) and not is_bad(y, x, limits):
                 counts[5] += is_box or is_in_polygon(at, x, area)
         counts[1] += found
     return counts
@@ -129,13 +129,13 @@ def tally(points, offsets, area):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def reaches(points, offsets, area):  # type: ignore[no-untyped-def]
     """Tell whether each trajectory has a point in the region."""
-    sides, turn, limits, is_box = area.sides, area.turn, area.limits, area.is_box
+    bounds, turn, limits, is_box = area.bounds, area.turn, area.limits, area.is_box
     found = np.zeros(len(offsets) - 1, np.bool_)
     for trajectory in range(len(offsets) - 1):
         for p in range(offsets[trajectory], offsets[trajectory + 1]):
             x, y = points[p, 0], points[p, 1]
-            at = unwrapped(x, sides, turn)
-            inside = is_in_box(at, y, sides) and (is_box or is_in_polygon(at, y, area))
+            at = unwrapped(x, bounds, turn)
+            inside = is_in_box(at, y, bounds) and (is_box or is_in_polygon(at, y, area))
             if inside and not is_bad(x, y, limits):
                 found[trajectory] = True
                 break

@@ -101,7 +101,7 @@ def join(parts: list[Any]) -> Polygon:
 
 def unwrap(polygon: Polygon) -> Polygon:
     """Join a polygon that was cut at the antimeridian: there, longitudes go on beyond 180 degrees."""
-    west, _, east, _ = polygon.sides
+    west, _, east, _ = polygon.bounds
     turn = 360.0 if west < -180 else -360.0 if west >= 180 else 0.0
     parts = [shifted(part, turn) for part in polygon.parts] if turn else list(polygon.parts)
     if east - west > 180:
@@ -223,7 +223,7 @@ def _refuse_invalid(polygon: shapely.Polygon) -> None:
 
 def _refuse_lines(polygon: Polygon) -> None:
     if polygon.parts:
-        west, south, east, north = polygon.sides
+        west, south, east, north = polygon.bounds
         if polygon.area >= _MIN_SHARE * (east - west) * (north - south) > 0:
             return
     raise SettingsError("the polygon has no area to speak of in the box around it; is it a line?")

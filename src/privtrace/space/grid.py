@@ -67,7 +67,7 @@ class Grid:
     def lattice(self) -> Lattice:
         """Prepare the grid for kernels."""
         region, size = self.region, len(self.divisions)
-        west, south, east, north = region.sides.tolist()
+        west, south, east, north = region.bounds.tolist()
         cells, has_all = np.empty(0, np.int32), np.empty(0, np.bool_)
         if self.n_cells < self.n_slots:
             cells = self.cells
@@ -145,7 +145,7 @@ class Grid:
 
     def _boxes(self, places: Integers) -> Floats:
         region, size = self.region, self.divisions.shape[0]
-        west, south, east, north = region.sides
+        west, south, east, north = region.bounds
         column, row, division = places.T
         width, height = (east - west) / size, (north - south) / size
         boxes: Floats = np.stack(
@@ -158,7 +158,7 @@ class Grid:
             axis=1,
         )
         # Rounding must not push a cell, and so a point, over the region's edge.
-        np.clip(boxes, np.tile(region.sides[:2], 2), np.tile(region.sides[2:], 2), out=boxes)
+        np.clip(boxes, np.tile(region.bounds[:2], 2), np.tile(region.bounds[2:], 2), out=boxes)
         return boxes
 
     @property
@@ -170,7 +170,7 @@ class Grid:
     @cached_property
     def centers_m(self) -> Floats:
         """Give the center of each cell's piece in meters from the box's southwest corner: (n_cells, 2)."""
-        centers: Floats = (self.pieces.centers - self.region.sides[:2]) * np.array(self.region.scale_m)
+        centers: Floats = (self.pieces.centers - self.region.bounds[:2]) * np.array(self.region.scale_m)
         return centers
 
     def touching(self) -> csr_array:
@@ -199,9 +199,9 @@ class Grid:
         distances = np.hypot(*(self.centers_m[i] - self.centers_m[j]).T)
         return csr_array((distances, (i, j)), shape=(self.n_cells, self.n_cells))
 
-    def parts(self) -> Integers:
-        """Tell which part of the region each cell is in, where ways from cell to touching cell join a part."""
-        if self.region.shape is None:  # a box is one part
+    def components(self) -> Integers:
+        """Find the connected component of each cell, by ways from cell to touching cell: (n_cells,)."""
+        if self.region.shape is None:  # a box is one
             return np.zeros(self.n_cells, np.int64)
         return connected_components(self.touching(), directed=False)[1].astype(np.int64)  # type: ignore[no-any-return]
 

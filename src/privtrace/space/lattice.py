@@ -35,7 +35,7 @@ class Lattice(NamedTuple):
 @njit(cache=True, nogil=True)
 def encode(points, offsets, lattice):  # type: ignore[no-untyped-def]
     """Make the paths of `Grid.encode`."""
-    sides, turn, limits = lattice.area.sides, lattice.area.turn, lattice.area.limits
+    bounds, turn, limits = lattice.area.bounds, lattice.area.turn, lattice.area.limits
     columns_per_unit, rows_per_unit = lattice.columns_per_unit, lattice.rows_per_unit
     divisions, first_slot, gaps = lattice.divisions, lattice.first_slot, lattice.cells
     cells = np.empty(len(points), np.int32)
@@ -48,8 +48,8 @@ def encode(points, offsets, lattice):  # type: ignore[no-untyped-def]
             x, y = points[p, 0], points[p, 1]
             if is_bad(x, y, limits):
                 continue
-            across = (unwrapped(x, sides, turn) - sides[0]) * columns_per_unit
-            cell = _cell(across, (y - sides[1]) * rows_per_unit, divisions, first_slot, gaps)
+            across = (unwrapped(x, bounds, turn) - bounds[0]) * columns_per_unit
+            cell = _cell(across, (y - bounds[1]) * rows_per_unit, divisions, first_slot, gaps)
             if cell != last:
                 cells[n_cells] = cell
                 n_cells += 1
@@ -65,7 +65,7 @@ def longest_run(points, first, last, lattice):  # type: ignore[no-untyped-def]
     Bad points count as absent: a line leads from the last good point to the next.
     """
     area = lattice.area
-    sides, turn, limits, is_box = area.sides, area.turn, area.limits, area.is_box
+    bounds, turn, limits, is_box = area.bounds, area.turn, area.limits, area.is_box
     has_gaps = lattice.has_gaps
     best_start, best_stop, best_length = first, first, 0
     start, length = first, 0
@@ -74,12 +74,12 @@ def longest_run(points, first, last, lattice):  # type: ignore[no-untyped-def]
         x, y = points[p, 0], points[p, 1]
         if is_bad(x, y, limits):
             continue
-        x = unwrapped(x, sides, turn)
-        if not (is_in_box(x, y, sides) and (is_box or is_in_polygon(x, y, area))):
+        x = unwrapped(x, bounds, turn)
+        if not (is_in_box(x, y, bounds) and (is_box or is_in_polygon(x, y, area))):
             length = 0
             continue
         if has_gaps:
-            across, up = (x - sides[0]) * lattice.columns_per_unit, (y - sides[1]) * lattice.rows_per_unit
+            across, up = (x - bounds[0]) * lattice.columns_per_unit, (y - bounds[1]) * lattice.rows_per_unit
             # A point on the very border of the polygon may round into a cell that does not exist.
             if _cell(across, up, lattice.divisions, lattice.first_slot, lattice.cells) < 0:
                 length = 0

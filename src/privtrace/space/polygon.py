@@ -74,7 +74,7 @@ class Polygon:
         return np.ascontiguousarray(ends)
 
     @cached_property
-    def sides(self) -> tuple[float, float, float, float]:
+    def bounds(self) -> tuple[float, float, float, float]:
         """Give west, south, east and north of all vertices."""
         points = self.edges.reshape(-1, 2)
         west, south = points.min(axis=0).tolist()

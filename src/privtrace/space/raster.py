@@ -22,9 +22,9 @@ def passed(part: Trajectories, area: Area, height: int, width: int) -> Paths:
 
 @njit(cache=True, nogil=True)
 def _passed(points, offsets, area, height, width):  # type: ignore[no-untyped-def]
-    sides, turn, limits = area.sides, area.turn, area.limits
-    columns_per_unit = width / (sides[2] - sides[0])
-    rows_per_unit = height / (sides[3] - sides[1])
+    bounds, turn, limits = area.bounds, area.turn, area.limits
+    columns_per_unit = width / (bounds[2] - bounds[0])
+    rows_per_unit = height / (bounds[3] - bounds[1])
     latest = np.full(height * width, -1, np.int64)  # the trajectory that passed a pixel last
     pixels, n_pixels = np.empty(max(len(points), 1), np.int32), 0
     pixel_offsets = np.zeros(len(offsets), np.int64)
@@ -36,11 +36,11 @@ def _passed(points, offsets, area, height, width):  # type: ignore[no-untyped-de
             x, y = points[p, 0], points[p, 1]
             if is_bad(x, y, limits):
                 continue
-            x = unwrapped(x, sides, turn)
+            x = unwrapped(x, bounds, turn)
             if not is_inside(x, y, area):
                 drawing = False
                 continue
-            to_across, to_down = (x - sides[0]) * columns_per_unit, (sides[3] - y) * rows_per_unit
+            to_across, to_down = (x - bounds[0]) * columns_per_unit, (bounds[3] - y) * rows_per_unit
             to_column, to_row = min(int(to_across), width - 1), min(int(to_down), height - 1)
             if not drawing:
                 column, row = to_column, to_row

@@ -75,7 +75,7 @@ class Region:
             raise SettingsError(f"the region {self} is empty: give W,S,E,N with west < east and south < north")
         if self.west > self.east:
             self._check_antimeridian()
-        if self.shape is not None and tuple(self.sides) != self.shape.sides:
+        if self.shape is not None and tuple(self.bounds) != self.shape.bounds:
             raise SettingsError("the box is not the one around the polygon; use Region.polygon")
         if self.crs == "lonlat":
             self._check_degrees()
@@ -126,7 +126,7 @@ class Region:
             )
 
     def _check_planar(self) -> None:
-        least = max(_MIN_PLANAR, _RESOLUTION * float(np.abs(self.sides).max()))
+        least = max(_MIN_PLANAR, _RESOLUTION * float(np.abs(self.bounds).max()))
         if not least <= self.shorter_side_m <= max(self.width_m, self.height_m) < _MAX_PLANAR:
             raise SettingsError(
                 f"the region {self} is too small or too large to be cut into cells: its width and height must "
@@ -157,22 +157,22 @@ class Region:
         """Read `W,S,E,N`, or the GeoJSON file of that name."""
         if not text:
             raise SettingsError(MISSING)
-        sides = text.split(",")
-        if Path(text).suffix.lower() in (".json", ".geojson") or (len(sides) != 4 and os.path.isfile(text)):
+        numbers = text.split(",")
+        if Path(text).suffix.lower() in (".json", ".geojson") or (len(numbers) != 4 and os.path.isfile(text)):
             return cls.read(text)
-        if len(sides) != 4:
+        if len(numbers) != 4:
             raise SettingsError(
                 f"the region {text!r} must be four numbers W,S,E,N separated by commas, or the name of a "
                 "GeoJSON file with a polygon"
             )
-        return cls(*sides)  # type: ignore[arg-type]
+        return cls(*numbers)  # type: ignore[arg-type]
 
     @classmethod
     def _of(cls, polygon: Polygon, crs: Crs | None) -> Region:
         """Put the box around a polygon, whose longitudes may go on beyond 180."""
         if crs == "lonlat":
             polygon = unwrap(polygon)
-        west, south, east, north = polygon.sides
+        west, south, east, north = polygon.bounds
         if crs == "lonlat" and 180 < east <= west + 180:
             east -= 360
         return cls(west, south, east, north, crs, polygon)
@@ -219,7 +219,7 @@ class Region:
         return min(self.width_m, self.height_m)
 
     @property
-    def sides(self) -> Floats:
+    def bounds(self) -> Floats:
         """List west, south, east, north, for kernels; across the antimeridian, east is beyond 180."""
         return np.array([self.west, self.south, self._far_east, self.north])
 
@@ -230,7 +230,7 @@ class Region:
     @cached_property
     def area(self) -> Area:
         """Prepare the region for kernels."""
-        return area_of(self.sides, self.crs, self.shape)
+        return area_of(self.bounds, self.crs, self.shape)
 
     def contains(self, points: Floats) -> npt.NDArray[np.bool_]:
         """Tell whether each point is in the region; bad points are not."""
@@ -266,5 +266,5 @@ def _contains(points, area):  # type: ignore[no-untyped-def]
     for p in range(len(points)):
         x, y = points[p, 0], points[p, 1]
         bad = is_bad(x, y, area.limits)
-        inside[p] = not bad and is_inside(unwrapped(x, area.sides, area.turn), y, area)
+        inside[p] = not bad and is_inside(unwrapped(x, area.bounds, area.turn), y, area)
     return inside

@@ -25,7 +25,7 @@ def trace(part: Trajectories, grid: Grid, longest: int = LONGEST) -> Paths:
 
 @njit(cache=True, nogil=True)
 def _trace(points, offsets, lattice, longest):  # type: ignore[no-untyped-def]
-    sides, turn, limits = lattice.area.sides, lattice.area.turn, lattice.area.limits
+    bounds, turn, limits = lattice.area.bounds, lattice.area.turn, lattice.area.limits
     cells = np.empty(2 * len(points) + 16, np.int32)
     path_offsets = np.zeros(len(offsets), np.int64)
     n_cells = 0
@@ -38,8 +38,8 @@ def _trace(points, offsets, lattice, longest):  # type: ignore[no-untyped-def]
             x, y = points[p, 0], points[p, 1]
             if is_bad(x, y, limits):
                 continue
-            to_across = (unwrapped(x, sides, turn) - sides[0]) * lattice.columns_per_unit
-            to_up = (y - sides[1]) * lattice.rows_per_unit
+            to_across = (unwrapped(x, bounds, turn) - bounds[0]) * lattice.columns_per_unit
+            to_up = (y - bounds[1]) * lattice.rows_per_unit
             goal = slot_at(to_across, to_up, lattice.divisions)
             line = (across, up, to_across, to_up)
             while first or now != goal:

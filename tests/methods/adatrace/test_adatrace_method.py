@@ -140,7 +140,7 @@ def test_no_path_crosses_where_no_way_leads(seed: int, wanderers: pt.Trajectorie
     model = pt.AdaTrace(epsilon="0.2", region=polygons.region("two banks"), N=4).fit(
         wanderers, noise=pt.SeededNoise(seed)
     )
-    parts = model.grid.parts()
+    parts = model.grid.components()
     assert np.any(model.trips[parts[:, None] != parts] > 0)
     made = model.sample(1000, seed=1)
     for first, last in pairwise(made.offsets.tolist()):

@@ -17,7 +17,7 @@ from privtrace.methods.bridgetrace.steps import Steps, entries, steps
 from privtrace.methods.bridgetrace.zones import zones
 from privtrace.paths import Paths
 from privtrace.privacy.unit import WEIGHT
-from privtrace.space.adjacency import links
+from privtrace.space.adjacency import adjacency
 from privtrace.space.grid import Grid
 from privtrace.space.traverse import trace
 from privtrace.trajectories import Floats, Integers
@@ -63,7 +63,7 @@ def counts_of(part: pt.Trajectories, grid: Grid) -> list[Integers]:
     paths = trace(part, grid)
     return [
         visit_counts(paths, weights_of(grid)),
-        step_counts(paths, steps(links(grid))),
+        step_counts(paths, steps(adjacency(grid))),
         trip_counts(paths, zone_of, int(zone_of.max()) + 1),
         shape_counts(part, grid, shape_edges(grid.region)),
     ]
@@ -114,19 +114,19 @@ def test_a_path_of_any_cells_adds_a_weight_at_most(grid: Grid) -> None:
         paths = Paths(rng.integers(0, grid.n_cells, length).astype(np.int32), np.array([0, length]))
         for weights in (weights_of(grid), np.ones(grid.n_cells, np.int64)):
             assert 0 < visit_counts(paths, weights).sum() <= WEIGHT
-        assert 0 < step_counts(paths, steps(links(grid))).sum() <= WEIGHT
+        assert 0 < step_counts(paths, steps(adjacency(grid))).sum() <= WEIGHT
 
 
 def test_a_path_too_long_for_any_weight_adds_nothing_to_steps() -> None:
     grid = GRIDS["uneven"]
     paths = Paths(np.tile([0, 1], WEIGHT).astype(np.int32)[: WEIGHT + 1], np.array([0, WEIGHT + 1]))
-    assert step_counts(paths, steps(links(grid))).sum() == 0
+    assert step_counts(paths, steps(adjacency(grid))).sum() == 0
     assert visit_counts(paths, np.ones(grid.n_cells, np.int64)).sum() == WEIGHT
 
 
 def test_counts_are_those_by_hand(wanderers: pt.Trajectories) -> None:
     grid = GRIDS["uneven"]
-    table = steps(links(grid))
+    table = steps(adjacency(grid))
     zone_of = zones(grid, np.ones((4, 4)), 5)
     paths = trace(wanderers, grid)
     weights = weights_of(grid).tolist()

@@ -9,7 +9,7 @@ from tests import polygons
 import privtrace as pt
 from privtrace.methods.bridgetrace.polyline import place_on_lines, sides
 from privtrace.paths import Paths
-from privtrace.space.adjacency import links
+from privtrace.space.adjacency import adjacency
 from privtrace.space.grid import Grid
 from privtrace.trajectories import Floats
 
@@ -40,7 +40,7 @@ def grid(request: pytest.FixtureRequest) -> Grid:
 
 def random_paths(grid: Grid, n: int = 120, seed: int = 5) -> Paths:
     """Walk at random over links; some walks stay where they are."""
-    rng, between = np.random.default_rng(seed), links(grid)
+    rng, between = np.random.default_rng(seed), adjacency(grid)
     paths = []
     for _ in range(n):
         path = [int(rng.integers(grid.n_cells))]
@@ -57,7 +57,7 @@ def spacing(grid: Grid, share: float = 0.02) -> float:
 
 
 def placed(paths: Paths, grid: Grid, share: float = 0.02, first: int = 0, seed: int = 9) -> pt.Trajectories:
-    return place_on_lines(paths, grid, sides(grid, links(grid)), spacing(grid, share), first, seed)
+    return place_on_lines(paths, grid, sides(grid, adjacency(grid)), spacing(grid, share), first, seed)
 
 
 def each(made: pt.Trajectories, grid: Grid) -> list[Floats]:
@@ -65,7 +65,7 @@ def each(made: pt.Trajectories, grid: Grid) -> list[Floats]:
 
 
 def test_sides_are_what_the_boxes_of_linked_cells_share(grid: Grid) -> None:
-    between = links(grid)
+    between = adjacency(grid)
     found = sides(grid, between)
     for link, (a, b) in enumerate(zip(between.sources, between.targets, strict=True)):
         axis, along = int(found.axis[link]), 1 - int(found.axis[link])
@@ -78,7 +78,7 @@ def test_sides_are_what_the_boxes_of_linked_cells_share(grid: Grid) -> None:
 def test_points_lie_in_the_cells_of_their_path_in_order(grid: Grid, share: float) -> None:
     paths = random_paths(grid)
     made = placed(paths, grid, share)
-    near = 1e-12 * np.abs(grid.region.sides).max()  # longitudes lose a bit at the antimeridian
+    near = 1e-12 * np.abs(grid.region.bounds).max()  # longitudes lose a bit at the antimeridian
     for path, points in zip(np.split(paths.cells, paths.offsets[1:-1]), each(made, grid), strict=True):
         boxes = grid.boxes[path]
         low, high = boxes[:, :2] - near, boxes[:, 2:] + near

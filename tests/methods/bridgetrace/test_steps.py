@@ -12,7 +12,7 @@ from tests import polygons
 import privtrace as pt
 from privtrace.methods.bridgetrace.steps import Steps, entries, step_entries, steps, weight_of
 from privtrace.paths import Paths
-from privtrace.space.adjacency import links
+from privtrace.space.adjacency import adjacency
 from privtrace.space.grid import Grid
 from privtrace.space.traverse import trace
 
@@ -33,12 +33,12 @@ def grid(request: pytest.FixtureRequest) -> Grid:
 
 
 def table_of(grid: Grid) -> Steps:
-    return steps(links(grid))
+    return steps(adjacency(grid))
 
 
 def random_path(grid: Grid, rng: np.random.Generator) -> list[int]:
     """Walk at random from cell to cell; now and then to any other cell."""
-    between = links(grid)
+    between = adjacency(grid)
     path = [int(rng.integers(grid.n_cells))]
     for _ in range(rng.integers(0, 30)):
         onward = between.targets[between.offsets[path[-1]] : between.offsets[path[-1] + 1]].tolist()

@@ -270,7 +270,7 @@ def test_where_large_cells_know_no_way_smaller_ones_may(mapping: Any) -> None:
     """Parts that meet in a corner of small cells do not in the large ones, whose side it halves."""
     rings = [[[0, 0], [4, 0], [4, 6], [0, 6], [0, 0]], [[4, 6], [12, 6], [12, 12], [4, 12], [4, 6]]]
     systems = Systems(pt.Region.polygon([[ring] for ring in rings], crs="planar"), (6, 3))
-    assert [grid.parts().max() for grid in systems.grids] == [0, 1]
+    assert [grid.components().max() for grid in systems.grids] == [0, 1]
     strings = Mapper(systems, mapping, False).strings(trajectories([(1, 3), (7, 9)]))
     assert [place(systems, cell) for cell in strings.cells.tolist()] == [(0, i, i - 1) for i in (1, 2, 3, 4)]
     assert strings.events.tolist() == [NE, NE, NE, STOP]

@@ -75,7 +75,7 @@ def _steps(cells, offsets, steps):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _shapes(points, offsets, lattice, scale_m, edges):  # type: ignore[no-untyped-def]
-    sides, turn, limits = lattice.area.sides, lattice.area.turn, lattice.area.limits
+    bounds, turn, limits = lattice.area.bounds, lattice.area.turn, lattice.area.limits
     bins = np.full(len(offsets) - 1, -1, np.int64)
     line = np.empty((256, 2))
     for trajectory in range(len(offsets) - 1):
@@ -87,7 +87,7 @@ def _shapes(points, offsets, lattice, scale_m, edges):  # type: ignore[no-untype
             x, y = points[p, 0], points[p, 1]
             if is_bad(x, y, limits):
                 continue
-            line[n_points, 0], line[n_points, 1] = unwrapped(x, sides, turn) - sides[0], y - sides[1]
+            line[n_points, 0], line[n_points, 1] = unwrapped(x, bounds, turn) - bounds[0], y - bounds[1]
             n_points += 1
         if n_points > 0:
             diameter, length = shape_of(line, n_points, scale_m)

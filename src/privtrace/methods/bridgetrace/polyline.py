@@ -17,7 +17,7 @@ from privtrace.methods.bridgetrace.shapes import shape_of
 from privtrace.methods.common.placing import in_piece
 from privtrace.paths import Paths
 from privtrace.random import PLACING, philox, uniform
-from privtrace.space.adjacency import Links, link_between
+from privtrace.space.adjacency import Adjacency, link_between
 from privtrace.space.area import Area, is_inside
 from privtrace.space.grid import Grid
 from privtrace.space.pieces import Pieces
@@ -36,7 +36,7 @@ _PULLS_INSIDE = 16
 class Sides(NamedTuple):
     """Hold the sides that links lead over and the cells between them, for kernels."""
 
-    links: Links
+    links: Adjacency
     axis: npt.NDArray[np.int8]  # (n_links,): 0 where the side runs north, so that x is the same all along it
     at: Floats  # (n_links,): the coordinate that is the same
     low: Floats  # (n_links,): from where to where the other one goes
@@ -47,7 +47,7 @@ class Sides(NamedTuple):
     scale_m: tuple[float, float]
 
 
-def sides(grid: Grid, links: Links) -> Sides:
+def sides(grid: Grid, links: Adjacency) -> Sides:
     """Find the side that each link leads over."""
     a, b = grid.boxes[links.sources], grid.boxes[links.targets]
     low, high = np.maximum(a[:, :2], b[:, :2]), np.minimum(a[:, 2:], b[:, 2:])

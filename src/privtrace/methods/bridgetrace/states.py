@@ -16,7 +16,7 @@ from privtrace.methods.bridgetrace.polyline import Sides, sides
 from privtrace.methods.bridgetrace.shapes import shape_edges
 from privtrace.methods.bridgetrace.steps import Entries, Steps, entries, steps
 from privtrace.methods.bridgetrace.zones import zones
-from privtrace.space.adjacency import links
+from privtrace.space.adjacency import adjacency
 from privtrace.space.grid import Grid
 from privtrace.trajectories import Floats, Integers
 
@@ -46,7 +46,7 @@ class Ground:
     @cached_property
     def steps(self) -> Steps:
         """Lay out what paths can do next."""
-        return steps(links(self.grid))
+        return steps(adjacency(self.grid))
 
     @cached_property
     def entries(self) -> Entries:
@@ -91,8 +91,8 @@ class Ground:
         return told
 
     @cached_property
-    def parts(self) -> Integers:
-        """Tell which part of the region each cell is in, where ways over sides join a part: (n_cells,)."""
+    def components(self) -> Integers:
+        """Find the connected component of each cell, by ways over sides: (n_cells,)."""
         links, n_cells = self.steps.links, self.grid.n_cells
         ones = np.ones(len(links.sources), np.bool_)
         graph = csr_array((ones, (links.sources, links.targets)), shape=(n_cells, n_cells))
@@ -101,8 +101,8 @@ class Ground:
     @cached_property
     def joined(self) -> npt.NDArray[np.bool_]:
         """Tell which zones a way joins: (n_zones, n_zones)."""
-        has = np.zeros((self.n_zones, int(self.parts.max()) + 1), np.int64)
-        has[self.zone_of, self.parts] = 1
+        has = np.zeros((self.n_zones, int(self.components.max()) + 1), np.int64)
+        has[self.zone_of, self.components] = 1
         joined: npt.NDArray[np.bool_] = has @ has.T > 0
         return joined
 
@@ -122,6 +122,8 @@ def divided(coarse: Grid, visits: Floats, n_trajectories: float, settings: Bridg
         grid = Grid(coarse.region, divisions)
     one_zone = Ground(grid, np.zeros(grid.n_cells, np.int64))
     zone_of = zones(grid, visits, settings.n_zones(n_trajectories, one_zone.steps.n_links))
-    # A zone in several parts of the region promises ways that there are not: cut it, if zones suffice.
-    by_part = np.unique(zone_of * (one_zone.parts.max() + 1) + one_zone.parts, return_inverse=True)[1]
-    return Ground(grid, by_part if by_part.max() < settings.max_zones else zone_of)
+    # A zone in several components of the region promises ways that there are not: cut it, if zones suffice.
+    by_component = np.unique(
+        zone_of * (one_zone.components.max() + 1) + one_zone.components, return_inverse=True
+    )[1]
+    return Ground(grid, by_component if by_component.max() < settings.max_zones else zone_of)

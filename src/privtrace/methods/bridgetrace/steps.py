@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from privtrace.space.adjacency import Links, link_between
+from privtrace.space.adjacency import Adjacency, link_between
 from privtrace.trajectories import Integers
 
 
@@ -21,7 +21,7 @@ class Steps(NamedTuple):
     the visits and the moves of first order.
     """
 
-    links: Links
+    links: Adjacency
     offsets: Integers  # (n_rows + 1,): row r is entries offsets[r]:offsets[r + 1]
     cells: npt.NDArray[np.int32]  # (n_rows,): where each row stands
 
@@ -46,7 +46,7 @@ class Entries(NamedTuple):
     onto: npt.NDArray[np.int32]  # the cell that the step leads to: the cell itself where the path ends
 
 
-def steps(links: Links) -> Steps:
+def steps(links: Adjacency) -> Steps:
     """Lay the table out."""
     n_cells = len(links.offsets) - 1
     cells = np.concatenate([links.targets, np.arange(n_cells, dtype=np.int32)])

@@ -117,7 +117,7 @@ class PrivTraceModel(Model):
     def view(self) -> View:
         """Show coarse cells and states, estimated trips, and first-order moves between states."""
         region, m = self.release.region, self.grid.n_cells
-        largest = int(np.bincount(self.grid.parts()).max())
+        largest = int(np.bincount(self.grid.components()).max())
         coarse = Grid.uniform(region, len(self.divisions))
         visits = Noisy.of("visits", self.density.ravel()[coarse.slots], error_of(self.release, "density"))
         error = error_of(self.release, "first order")

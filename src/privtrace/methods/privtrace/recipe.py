@@ -9,7 +9,7 @@ from privtrace.methods.common.measure import measure_count, measure_density
 from privtrace.methods.fitting import Fitting
 from privtrace.methods.privtrace.measure import measure_first_order, measure_second_order
 from privtrace.methods.privtrace.selection import refined, second_order_states
-from privtrace.methods.privtrace.transitions import Transitions, block_within_parts, within_parts
+from privtrace.methods.privtrace.transitions import Transitions, block_within_components, within_components
 from privtrace.methods.privtrace.trips import estimated_trips
 from privtrace.privacy.unit import WEIGHT
 from privtrace.space.grid import Grid
@@ -30,13 +30,15 @@ def released(settings: PrivTrace, fitting: Fitting) -> dict[str, Any]:
     grid = refined(coarse, density, n_trajectories, settings)
 
     # Markov models: first order for all states, second order for those that deserve it.
-    parts = grid.parts()
-    moves = within_parts(measure_first_order(crossing, grid), parts)
+    components = grid.components()
+    moves = within_components(measure_first_order(crossing, grid), components)
     chosen = second_order_states(moves, settings)
     second = Transitions.of([])
     if "second order" in settings.budget:
         blocks = measure_second_order(crossing, grid, chosen)
-        within = (block_within_parts(block, s, parts) for s, block in zip(chosen, blocks, strict=True))
+        within = (
+            block_within_components(block, s, components) for s, block in zip(chosen, blocks, strict=True)
+        )
         with fitting.observer.stage("Adding noise to moves and cleaning them", len(chosen)) as advance:
             second = Transitions.of(_counted(within, advance))
 

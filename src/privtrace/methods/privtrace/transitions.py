@@ -14,23 +14,23 @@ from privtrace.methods.common.normcut import normcut
 from privtrace.trajectories import Integers
 
 
-def within_parts(moves: Integers, parts: Integers) -> Integers:
-    """Empty noisy first-order moves between parts of the region that no way joins; starts and ends stay.
+def within_components(moves: Integers, components: Integers) -> Integers:
+    """Empty noisy first-order moves between components of the region that no way joins; starts and ends stay.
 
-    `parts` (m,) numbers the part of each state. Else walks would jump from one to another by noise alone.
+    `components` (m,) numbers that of each state. Else walks would jump from one to another by noise alone.
     """
-    if not parts.any():  # one part, as every box is
+    if not components.any():  # one component, as every box is
         return moves
     kept = moves.copy()
-    kept[: len(parts)][parts[:, np.newaxis] != parts] = 0
+    kept[: len(components)][components[:, np.newaxis] != components] = 0
     return kept
 
 
-def block_within_parts(block: Integers, state: int, parts: Integers) -> Integers:
-    """Empty noisy second-order moves through a state that come from or lead to another part."""
-    if not parts.any():
+def block_within_components(block: Integers, state: int, components: Integers) -> Integers:
+    """Empty noisy second-order moves through a state that come from or lead to another component."""
+    if not components.any():
         return block
-    here = parts == parts[state]
+    here = components == components[state]
     return np.where(here[:, np.newaxis] & here, block, 0)
 
 

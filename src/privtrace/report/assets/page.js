@@ -247,7 +247,7 @@
 
     /** Write the place at these shares of the map's width and height, in the data's coordinates. */
     coordinates(across, up) {
-      const [west, south, east, north] = this.data.sides;
+      const [west, south, east, north] = this.data.bounds;
       const x = west + across * (east - west), y = south + up * (north - south);
       const degrees = this.data.unit === "m";
       const turned = degrees && x > 180 ? x - 360 : x;
