@@ -151,7 +151,7 @@ def test_longitude_and_latitude_stay_so(tmp_path: Path, city: tuple[pt.Trajector
     ("arguments", "words"),
     [
         (["fit", "trips.parquet", "--epsilon=1", "--output=a"], "must not be taken from the data"),
-        (["fit", "trips.parquet", f"--region={BOX}", "--output=a"], "--epsilon 1"),
+        (["fit", "trips.parquet", f"--region={BOX}", "--output=a"], "--epsilon (epsilon) is needed"),
         (["fit", "trips.parquet", f"--region={BOX}", "--epsilon=-1", "--output=a"], "positive"),
         (["fit", "trips.parquet", f"--region={BOX}", "--epsilon=1e-9", "--output=a"], "too small"),
         (["fit", "trips.parquet", "--region=1,2,3", "--epsilon=1", "--output=a"], "four numbers"),

@@ -21,7 +21,7 @@ from privtrace import cli
 from privtrace.io import atomic, spool
 from privtrace.io.source import FileSource
 from privtrace.privacy.noise import SystemNoise
-from privtrace.methods import base
+from privtrace.methods import sampling
 from privtrace.methods.model import Model
 
 sent = []
@@ -59,7 +59,7 @@ def hook(moment, stop):
     elif moment == "saving":
         Model.save = before(Model.save, lambda: setattr(atomic, "_sync", stop))
     elif moment == "generating":
-        base.sample_parts = before(base.sample_parts, stop)
+        sampling.sample_parts = before(sampling.sample_parts, stop)
     elif moment == "spooling":
         spool._open = stop
 

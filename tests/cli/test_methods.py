@@ -11,7 +11,7 @@ import pytest
 from tests.cli.running import run
 
 import privtrace as pt
-from privtrace.release import METHODS
+from privtrace.methods import registry
 
 BOX = "--region=0,0,10,10"
 STAGES = {
@@ -37,7 +37,7 @@ def test_plan_fit_generate_and_explain(method: str, folder: Path) -> None:
     facts = json.loads(fitted.stdout)
     assert facts["method"] == method and facts["private"] is True
     assert [charge["stage"] for charge in facts["ledger"]] == STAGES[method]
-    assert f"{METHODS[method]}, as in version" in run("inspect", "a.model", cwd=folder).stdout
+    assert f"{registry.find(method).label}, as in version" in run("inspect", "a.model", cwd=folder).stdout
     run("generate", "a.model", "--count=300", "--seed=7", "--output=s.parquet", cwd=folder)
     table = pq.read_table(folder / "s.parquet")
     assert table.schema.metadata[b"privtrace.method"] == method.encode()

@@ -1,92 +1,120 @@
-"""Options say what settings say: the same names, the same defaults, for the methods that have them."""
+"""Options come from settings: the same names, help, kinds and defaults, written once."""
 
 from __future__ import annotations
 
-from dataclasses import MISSING, fields
-from typing import Any, get_type_hints
+from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.cli.running import run
 
 import privtrace as pt
-from privtrace.cli.options import FitOptions, MappingName, MethodName, MethodOptions, OrderName, method_class
+from privtrace.cli.commands import app_for
+from privtrace.cli.options import FitOptions
+from privtrace.methods import registry
+from privtrace.methods.declaring import Flag
 from privtrace.methods.settings import Settings
 
 BOX = {"region": "0,0,10,10", "epsilon": "0.5"}
-COMMON = {field.name for field in fields(Settings)}
-OWN = [
-    (method, field.name)
-    for method in MethodName
-    for field in fields(method_class(method))
-    if field.name not in COMMON
-]
+OWN = [(method, name) for method in registry.OURS for name in registry.find(method).settings.own()]
 
 
-def option(name: str) -> Any:
-    """Find how an option is declared."""
-    return get_type_hints(MethodOptions, include_extras=True)[name].__metadata__[0]
+def offered(*arguments: str) -> dict[str, Any]:
+    """List the options that a command has, when it is given arguments."""
+    from typer.main import get_command
+
+    command = get_command(app_for(arguments)).commands[arguments[0]]  # type: ignore[attr-defined]
+    return {parameter.name: parameter for parameter in command.params}
 
 
-@pytest.mark.parametrize(("method", "name"), OWN)
-def test_every_setting_has_an_option_that_says_its_default(method: MethodName, name: str) -> None:
-    default = next(field for field in fields(method_class(method)) if field.name == name).default
-    assert default is not MISSING
-    shown, dashed = option(name).show_default, name.replace("_", "-")
-    expected = dashed if default is True else f"no-{dashed}" if default is False else str(default)
-    if isinstance(shown, str):  # "0.01, privtrace 0.02, dpt 0.02"
-        others = dict(other.split(" ", 1) for other in shown.split(", ")[1:])
-        shown = others.get(method.value, shown.partition(",")[0])
-    assert shown in ((False, "by rule") if default is None else (expected,))
+@pytest.mark.parametrize("command", ["fit", "synth", "plan", "explain"])
+@pytest.mark.parametrize("method", registry.OURS)
+def test_every_setting_is_an_option_with_its_meaning_limits_and_default(command: str, method: str) -> None:
+    options, declared = offered(command, "--method", method), registry.find(method).settings.declared()
+    for name, setting in declared.items():
+        if command == "explain" and name == "epsilon":
+            continue
+        assert setting.help in options[name].help and setting.kind.span in options[name].help
+        if setting.default not in (None, True, False) and not setting.is_required:
+            assert f"default: {setting.default}" in options[name].help
+        assert options[name].opts == [f"--{name.replace('_', '-')}"]
+        assert options[name].is_flag is isinstance(setting.kind, Flag)
+    others = {name for other, name in OWN if other != method} - {*declared}
+    assert not others & {*options}
 
 
-@pytest.mark.parametrize("name", sorted({name for _, name in OWN}))
-def test_help_names_the_methods_that_have_a_setting(name: str) -> None:
-    have = [method.value for method, own in OWN if own == name]
-    said = option(name).help.partition(":")[0]
-    assert said == ("all methods" if len(have) == len(MethodName) else ", ".join(have))
+def test_without_a_method_help_shows_what_all_methods_share(tmp_path: Path) -> None:
+    shown = run("help", "fit", cwd=tmp_path).stdout
+    lines = shown.splitlines()
+    assert len(lines) <= 50  # one screen
+    assert all(f"--{name.replace('_', '-')}" in shown for name in Settings.declared())
+    listed = [line.split()[0] for line in lines if line.startswith("  --")]
+    assert not {*listed} & {f"--{name.replace('_', '-')}" for _, name in OWN}
+    assert all(method in shown for method in registry.OURS)
 
 
-def test_every_option_of_a_method_is_a_setting() -> None:
-    names = {field.name for field in fields(MethodOptions)} - COMMON - {"method"}
-    assert names == {name for _, name in OWN}
+@pytest.mark.parametrize("method", registry.OURS)
+def test_with_a_method_help_adds_its_own(method: str, tmp_path: Path) -> None:
+    entry = registry.find(method)
+    for arguments in (("help", "fit", "--method", method), ("fit", f"--method={method}", "--help")):
+        _, _, own = run(*arguments, cwd=tmp_path).stdout.partition(f"Settings of {entry.label}:")
+        listed = [line.split()[0] for line in own.splitlines() if line.startswith("  --")]
+        assert listed == [f"--{name.replace('_', '-')}" for name in entry.settings.own()]
 
 
-@pytest.mark.parametrize("method", MethodName)
-def test_options_make_the_synthesizer_that_settings_make(method: MethodName) -> None:
-    made = FitOptions(**BOX, method=method).synthesizer()
-    assert made == method_class(method)(epsilon=0.5, region=pt.Region.box(0, 0, 10, 10))
-    assert made.method == method.value
+@pytest.mark.parametrize("method", registry.OURS)
+def test_options_make_the_synthesizer_that_settings_make(method: str) -> None:
+    made = FitOptions(method=method, given=BOX).synthesizer()
+    assert made == registry.find(method).settings(epsilon=0.5, region=pt.Region.box(0, 0, 10, 10))
+    assert made.method == method
 
 
 def test_options_reach_their_settings() -> None:
     region = pt.Region.box(0, 0, 10, 10)
-    bridgetrace = FitOptions(**BOX, spacing=2.5, K=6, rounds=0).synthesizer()
-    assert bridgetrace == pt.BridgeTrace(epsilon=0.5, region=region, spacing=2.5, K=6, rounds=0)
-    privtrace = FitOptions(
-        **BOX, method=MethodName.privtrace, order=OrderName.second, second_layer=False, theta2=3.0
-    ).synthesizer()
-    assert privtrace == pt.PrivTrace(epsilon=0.5, region=region, order=2, second_layer=False, theta2=3)
-    adatrace = FitOptions(**BOX, method=MethodName.adatrace, N=7, public_count=9).synthesizer()
-    assert adatrace == pt.AdaTrace(epsilon=0.5, region=region, N=7, public_count=9)
-    dpt = FitOptions(**BOX, method=MethodName.dpt, mapping=MappingName.coarsest, hysteresis=True).synthesizer()
-    assert dpt == pt.DPT(epsilon=0.5, region=region, mapping="coarsest", hysteresis=True)
+
+    def made(method: str, **given: str | bool) -> Settings:
+        return FitOptions(method=method, given={**BOX, **given}).synthesizer()
+
+    bridgetrace = pt.BridgeTrace(epsilon=0.5, region=region, spacing=2.5, K=6, rounds=0)
+    assert made("bridgetrace", spacing="2.5", K="6", rounds="0") == bridgetrace
+    privtrace = pt.PrivTrace(epsilon=0.5, region=region, order=2, second_layer=False, theta2=3)
+    assert made("privtrace", order="2", second_layer=False, theta2="3") == privtrace
+    adatrace = pt.AdaTrace(epsilon=0.5, region=region, N=7, public_count=9)
+    assert made("adatrace", N="7", public_count="9") == adatrace
+    dpt = pt.DPT(epsilon=0.5, region=region, mapping="coarsest", hysteresis=True, trees_share="0.8")
+    assert made("dpt", mapping="coarsest", hysteresis=True, trees_share="0.8") == dpt
 
 
 @pytest.mark.parametrize(
-    ("method", "given", "words"),
+    ("arguments", "words"),
     [
-        ("dpt", {"theta1": 5.0}, "--theta1 is a setting of privtrace, and the method is dpt"),
+        (("--theta1=5", "--method=dpt"), "--theta1 is a setting of privtrace, and the method is dpt"),
         (
-            "adatrace",
-            {"max_steps": 5},
-            "--max-steps is a setting of privtrace and dpt, .* take --method privtrace",
+            ("--max-steps=5", "--method=adatrace"),
+            "--max-steps is a setting of privtrace and dpt, and the method",
         ),
-        ("privtrace", {"hysteresis": False}, "--hysteresis is a setting of dpt"),
-        ("adatrace", {"K": 6}, "--K is a setting of bridgetrace and privtrace, .* take --method bridgetrace"),
-        ("privtrace", {"spacing": 6}, "--spacing is a setting of bridgetrace, and the method is privtrace"),
-        ("bridgetrace", {"order": OrderName.first}, "--order is a setting of privtrace, .* is bridgetrace"),
-        ("privtrace", {"N": 6}, "--N is a setting of adatrace"),
+        (("--no-hysteresis", "--method=privtrace"), "is a setting of dpt, and the method is privtrace"),
+        (("--K=6", "--method", "adatrace"), "leave it out, or take --method bridgetrace"),
+        (("--order=1",), "--order is a setting of privtrace, and the method is bridgetrace"),
+        (("--N=6", "--method=magic"), "--method (method) must be one of bridgetrace, privtrace, adatrace, dpt"),
+        (("--magic=6",), "No such option: --magic"),
+        (("--K=six",), "--K (K) must be a whole number from 1 to 200, not 'six'"),
+        (("--K=0",), "--K (K) must be a whole number from 1 to 200, not '0'"),
+        (("--cell-factor=-1",), "--cell-factor (cell_factor) must be a positive number from 1e-12 to 1e+12"),
+        (("--order=3", "--method=privtrace"), "--order (order) must be 'adaptive', 1 or 2, not '3'"),
+        (("--visits-share=much",), "--visits-share (visits_share) must be a positive decimal number"),
+        (("--unit=walk",), "--unit (unit) must be 'trajectory' or 'user', not 'walk'"),
+        (("--unit=user",), "such as --max-per-user 5 (max_per_user=5)"),
     ],
 )
-def test_a_setting_of_another_method_is_refused(method: str, given: dict[str, Any], words: str) -> None:
-    with pytest.raises(pt.SettingsError, match=words):
-        FitOptions(**BOX, method=MethodName(method), **given).synthesizer()
+def test_mistakes_end_with_2_in_the_settings_own_words(
+    arguments: tuple[str, ...], words: str, tmp_path: Path
+) -> None:
+    done = run("plan", "--region=0,0,10,10", "--epsilon=1", "--count=5", *arguments, cwd=tmp_path, code=2)
+    assert words in " ".join(done.stderr.split())
+
+
+def test_what_is_needed_is_said(tmp_path: Path) -> None:
+    assert "region is needed" in run("plan", "--epsilon=1", "--count=5", cwd=tmp_path, code=2).stderr
+    done = run("plan", "--region=0,0,10,10", "--count=5", cwd=tmp_path, code=2)
+    assert "--epsilon (epsilon) is needed: The whole privacy budget" in done.stderr

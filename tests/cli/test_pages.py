@@ -11,7 +11,7 @@ from tests.report.reading import walks
 from typer.testing import CliRunner
 
 import privtrace as pt
-from privtrace.cli.commands import app
+from privtrace.cli.commands import app_for
 
 BOX = "--region=0,0,10,10"
 REGION = pt.Region.box(0, 0, 10, 10)
@@ -127,7 +127,9 @@ def test_mistakes_cost_nothing(
         (folder / name).write_text("precious")
     before = files(folder)
     monkeypatch.chdir(folder)
-    done = CliRunner().invoke(app, arguments)  # in this process: there are many, and none gets far
+    done = CliRunner().invoke(
+        app_for(arguments), arguments
+    )  # in this process: there are many, and none gets far
     assert done.exit_code == 2 and done.stdout == ""
     assert words in " ".join(done.stderr.split())
     assert files(folder) == before

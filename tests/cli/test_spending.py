@@ -32,7 +32,7 @@ def test_a_plan_touches_no_data_and_speaks_plainly(tmp_path: Path) -> None:
     shown = run("plan", *arguments, cwd=tmp_path)
     assert "a trip from zone to zone is off by about ±11 trips" in shown.stdout
     assert "0.5" in shown.stdout and "MB" in shown.stdout and "No data was touched" in shown.stdout
-    assert "max_states limits the model to 100 states" in shown.stderr.replace("--max-states", "max_states")
+    assert "--max-states (max_states) limits the model to 100 states" in shown.stderr
     assert not list(tmp_path.iterdir())
 
 
@@ -83,9 +83,9 @@ def test_users_are_protected_and_charged(folder: Path) -> None:
         (["--budget-file=a.ledger", "--limit=x"], "limit"),
         (["--budget-file=a.ledger", "--limit=9", "--noise-seed=1"], "NOT PRIVATE"),
         (["--max-states=3"], "--max-states"),
-        (["--method=privtrace", "--K=3", "--c=4"], "--K and --c"),
+        (["--method=privtrace", "--K=3", "--c=4"], "--K (K) and --c (c)"),
         (["--K=50", "--max-states=5000"], "10,000 states at least"),
-        (["--spacing=0"], "--spacing must be a positive"),
+        (["--spacing=0"], "--spacing (spacing) must be a positive"),
         (["--order=1"], "take --method privtrace"),
         (["--visits-share=0.9"], "add up"),
     ],

@@ -17,9 +17,9 @@ from privtrace.cli.options import (
     ProfileName,
     ProfileOption,
     RegionText,
-    takes,
 )
 from privtrace.cli.screen import Screen, check_apart, tell_dropped
+from privtrace.cli.taking import takes
 
 
 @takes(ComparingOptions)
@@ -100,7 +100,7 @@ def evaluate(
         screen.say(f"\nPage written to {page}: NOT PRIVATE, keep it where the data is kept.", style="bold")
 
 
-@takes(ExplainOptions, but=("epsilon",))
+@takes(ExplainOptions, without=("epsilon",))
 def explain(
     trips: InputPath,
     options: ExplainOptions,
@@ -122,12 +122,10 @@ def explain(
       privtrace demo --output demo --force
       privtrace explain demo/trips.parquet --region demo/region.geojson --epsilons 0.2,1 --runs 2
     """
-    from dataclasses import replace
-
     from privtrace.backends.local import Threads
     from privtrace.evaluation.ladder import explain as climb
 
-    synthesizer = replace(options, epsilon="1").synthesizer()  # another is put in for each
+    synthesizer = options.synthesizer(epsilon="1")  # another is put in for each
     screen = Screen(options.quiet, options.as_json)
     with options.source(trips) as source:
         tell_dropped(source, screen)

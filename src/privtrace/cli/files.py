@@ -17,9 +17,9 @@ from privtrace.cli.options import (
     InputOptions,
     InputPath,
     ThreadCount,
-    takes,
 )
 from privtrace.cli.screen import Screen, counted, tell_dropped, tell_lost
+from privtrace.cli.taking import takes
 
 if TYPE_CHECKING:
     from privtrace.io import FileSource

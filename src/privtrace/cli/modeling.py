@@ -16,11 +16,11 @@ from privtrace.cli.options import (
     OutputPath,
     PageNote,
     PageTitle,
-    takes,
 )
 from privtrace.cli.screen import Screen, check_apart, ending, tell_dropped, tell_lost
 from privtrace.cli.showing import show_model, tell_release
 from privtrace.cli.spending import Spending, tell_unusable
+from privtrace.cli.taking import takes
 
 if TYPE_CHECKING:
     from privtrace.io import Format
@@ -35,11 +35,11 @@ Seed = Annotated[
 ]
 
 
-@takes(FitOptions, but=("names",))
+@takes(FitOptions, without=("names",))
 def fit(trips: InputPath, output: OutputPath, options: FitOptions) -> None:
-    """Fit a model to trajectories, spending epsilon once. The model may be published.
+    """Fit a model, spending epsilon once. The model may be published.
 
-    The first example makes the trips that the others use.
+    `privtrace help fit --method NAME` shows the settings of a method too.
 
     \b
     Examples:
@@ -55,7 +55,8 @@ def fit(trips: InputPath, output: OutputPath, options: FitOptions) -> None:
     screen = Screen(options.quiet, options.as_json)
     check_target(output, options.force)
     check_apart({"--output": output}, _files_of(trips, options))
-    synthesizer, spending = options.synthesizer(), Spending.of(options, str(output))
+    synthesizer = options.synthesizer()
+    spending = Spending.of(synthesizer, options, str(output))
     with ending(spending.words):
         model = _fitted(trips, synthesizer, spending, options, screen)
         model.save(output, force=options.force)
@@ -128,7 +129,8 @@ def synth(
     for option, path in further.items():
         if path is not None:
             (check_target if option == "--model" else check_page)(path, options.force)
-    synthesizer, spending = options.synthesizer(), Spending.of(options, str(output))
+    synthesizer = options.synthesizer()
+    spending = Spending.of(synthesizer, options, str(output))
     with ExitStack() as stack:
         stack.enter_context(ending(spending.words))
         fitted = _fitted(trips, synthesizer, spending, options, screen, (format, output))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -25,7 +23,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from privtrace.errors import PrivTraceError, SettingsError
+from privtrace.errors import PrivTraceError
 
 if TYPE_CHECKING:
     from privtrace.io import FileSource
@@ -144,9 +142,6 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
 
                 limit_threads(values["threads"])
             command(*arguments, **values)
-        except SettingsError as error:
-            _fail(_with_options(str(error), command), error)
-            raise typer.Exit(2) from None
         except PrivTraceError as error:
             _fail(str(error), error)
             raise typer.Exit(2) from None
@@ -182,22 +177,3 @@ def _is_interrupt(error: BaseException | None) -> bool:
     while isinstance(error, SystemError):
         error = error.__cause__
     return isinstance(error, KeyboardInterrupt)
-
-
-def _with_options(text: str, command: Callable[..., None]) -> str:
-    """Write the settings that a message names as the command's options: max_steps becomes --max-steps."""
-    names = [*inspect.signature(command).parameters]
-    # Plain words, such as height, are settings only where a message begins by saying what they must be.
-    first, must_be, rest = text.partition(" must be ")
-    if first in names:
-        text = spelled(first) + must_be + rest
-    unlike_words = [name for name in names if "_" in name or len(name) == 1]
-    if not unlike_words:
-        return text
-    # Not after a comma either: in W,S,E,N the last letter is no setting.
-    return re.sub(rf"(?<![-,\w])({'|'.join(unlike_words)})(?![\w=])", lambda match: spelled(match[1]), text)
-
-
-def spelled(name: str) -> str:
-    """Spell a setting as its option."""
-    return "--" + name.replace("_", "-")

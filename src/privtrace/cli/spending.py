@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from privtrace.cli.options import AsJson, FitOptions, InputOptions, MethodOptions, takes
-from privtrace.cli.screen import Screen, counted, spelled
+from privtrace.cli.options import AsJson, FitOptions, InputOptions, MethodOptions
+from privtrace.cli.screen import Screen, counted
+from privtrace.cli.taking import takes
 
 if TYPE_CHECKING:
     from privtrace.methods.plan import Plan
+    from privtrace.methods.settings import Settings
     from privtrace.privacy.budget_file import BudgetFile, BudgetRecord
     from privtrace.privacy.noise import SystemNoise
     from privtrace.privacy.unsafe_noise import SeededNoise
@@ -133,14 +135,13 @@ class Spending:
     budget_file: BudgetFile | None
 
     @classmethod
-    def of(cls, options: FitOptions, note: str) -> Spending:
+    def of(cls, synthesizer: Settings, options: FitOptions, note: str) -> Spending:
         """Open what the options name; the note goes into the budget file."""
-        from privtrace.privacy.epsilon import exact
         from privtrace.privacy.noise import SystemNoise
         from privtrace.privacy.unsafe_noise import SeededNoise
 
         noise = SystemNoise() if options.noise_seed is None else SeededNoise(options.noise_seed)
-        return cls(exact(options.epsilon or ""), noise, options.account(note))
+        return cls(synthesizer.exact("epsilon"), noise, options.account(note))
 
     def words(self) -> str:
         """Say what was spent, and whether it stays charged."""
@@ -172,7 +173,7 @@ def tell_unusable(trips: Path, options: FitOptions, spending: Spending, screen: 
     reading = {field.name: getattr(options, field.name) for field in fields(InputOptions)}
     given = {name: value for name, value in reading.items() if value is not None and name != "strict"}
     words = ["privtrace", "check", str(trips), f"--region={options.region}"]
-    words += [f"{spelled(name)}={value}" for name, value in given.items()]
+    words += [f"--{name.replace('_', '-')}={value}" for name, value in given.items()]
     screen.note(
         f"no trajectory was usable, so what was fitted is noise alone; {spending.words()}. Look before the "
         f"next fit, without spending, how much of the data lies in the region: {shlex.join(words)}",

@@ -58,8 +58,8 @@ class Whole:
 
     @property
     def span(self) -> str:
-        """Give the limits."""
-        return f"{self.least} to {self.most}"
+        """Give the limits that somebody could reach."""
+        return f"{self.least} to {self.most}" if self.most < 10**9 else ""
 
     def read(self, value: Any) -> int:
         """Take an integer of Python or NumPy."""
@@ -191,6 +191,11 @@ class Declared:
         """Spell the setting as its option on the command line."""
         return option(self.name)
 
+    @property
+    def is_required(self) -> bool:
+        """Say whether there is no default."""
+        return self.default is MISSING
+
     def read(self, value: Any) -> Any:
         """Bring a value to its plain form, or refuse it in words."""
         if value is None and self.default is None:
@@ -207,6 +212,8 @@ class Declared:
         except SettingsError:  # which says more than the kind of value
             raise
         except (ValueError, TypeError, OverflowError, KeyError):
+            if value is None and self.is_required:
+                raise SettingsError(f"{spelled(self.name)} is needed: {self.help}") from None
             raise SettingsError(f"{spelled(self.name)} must be {self.kind.words}, not {value!r:.60}") from None
 
     @property
@@ -215,7 +222,7 @@ class Declared:
         left_out = self.otherwise if self.default is None else self.default
         if isinstance(left_out, bool):
             left_out = "yes" if left_out else "no"
-        default = "required" if self.default is MISSING else "" if left_out is None else f"default: {left_out}"
+        default = "required" if self.is_required else "" if left_out is None else f"default: {left_out}"
         notes = "; ".join(note for note in (self.kind.span, default) if note)
         return f"{self.help} [{notes}]" if notes else self.help
 

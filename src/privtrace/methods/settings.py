@@ -72,16 +72,14 @@ class Settings(ABC):
 
     method: ClassVar[str]  # the method's name, by which the registry knows it
 
-    region: Region = setting("The public area, chosen without the data: a box, or a GeoJSON polygon.", _Area())
-    epsilon: Epsilon = setting("The whole privacy budget, such as 1 or 0.5.", Budget())
+    region: Region = setting("The public area: a box, or a GeoJSON file.", _Area())
+    epsilon: Epsilon = setting("The whole privacy budget, such as 0.5.", Budget())
     unit: Literal["trajectory", "user"] = setting(
-        "What is protected: one trajectory, or all of one user's.", OneOf(("trajectory", "user")), "trajectory"
+        "What is protected.", OneOf(("trajectory", "user")), "trajectory"
     )
-    max_per_user: int | None = setting(
-        "With --unit user: trajectories of a user that count, at most.", Whole(1, MOST_PER_USER), None
-    )
+    max_per_user: int | None = setting("Of a user: trips that count, at most.", Whole(1, MOST_PER_USER), None)
     public_count: int | None = setting(
-        "The number of trajectories, if it is public.", Whole(0, MOST_TRAJECTORIES), None, otherwise="measured"
+        "How many trips, if public.", Whole(0, MOST_TRAJECTORIES), None, otherwise="measured"
     )
 
     def __post_init__(self) -> None:
