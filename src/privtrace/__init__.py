@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from privtrace.methods.dpt.settings import DPT
     from privtrace.methods.privtrace.model import PrivTraceModel
     from privtrace.methods.privtrace.settings import PrivTrace
+    from privtrace.methods.registry import Method, register
     from privtrace.models import load
     from privtrace.privacy.budget_file import BudgetFile
     from privtrace.privacy.unsafe_noise import NoNoise, SeededNoise
@@ -71,6 +72,8 @@ _HOMES = {
     "AdaTraceModel": "methods.adatrace.model",
     "DPT": "methods.dpt.settings",
     "DPTModel": "methods.dpt.model",
+    "Method": "methods.registry",
+    "register": "methods.registry",
     "load": "models",
     "evaluate": "evaluation.suite",
     "Evaluation": "evaluation.suite",
@@ -105,6 +108,8 @@ __all__ = [
     "AdaTraceModel",
     "DPT",
     "DPTModel",
+    "Method",
+    "register",
     "load",
     "evaluate",
     "Evaluation",

@@ -8,6 +8,7 @@ share one. This randomness protects nobody: that is the noise's part.
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 from numba import njit
 
 #: What a draw is for: the fourth word of the counter. Placing has all odd ones.
@@ -17,6 +18,20 @@ _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
 _MULTIPLIERS = (np.uint64(0xD2511F53), np.uint64(0xCD9E8D57))
 _INCREMENTS = (np.uint64(0x9E3779B9), np.uint64(0xBB67AE85))
+
+
+def choose(weights: npt.NDArray[np.int64], trajectories: range, seed: int) -> npt.NDArray[np.int64]:
+    """Draw a place by its weight, not negative and not all zero, for each trajectory number: (n,)."""
+    return _choose(np.cumsum(weights), trajectories.start, len(trajectories), np.uint64(seed))  # type: ignore[no-any-return]
+
+
+@njit(cache=True, nogil=True)
+def _choose(cumulative, first_trajectory, n_trajectories, seed):  # type: ignore[no-untyped-def]
+    chosen = np.empty(n_trajectories, np.int64)
+    for place in range(n_trajectories):
+        draw, _ = below(cumulative[-1], seed, np.uint64(first_trajectory + place), 0)
+        chosen[place] = np.searchsorted(cumulative, draw, side="right")
+    return chosen
 
 
 @njit(cache=True, nogil=True)

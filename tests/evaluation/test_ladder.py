@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from tests import polygons
 from tests.conftest import trajectories
-from tests.contract.test_synthesizers import Cut
 
 import privtrace as pt
 from privtrace.evaluation.ladder import MOST_RUNS, RUNGS, Explanation
+from privtrace.testing.data import Cut
 
 # Sampling by hand warns of walks that were cut short; explaining samples the same.
 pytestmark = pytest.mark.filterwarnings("ignore:.*walks reached")

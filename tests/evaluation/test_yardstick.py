@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import shapely
 from tests import polygons
-from tests.contract.test_synthesizers import Cut
 
 import privtrace as pt
 from privtrace.evaluation import yardstick as module
@@ -17,6 +16,7 @@ from privtrace.evaluation.frame import CEILING, SPLITS, Frame
 from privtrace.evaluation.metric import Metric, Profile
 from privtrace.evaluation.traits import Traits
 from privtrace.evaluation.yardstick import Yardstick
+from privtrace.testing.data import Cut
 
 #: These compare random subsets of the sets they are given.
 BY_LOT = {"density_short", "density_long", "pattern_short", "pattern_long", "next_cell"}

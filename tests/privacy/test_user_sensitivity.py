@@ -1,7 +1,7 @@
 """One user more or less changes every exact count vector by at most k * 2**20 in L1, with however many trips.
 
-As in `test_sensitivity`, the recipe runs on neighboring sources with the same noisy outputs. It also runs with
-the same key, under which the choice of all other users must be the same.
+As in `privtrace.testing.sensitivity`, the recipe runs on neighboring sources with the same noisy outputs. It
+also runs with the same key, under which the choice of all other users must be the same.
 """
 
 from __future__ import annotations
@@ -15,63 +15,36 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.methods import setups
 from tests.privacy.test_selection import TYPES, Cut
-from tests.privacy.test_sensitivity import SETUPS, differences
 
 import privtrace as pt
 from privtrace import trajectories as containers
 from privtrace.privacy.unit import WEIGHT
+from privtrace.testing.data import crowd, without_99
+from privtrace.testing.sensitivity import PER_USER, differences
 
-K = 5
+SETUPS, POINT = setups.of("SENSITIVITY"), setups.of("POINT")
+K = PER_USER
 SETUP: dict[str, Any] = {"epsilon": 40, "unit": "user", "max_per_user": K}
-
-#: What a trip of one point weighs in stages of these methods, if not one; None where that depends on the place.
-WEIGHTS_OF_A_POINT: dict[str, dict[str, float | None]] = {
-    "bridgetrace": {},
-    "order 2": {},
-    "adatrace": {"transitions": 0},
-    "dpt": {"systems": 0.5, "level 1": 0.5, "level 2": None, "level 3": 0},
-}
-
-
-def crowd(others: pt.Trajectories, n_trips: int) -> pt.Trajectories:
-    """Scatter the trips of user 99, a point each, among those of 40 others."""
-    rng = np.random.default_rng(n_trips)
-    mine = pt.Trajectories(
-        rng.uniform(0, 10, (n_trips, 2)),
-        np.arange(n_trips + 1),
-        users=np.full(n_trips, 99),
-        ids=np.arange(n_trips),
-        crs="planar",
-    )
-    others = replace(others, users=rng.integers(0, 40, len(others)), ids=np.arange(len(others)))
-    both = pt.Trajectories.concatenate([others, mine])
-    return both.take(rng.permutation(len(both)))
-
-
-def without_99(source: pt.Trajectories) -> pt.Trajectories:
-    assert source.users is not None
-    return source.take(np.flatnonzero(source.users != 99))
 
 
 @pytest.mark.parametrize("method", SETUPS)
 @pytest.mark.parametrize("n_trips", [0, 1, K, K + 1, 10_000])
 def test_users_of_any_size(
-    n_trips: int, method: str, wanderers: pt.Trajectories, region: pt.Region, monkeypatch: pytest.MonkeyPatch
+    n_trips: int, method: str, region: pt.Region, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(containers, "PART_POINTS", 700)  # some thirty parts
-    more, synthesizer = crowd(wanderers, n_trips), SETUPS[method](region=region, **SETUP)
-    vectors = differences(monkeypatch, synthesizer, without_99(more), more)
+    more, synthesizer = crowd(n_trips), SETUPS[method](region=region, **SETUP)
+    vectors = differences(synthesizer, without_99(more), more)
     bound = min(n_trips, K) * WEIGHT
-    if method in WEIGHTS_OF_A_POINT:  # the bound is reached: the test can fail
-        weights = {stage: WEIGHTS_OF_A_POINT[method].get(stage, 1) for stage in vectors}
+    if method in POINT:  # the bound is reached: the test can fail
+        weights = {stage: POINT[method].get(stage, 1) for stage in vectors}
         assert all(weight is None or vectors[stage] == bound * weight for stage, weight in weights.items())
     assert max(vectors.values()) <= bound
 
 
-def test_a_cap_for_every_part_would_be_noticed(
-    wanderers: pt.Trajectories, region: pt.Region, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cap_for_every_part_would_be_noticed(region: pt.Region, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each part choosing for itself lets a user of many parts in many times."""
     from privtrace.privacy.selection import Candidates, Choice
 
@@ -83,8 +56,8 @@ def test_a_cap_for_every_part_would_be_noticed(
     whole = Choice.of
     monkeypatch.setattr(Choice, "of", choose_by_part)
     monkeypatch.setattr(containers, "PART_POINTS", 700)
-    more, synthesizer = crowd(wanderers, 1000), SETUPS["adaptive"](region=region, **SETUP)
-    vectors = differences(monkeypatch, synthesizer, without_99(more), more)
+    more, synthesizer = crowd(1000), SETUPS["adaptive"](region=region, **SETUP)
+    vectors = differences(synthesizer, without_99(more), more)
     assert min(vectors[stage] for stage in ("count", "density", "first order")) > K * WEIGHT
 
 
@@ -106,22 +79,19 @@ def test_any_user_of_any_type(
     data: st.DataObject,
     wanderers: pt.Trajectories,
     region: pt.Region,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ids = None if kinds[1] is None else TYPES[kinds[1]](list(range(len(owners))))
     source = replace(wanderers[: len(owners)], users=TYPES[kinds[0]](owners), ids=ids)
     gone = data.draw(st.sampled_from(owners))
     fewer = source.take(np.flatnonzero(np.array(owners) != gone))
     synthesizer = SETUPS[method](**SETUP | {"max_per_user": per_user, "epsilon": 400}, region=region)
-    vectors = differences(monkeypatch, synthesizer, Cut(fewer, sizes), source)
+    vectors = differences(synthesizer, Cut(fewer, sizes), source)
     assert max(vectors.values()) <= min(per_user, owners.count(gone)) * WEIGHT
 
 
 @pytest.mark.parametrize("gone", ["ann", "", "eve", "nobody"])
-@pytest.mark.parametrize("method", WEIGHTS_OF_A_POINT)
-def test_scattered_rows_of_a_file(
-    gone: str, method: str, tmp_path: Path, region: pt.Region, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("method", POINT)
+def test_scattered_rows_of_a_file(gone: str, method: str, tmp_path: Path, region: pt.Region) -> None:
     """Users number their own trips, rows stand anywhere, and some have no user."""
     rng = np.random.default_rng(3)
     names = ["ann", "bob", "eve", "", *(f"user {n}" for n in range(20))]
@@ -136,6 +106,6 @@ def test_scattered_rows_of_a_file(
     for file, kept in (("more", rows), ("fewer", [row for row in rows if row.split(",")[1] != gone])):
         (tmp_path / f"{file}.csv").write_text("\n".join(["traj_id,user_id,x,y", *kept]) + "\n")
     with pt.read(tmp_path / "more.csv") as more, pt.read(tmp_path / "fewer.csv") as fewer:
-        changes = differences(monkeypatch, SETUPS[method](region=region, **SETUP), fewer, more).values()
+        changes = differences(SETUPS[method](region=region, **SETUP), fewer, more).values()
     assert max(changes) <= K * WEIGHT
     assert (max(changes) > 0) == (gone in ("ann", "eve"))  # who has no user does not count at all

@@ -1,0 +1,187 @@
+"""Check what every method promises whoever uses it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+from privtrace.backends.local import Threads
+from privtrace.errors import CappedWalks
+from privtrace.export import PRODUCTS
+from privtrace.methods import model as models_of_methods
+from privtrace.methods.model import Model
+from privtrace.models import from_bytes, load, to_bytes
+from privtrace.privacy.unsafe_noise import SeededNoise
+from privtrace.testing.check import Check, Make
+from privtrace.testing.data import REGIONS, Cut, trajectories, wanderers
+from privtrace.trajectories import Source, Trajectories
+
+EPSILON = "1.5"
+
+#: Sources that hold nothing of use; none of them may be refused, because that would say so.
+NOTHING: dict[str, Callable[[], Trajectories]] = {
+    "nothing": trajectories,
+    "no points": lambda: trajectories([], [], []),
+    "all outside": lambda: trajectories([(99, 99)], [(-5, 3), (np.nan, 1)]),
+    "one point": lambda: trajectories([(5, 5)]),
+}
+
+
+def contract(make: Make) -> list[Check]:
+    """List the checks of the contract."""
+    listed: dict[str, Callable[[Make], None]] = {
+        "spends exactly its budget": _spends_exactly_its_budget,
+        "makes as many as asked, inside the region": _makes_as_many_inside_the_region,
+        "goes through files": _goes_through_files,
+        "is the same in other parts and on other threads": _parts_and_threads_do_not_matter,
+        "makes what the seed says alone": _output_depends_on_the_seed_alone,
+        "says NOT PRIVATE where noise is seeded": _seeded_noise_repeats_and_says_so,
+        "sends its promise along into files": _the_promise_goes_along,
+        "draws other noise every time": _secret_noise_never_repeats,
+        **{f"refuses no value: {name}": partial(_refuses_no_value, source=NOTHING[name]) for name in NOTHING},
+        "makes nothing where nothing is asked for": _nothing_is_an_empty_collection,
+        "shows itself on pages and in exports": _shows_itself,
+        "plans without data": _plans_without_data,
+        "can be written down again": _settings_come_back,
+    }
+    return [Check("contract", name, partial(check, make)) for name, check in listed.items()]
+
+
+def _made(make: Make) -> Any:
+    return make(epsilon=EPSILON, region=REGIONS["box"])
+
+
+def _fitted(make: Make, source: Source | None = None, **how: Any) -> Model:
+    return _made(make).fit(wanderers() if source is None else source, **how)  # type: ignore[no-any-return]
+
+
+def _sampled(model: Model, count: int | None, seed: int, **how: Any) -> Trajectories:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CappedWalks)  # little data and much noise lead walks round in circles
+        return model.sample(count, seed=seed, **how)
+
+
+def _same(one: Trajectories, two: Trajectories) -> bool:
+    return np.array_equal(one.points, two.points) and np.array_equal(one.offsets, two.offsets)
+
+
+def _inside(made: Trajectories, model: Model) -> bool:
+    return bool(np.all(model.release.region.contains(made.points)))
+
+
+def _spends_exactly_its_budget(make: Make) -> None:
+    release = _fitted(make).release
+    assert release.spent == release.epsilon and float(release.epsilon) == float(EPSILON)
+    assert release.private
+
+
+def _makes_as_many_inside_the_region(make: Make) -> None:
+    model = _fitted(make)
+    made = _sampled(model, 5000, 1)
+    assert len(made) == 5000 and np.diff(made.offsets).min() >= 1
+    assert _inside(made, model) and made.crs == "planar"
+
+
+def _goes_through_files(make: Make) -> None:
+    model = _fitted(make)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "a.model"
+        model.save(path)
+        again = load(path)
+        assert to_bytes(again) == to_bytes(model) == path.read_bytes()
+    assert again.release == model.release
+    assert _same(_sampled(model, 300, 5), _sampled(again, 300, 5))
+
+
+def _parts_and_threads_do_not_matter(make: Make) -> None:
+    whole = to_bytes(_fitted(make, noise=SeededNoise(3), backend=Threads(2)))
+    for sizes in ([1] * 20, [0, 300, 0], [599], [200, 200, 200]):
+        for n_threads in (1, 4):
+            cut = Cut(wanderers(), sizes)
+            other = _fitted(make, cut, noise=SeededNoise(3), backend=Threads(n_threads))
+            assert to_bytes(other) == whole, f"parts of {sizes[:3]}, {n_threads} threads"
+
+
+def _output_depends_on_the_seed_alone(make: Make) -> None:
+    model = _fitted(make)
+    whole = _sampled(model, 1000, 2, backend=Threads(1))
+    with mock.patch.object(models_of_methods, "BLOCK_TRAJECTORIES", 17):
+        for n_threads in (1, 2, 5):
+            assert _same(whole, _sampled(model, 1000, 2, backend=Threads(n_threads)))
+    fewer = _sampled(model, 100, 2)
+    assert _same(fewer, whole[:100])
+    assert not np.array_equal(_sampled(model, 100, 3).points[:50], fewer.points[:50])
+
+
+def _seeded_noise_repeats_and_says_so(make: Make) -> None:
+    one, two, other = (_fitted(make, noise=SeededNoise(seed)) for seed in (1, 1, 2))
+    assert to_bytes(one) == to_bytes(two) != to_bytes(other)
+    assert not one.release.private and "NOT PRIVATE" in one.release.verdict
+    assert not from_bytes(to_bytes(one)).release.private
+    assert "NOT PRIVATE" in one.release.about["privtrace.guarantee"]
+
+
+def _the_promise_goes_along(make: Make) -> None:
+    import pyarrow.parquet as pq
+
+    for noise in (None, SeededNoise(1)):
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "made.parquet"
+            _sampled(_fitted(make, noise=noise), 20, 1).write(path)
+            about = pq.read_schema(path).metadata
+        assert (about.get(b"privtrace.private") == b"true") == (noise is None)
+        assert (b"NOT PRIVATE" in about[b"privtrace.guarantee"]) == (noise is not None)
+
+
+def _secret_noise_never_repeats(make: Make) -> None:
+    assert to_bytes(_fitted(make)) != to_bytes(_fitted(make))
+
+
+def _refuses_no_value(make: Make, source: Callable[[], Trajectories]) -> None:
+    data = source()
+    data = replace(data, users=np.full(len(data), np.nan))  # unknown ones
+    for seed in range(5):
+        model = _fitted(make, data, noise=SeededNoise(seed))
+        made = _sampled(model, 50, 1)
+        assert len(made) == 50 and _inside(made, model)
+        assert len(_sampled(model, None, 1)) == model.n_trajectories
+
+
+def _nothing_is_an_empty_collection(make: Make) -> None:
+    made = _sampled(_fitted(make), 0, 1)
+    assert len(made) == 0 and made.crs == "planar"
+
+
+def _shows_itself(make: Make) -> None:
+    model = _fitted(make)
+    view = model.view()
+    assert view.layers and all(len(layer.visits.values) == layer.grid.n_cells for layer in view.layers)
+    assert all(isinstance(size, int) for size in model.summary().values())
+    assert model.release.label in model.report().html
+    with TemporaryDirectory() as folder:
+        for product in PRODUCTS:
+            model.export(product, Path(folder) / f"{product}.csv")
+            assert (Path(folder) / f"{product}.csv").read_text().count("\n") >= 1
+
+
+def _plans_without_data(make: Make) -> None:
+    settings = _made(make)
+    plan = settings.plan(600)
+    assert [stage.stage for stage in plan.stages] == [*settings.budget]
+    assert plan.states > 0 and plan.memory_mb > 0 and plan.seconds > 0 and plan.grid
+    assert settings.at("3").plan(600).stages[0].scale < plan.stages[0].scale
+
+
+def _settings_come_back(make: Make) -> None:
+    settings = _made(make)
+    release = settings.fit(wanderers()).release
+    again = type(settings).of_release(release)
+    assert again.own_settings() == settings.own_settings() and again.budget == settings.budget

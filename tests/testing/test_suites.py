@@ -1,0 +1,144 @@
+"""The suites notice a method that breaks what it must keep: each break is found by the suite that is for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from tests.examples.lines import lines
+
+import privtrace as pt
+import privtrace.methods as pm
+from privtrace.methods import registry
+from privtrace.testing import SUITES, Check, checks
+
+
+def failures(method: pm.Method, suite: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Run a suite on a method, and name the checks that fail."""
+    monkeypatch.setattr(registry, "_registered", {})
+    pt.register(method)
+    failed = []
+    for check in checks(method.settings, suites=(suite,)):
+        try:
+            check()
+        except (AssertionError, pt.PrivTraceError):
+            failed.append(check.name)
+    return failed
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_an_honest_method_passes(suite: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert failures(lines.METHOD, suite, monkeypatch) == []
+
+
+def with_recipe(recipe: Any) -> pm.Method:
+    return replace(lines.METHOD, recipe=recipe)
+
+
+def measured(settings: Any, fitting: pm.Fitting, kernel: Any, n_entries: int | None = None) -> dict[str, Any]:
+    """Follow the recipe with another kernel for trips, and a table of another shape."""
+    crossing, grid = fitting.crossing, pm.Grid.uniform(fitting.region, settings.cells)
+    n_trajectories = pm.measure_count(crossing, fitting.region, settings.public_count)
+    density, size = pm.measure_density(crossing, grid), n_entries or grid.n_cells**2
+    trips = crossing.measure(
+        "Measuring trips", lambda part: kernel(part, grid), pm.Table("trips", "-", (size,))
+    )
+    trips = np.resize(trips, (grid.n_cells, grid.n_cells))
+    return {"count": round(n_trajectories * pm.WEIGHT), "density": density, "trips": trips}
+
+
+def leaking(settings: Any, fitting: pm.Fitting) -> dict[str, Any]:
+    """Put something of the data into the model that no ledger saw."""
+    fields = lines.released(settings, fitting)
+    n_points = sum(part.n_points for part in fitting.crossing.passes.source.parts())
+    fields["density"] = fields["density"] + n_points
+    return fields
+
+
+def seeing_others(settings: Any, fitting: pm.Fitting) -> dict[str, Any]:
+    """Let what a trajectory adds depend on how many stand beside it."""
+
+    def kernel(part: pt.Trajectories, grid: pm.Grid) -> pm.Contributions:
+        emitted = lines.trips_of(part, grid)
+        return emitted._replace(codes=(emitted.codes + len(part)) % grid.n_cells**2)
+
+    return measured(settings, fitting, kernel)
+
+
+def shaped_by_the_data(settings: Any, fitting: pm.Fitting) -> dict[str, Any]:
+    """Let the data decide how large a table is."""
+    n_points = sum(part.n_points for part in fitting.crossing.passes.source.parts())
+
+    def kernel(part: pt.Trajectories, grid: pm.Grid) -> pm.Contributions:
+        return pm.once(np.zeros(len(part), np.int64), np.ones(len(part), np.bool_))
+
+    return measured(settings, fitting, kernel, n_entries=10 + n_points % 7)
+
+
+def refusing(settings: Any, fitting: pm.Fitting) -> dict[str, Any]:
+    """Fail for data that is hardly there."""
+    if not any(part.n_points > 1 for part in fitting.crossing.passes.source.parts()):
+        raise AssertionError("too little data")
+    return dict(lines.released(settings, fitting))
+
+
+def forgetful(settings: Any, fitting: pm.Fitting) -> dict[str, Any]:
+    """Leave a share of epsilon unspent."""
+    fields = lines.released(settings, fitting)
+    fitting.crossing.ledger._charges.pop()
+    return dict(fields)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Straying(lines.StraightLines):  # type: ignore[misc,name-defined]
+    method: ClassVar[str] = "straying"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StrayingModel(lines.StraightLinesModel):  # type: ignore[misc,name-defined]
+    """Leave the region, and walk by the count instead of the seed."""
+
+    def place(self, paths: pm.Paths, first: int, seed: int) -> pt.Trajectories:
+        made = super().place(paths, 0, seed)
+        return replace(made, points=made.points + 0.5)
+
+
+BREAKS = {
+    "leaking": (with_recipe(leaking), "replay", "trajectories, count measured, whole"),
+    "seeing others": (with_recipe(seeing_others), "purity", "box"),
+    "seeing others, bounded": (with_recipe(seeing_others), "sensitivity", "one point, box"),
+    "shaped by the data": (with_recipe(shaped_by_the_data), "sensitivity", "one point, box"),
+    "refusing": (with_recipe(refusing), "contract", "refuses no value: one point"),
+    "not spending": (with_recipe(forgetful), "contract", "spends exactly its budget"),
+    "straying": (
+        replace(lines.METHOD, settings=Straying, model=StrayingModel),
+        "contract",
+        "makes as many as asked, inside the region",
+    ),
+    "straying by the count": (
+        replace(lines.METHOD, settings=Straying, model=StrayingModel),
+        "contract",
+        "makes what the seed says alone",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BREAKS)
+def test_a_break_is_found_by_its_suite(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    method, suite, check = BREAKS[name]
+    assert check in failures(method, suite, monkeypatch)
+
+
+def test_checks_name_what_they_check() -> None:
+    listed = checks(lines.StraightLines)
+    assert len({str(check) for check in listed}) == len(listed) > 40
+    assert {check.suite for check in listed} == {*SUITES}
+    assert all(isinstance(check, Check) for check in listed)
+
+
+def test_a_stage_that_gets_nothing_is_no_stage() -> None:
+    settings = lines.StraightLines(epsilon=1, region=pt.Region.box(0, 0, 10, 10), public_count=5)
+    assert settings.budget == {"density": Fraction(1, 5), "trips": Fraction(4, 5)}
