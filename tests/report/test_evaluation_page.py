@@ -33,9 +33,9 @@ def page(evaluation: pt.Evaluation) -> Element:
 
 
 def standing_at(evaluation: pt.Evaluation, places: dict[str, float]) -> pt.Evaluation:
-    """Keep the metrics that are named, at these places between a limit of 0.01 and a ceiling of 1."""
+    """Keep the metrics that are named, at these places between a limit of 0.01 and a baseline of 1."""
     scores = {
-        name: replace(evaluation[name], limit=b + 0.01, ceiling=b + 1.0, value=b + 0.01 * 100**place)
+        name: replace(evaluation[name], limit=b + 0.01, baseline=b + 1.0, value=b + 0.01 * 100**place)
         for name, place in places.items()
         for b in [evaluation[name].metric.best]
     }
@@ -47,7 +47,7 @@ def verdict(evaluation: pt.Evaluation) -> Element:
 
 
 @pytest.mark.parametrize(
-    ("best", "limit", "value", "ceiling", "standing"),
+    ("best", "limit", "value", "baseline", "standing"),
     [
         (0, 0.01, 0.01, 1, 0),
         (0, 0.01, 0.1, 1, 0.5),
@@ -56,7 +56,7 @@ def verdict(evaluation: pt.Evaluation) -> Element:
         (0, 0.1, 0.01, 1, -1),
         (1, 0.99, 0.9, 0, 0.5),  # more is better
         (0.5, 0.49, 0.6, -0.5, 0.5),  # the middle is best
-        (0, 0.001, 0, 1, 0),  # no error at all counts as a thousandth of the ceiling
+        (0, 0.001, 0, 1, 0),  # no error at all counts as a thousandth of the baseline
         (0, 0.1, 0, 1, -2),
         (0, 0, 0, 1, 0),
         (0, 0, 1, 1, 1),
@@ -68,10 +68,10 @@ def verdict(evaluation: pt.Evaluation) -> Element:
         (0, 0, 0, 0, NAN),
     ],
 )
-def test_a_score_stands_between_its_limit_and_its_ceiling(
-    best: float, limit: float, value: float, ceiling: float, standing: float
+def test_a_score_stands_between_its_limit_and_its_baseline(
+    best: float, limit: float, value: float, baseline: float, standing: float
 ) -> None:
-    score = Score(Metric("name", lambda real, synthetic: 0.0, "words", best), value, limit, ceiling)
+    score = Score(Metric("name", lambda real, synthetic: 0.0, "words", best), value, limit, baseline)
     assert score.standing == pytest.approx(standing, nan_ok=True)
 
 
@@ -187,7 +187,7 @@ def test_a_copy_is_told_from_a_second_sample(seed: int, copied: bool) -> None:
 def test_ways_are_not_called_close_for_being_closer_than_a_walk_that_is_everywhere(
     evaluation: pt.Evaluation,
 ) -> None:
-    """The ceiling of frequent_support can be far above 1, which is what empty data gets."""
+    """The baseline of frequent_support can be far above 1, which is what empty data gets."""
     given = standing_at(evaluation, {"frequent_f1": 0.9, "frequent_support": 0.2})
     assert verdict(given).all("p", "lead")[0].text == "Which ways they take: far off."
 
@@ -197,14 +197,16 @@ def test_every_profile_makes_a_page_with_all_its_metrics(profile: str) -> None:
     evaluation = pt.evaluate(walks(60), walks(50, seed=2), region=REGION, profile=profile)
     page = read(evaluation.report().html)
     head, *listed = rows(page.section("All metrics").all("table")[0])
-    assert head == ["Metric", "Value", "Limit", "Limit to ceiling", "Ceiling", "Best"]
+    assert head == ["Metric", "Value", "Limit", "Limit to baseline", "Random baseline", "Best"]
     named = [row for row in listed if len(row) > 1]
     assert [row[0].split()[0] for row in named] == list(evaluation)
     assert sum(len(row) == 1 for row in listed) == (3 if profile == "all" else 1)
     assert page.section("Verdict").all("li")
 
 
-def test_the_table_has_value_interval_limit_scale_and_ceiling(evaluation: pt.Evaluation, page: Element) -> None:
+def test_the_table_has_value_interval_limit_scale_and_baseline(
+    evaluation: pt.Evaluation, page: Element
+) -> None:
     (table,) = page.section("All metrics").all("table")
     head, *listed = rows(table)
     assert head[2] == "95 % interval"
@@ -216,7 +218,7 @@ def test_the_table_has_value_interval_limit_scale_and_ceiling(evaluation: pt.Eva
         assert texts[0] == f"{name} {score.metric.words}"
         low, high = score.interval
         assert texts[1:4] == [f"{score.value:.4f}", f"{low:.4f} to {high:.4f}", f"{score.limit:.4f}"]
-        assert texts[5:] == [f"{score.ceiling:.4f}", f"{score.metric.best:g}"]
+        assert texts[5:] == [f"{score.baseline:.4f}", f"{score.metric.best:g}"]
         dots = [float(dot.attributes["cx"] or "") for dot in line.all("ellipse")]
         if math.isnan(score.standing):
             assert dots == []

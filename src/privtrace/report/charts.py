@@ -72,7 +72,7 @@ def curve(real: Floats, synthetic: Floats, label: str, alternative: str) -> str:
 
 
 def standing(place: float) -> str:
-    """Draw a value between its limit, on the left, and its ceiling, on the right."""
+    """Draw a value between its limit, on the left, and its random baseline, on the right."""
     if math.isnan(place):
         return ""
     at = 8 + 84 * min(max(place, -0.05), 1.05)

@@ -19,7 +19,7 @@ _ASPECTS = {
     "Which ways they take": ("pattern", "frequent_f1", "turning"),
 }
 
-#: Up to which place between limit and ceiling which words hold.
+#: Up to which place between limit and baseline which words hold.
 _WORDS = (
     (0.1, "as close as a second sample of the real data"),
     (0.45, "close"),
@@ -58,8 +58,8 @@ def verdict(evaluation: Evaluation) -> str:
         f'<ul class="verdicts">{lines}</ul>',
         paragraph(
             "Close and far are measured between two marks: the limit, what one random half of the real data "
-            "gets against the other, and the ceiling, what a uniform random walk gets. The table of metrics "
-            "draws where each number stands between them.",
+            "gets against the other, and the random baseline, what a uniform random walk gets. The table of "
+            "metrics draws where each number stands between them.",
             "small",
         ),
     )
