@@ -1,4 +1,4 @@
-"""Print how the paper's errors of real paths through equal cells depend on how many cells there are a side.
+"""Print how the paper's errors of real paths through equal cells depend on how many cells there are per side.
 
     python -m experiments.alignment [--data porto,geolife,brinkhoff]
 

@@ -129,8 +129,8 @@ def test_parts_and_threads_do_not_matter(
     wanderers: pt.Trajectories, synthetic: pt.Trajectories, region: pt.Region, sizes: list[int], n_threads: int
 ) -> None:
     tables = [
-        pt.evaluate(*sides, region=region, profile="all", seed=7, bootstrap=2, backend=pt.Threads(n))
-        for sides, n in (
+        pt.evaluate(*pair, region=region, profile="all", seed=7, bootstrap=2, backend=pt.Threads(n))
+        for pair, n in (
             ((wanderers, synthetic), 2),
             ((Cut(wanderers, sizes), Cut(synthetic, sizes)), n_threads),
         )
@@ -181,8 +181,8 @@ def test_a_replicate_has_as_many_trajectories_drawn_with_replacement(
     resampled = [pair for pair in replicates if pair[0].weights.max() > 1]
     assert len(replicates) == 27 and len(resampled) == 20
     sizes = [len(numbers_inside(given, region)) for given in (wanderers, synthetic)]
-    for side, size in enumerate(sizes):
-        weights = np.array([pair[side].weights for pair in resampled])
+    for place, size in enumerate(sizes):
+        weights = np.array([pair[place].weights for pair in resampled])
         assert weights.shape == (20, size)
         assert (weights.sum(axis=1) == size).all() and weights.min() == 0
         # Each count is of n draws with a chance of 1 / n: on average 1, and 0 in 1 / e of cases.
@@ -191,12 +191,12 @@ def test_a_replicate_has_as_many_trajectories_drawn_with_replacement(
         assert len(np.unique(weights, axis=0)) == 20
 
 
-def test_the_two_sides_are_resampled_apart(
+def test_the_two_sets_are_resampled_apart(
     wanderers: pt.Trajectories, region: pt.Region, replicates: list[tuple[Traits, Traits]]
 ) -> None:
     pt.evaluate(wanderers, wanderers, region=region, profile="seen", bootstrap=10)
     resampled = [pair for pair in replicates if pair[0].weights.max() > 1]
-    assert len(np.unique([side.weights for pair in resampled for side in pair], axis=0)) == 20
+    assert len(np.unique([given.weights for pair in resampled for given in pair], axis=0)) == 20
 
 
 def test_intervals_contain_the_value_within_the_range_and_repeat(

@@ -261,9 +261,9 @@ def test_bad_settings_are_refused(
 
 @pytest.mark.parametrize("nothing", [None, "trips.csv", np.zeros((3, 2)), [[(1.0, 1.0)]]])
 def test_what_is_no_source_is_refused(wanderers: pt.Trajectories, region: pt.Region, nothing: Any) -> None:
-    for sides in ((nothing, wanderers), (wanderers, nothing)):
+    for pair in ((nothing, wanderers), (wanderers, nothing)):
         with pytest.raises(pt.DataError, match="trajectories are needed, or a source of them"):
-            pt.evaluate(*sides, region=region)
+            pt.evaluate(*pair, region=region)
 
 
 TINY = {

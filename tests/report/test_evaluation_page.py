@@ -77,7 +77,7 @@ def test_a_score_stands_between_its_limit_and_its_baseline(
 
 def test_title_and_headings_say_not_private(evaluation: pt.Evaluation, page: Element) -> None:
     assert page.all("title")[0].text == page.all("h1")[0].text == "NOT PRIVATE: spring <trips>"
-    assert page.all("h1")[0].all("em")[0].text == "NOT PRIVATE" and page.all("header")[0].looks == ["red"]
+    assert page.all("h1")[0].all("em")[0].text == "NOT PRIVATE" and page.all("header")[0].classes == ["red"]
     assert "void the privacy statement" in page.all("p", "alarm")[0].text
     captions = [figure.text for figure in page.section("Real beside synthetic").all("figcaption")][:3]
     assert [("NOT PRIVATE" in caption) for caption in captions] == [True, False, True]
@@ -145,9 +145,9 @@ def test_sections_come_in_order(page: Element) -> None:
     ],
 )
 def test_the_verdict_follows_the_standing(evaluation: pt.Evaluation, place: float, words: str) -> None:
-    part = verdict(standing_at(evaluation, {"density": place}))
-    assert part.all("p", "lead")[0].text == f"Where people go: {words}."
-    (line,) = part.all("li")
+    found = verdict(standing_at(evaluation, {"density": place}))
+    assert found.all("p", "lead")[0].text == f"Where people go: {words}."
+    (line,) = found.all("li")
     assert line.all("span")[0].text.startswith(words[0].upper() + words[1:])
 
 
@@ -251,11 +251,11 @@ def test_real_and_synthetic_share_a_scale_and_their_difference_has_its_own() -> 
 
 def test_curves_are_told_in_words_and_numbers(evaluation: pt.Evaluation, page: Element) -> None:
     assert evaluation.figures is not None
-    part = page.section("How long, how far, from where to where")
-    listed = {row[0]: row[1:] for row in rows(part.all("table")[0])}
+    found = page.section("How long, how far, from where to where")
+    listed = {row[0]: row[1:] for row in rows(found.all("table")[0])}
     medians = evaluation.figures.curves["length"].medians_m
     assert listed["Length"] == [f"{median:,.4g} units" for median in medians]
-    labels = [chart.attributes["aria-label"] or "" for chart in part.all("svg", "chart")]
+    labels = [chart.attributes["aria-label"] or "" for chart in found.all("svg", "chart")]
     assert [label.split(":")[0] for label in labels] == [
         "Length",
         "Diameter",
@@ -263,8 +263,8 @@ def test_curves_are_told_in_words_and_numbers(evaluation: pt.Evaluation, page: E
         "Origins and destinations",
     ]
     assert f"below {medians[0]:,.4g} units, half of the synthetic ones below {medians[1]:,.4g}" in labels[0]
-    shapes = [chart.all("*", look) for chart in part.all("svg", "chart") for look in ("real", "synthetic")]
-    assert [len(found) for found in shapes] == [1] * 8
+    elements = [chart.all("*", css) for chart in found.all("svg", "chart") for css in ("real", "synthetic")]
+    assert [len(same) for same in elements] == [1] * 8
 
 
 def test_patterns_are_listed_with_their_place() -> None:
@@ -273,14 +273,14 @@ def test_patterns_are_listed_with_their_place() -> None:
     page = read(
         pt.evaluate(trajectories(*[north] * 3, [(5, 5)]), trajectories(north), region=REGION).report().html
     )
-    part = page.section("Most frequent patterns")
-    assert rows(part.all("table")[0])[1][:4] == ["1,1 → 1,2", "", "750.0", "1,000.0"]
-    squares = [rect.attributes for rect in part.all("svg", "glyph")[0].all("rect")]
+    found = page.section("Most frequent patterns")
+    assert rows(found.all("table")[0])[1][:4] == ["1,1 → 1,2", "", "750.0", "1,000.0"]
+    squares = [rect.attributes for rect in found.all("svg", "glyph")[0].all("rect")]
     assert [(square["x"], square["y"], square.get("class")) for square in squares] == [
         ("0", "950.0", None),
         ("0", "900.0", "last"),
     ]
-    bars = [float(rect.attributes["width"] or "") for rect in part.all("svg", "bars")[0].all("rect")]
+    bars = [float(rect.attributes["width"] or "") for rect in found.all("svg", "bars")[0].all("rect")]
     assert bars == [75, 100]
 
 
@@ -318,9 +318,9 @@ def test_how_short_and_long_trips_fare(
     scores = dict(evaluation.scores)
     for name, value in zip(["short_length_share", *names], (short, *values), strict=True):
         scores[name] = replace(scores[name], value=value, limit=0.25)
-    part = read(replace(evaluation, scores=scores).report().html).section("Short and long trips")
-    assert words in part.text
-    assert rows(part.all("table")[0])[1][1:] == [f"{value:.4f} (0.2500)" for value in values[:2]]
+    found = read(replace(evaluation, scores=scores).report().html).section("Short and long trips")
+    assert words in found.text
+    assert rows(found.all("table")[0])[1][1:] == [f"{value:.4f} (0.2500)" for value in values[:2]]
 
 
 def test_without_the_paper_s_profile_there_are_no_subgroups() -> None:

@@ -100,8 +100,8 @@ def check(measured: MeasuredSet, role: Role, frame: Frame, observer: Observer) -
     if measured.tally.n_swapped > 100 * n_inside:  # a few points are inside by chance
         raise DataError(
             f"{name}: hardly a point lies in the region, but they would if x and y changed places; longitude "
-            "and latitude seem to be swapped. Exchange the names of its columns, or the sides of the region, "
-            "which are W,S,E,N"
+            "and latitude seem to be swapped. Exchange the names of its columns, or the bounds of the "
+            "region, whose order is W,S,E,N"
         )
     if n_points and measured.tally.n_bad == n_points:
         raise DataError(
@@ -119,7 +119,9 @@ def check(measured: MeasuredSet, role: Role, frame: Frame, observer: Observer) -
     elif n_points and np.all(
         measured.extent_m < _SMALL * np.array([frame.region.width_m, frame.region.height_m])
     ):
-        observer.note(f"{name}: it fills a small part of the region; are its sides W,S,E,N?", loud=True)
+        observer.note(
+            f"{name}: it fills a small part of the region; are the region's bounds W,S,E,N?", loud=True
+        )
     if len(measured):
         return
     if role == "real":

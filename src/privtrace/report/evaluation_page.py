@@ -60,7 +60,7 @@ def marked(path: Path) -> Path:
 
 def _heading(evaluation: Evaluation, title: str) -> str:
     inputs = evaluation.inputs
-    numbers = [f"{inputs[side]['in_region']:,}" for side in ("real", "synthetic")]
+    numbers = [f"{inputs[role]['in_region']:,}" for role in ("real", "synthetic")]
     what = (
         f"This page compares {numbers[0]} real trajectories with {numbers[1]} synthetic ones in an area of "
         f"{extent(evaluation.figures.region) if evaluation.figures else ''}. Everything called real is exact, "
@@ -164,7 +164,7 @@ def _inputs(inputs: Mapping[str, Any], units: str) -> str:
         "bad_points": "of these not usable",
     }
     rows = [
-        (words, *(f"{inputs[side][name]:,}" for side in ("real", "synthetic"))) for name, words in names.items()
+        (words, *(f"{inputs[role][name]:,}" for role in ("real", "synthetic"))) for name, words in names.items()
     ]
     return section(
         "What was compared",
