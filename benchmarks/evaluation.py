@@ -3,7 +3,7 @@
     .venv/bin/python -m benchmarks.evaluation
 
 Both sets have 2 million points, ten a trajectory. Time is in units of one sort of the real x coordinates, with
-and without limit and ceiling; memory is the peak above what the process held after all imports, over the size
+and without limit and baseline; memory is the peak above what the process held after all imports, over the size
 of the two sets' arrays, which it includes.
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 
 import privtrace as pt
 from benchmarks.measuring import best_of, peak_mb, resident_mb
-from privtrace.evaluation.yardstick import Yardstick
+from privtrace.evaluation.reference import Reference
 
 N_TRAJECTORIES, N_POINTS = 200_000, 10
 REGION = pt.Region.box(0, 0, 10, 10)
@@ -36,7 +36,7 @@ def main() -> None:
     drawn_seconds = best_of(3, lambda: pt.evaluate(real, synthetic, region=REGION))
     print(f"evaluating {N_TRAJECTORIES:,} against {N_TRAJECTORIES:,} trajectories, the paper's metrics")
     print(f"unit (one sort of x)            {unit:8.4f} s")
-    print(f"without limit and ceiling       {seconds:8.4f} s   {seconds / unit:6.2f} units")
+    print(f"without limit and baseline       {seconds:8.4f} s   {seconds / unit:6.2f} units")
     print(f"with them                       {all_seconds:8.4f} s   {all_seconds / unit:6.2f} units")
     print(f"and with figures for the page   {drawn_seconds:8.4f} s   {drawn_seconds / unit:6.2f} units")
     print(
@@ -47,9 +47,9 @@ def main() -> None:
 
 
 def compare(real: pt.Trajectories, synthetic: pt.Trajectories) -> dict[str, float]:
-    """Evaluate without limit and ceiling."""
-    yardstick = Yardstick.of(real, REGION)
-    return yardstick.values(yardstick.measure(synthetic))
+    """Evaluate without limit and baseline."""
+    reference = Reference.of(real, REGION)
+    return reference.values(reference.measure(synthetic))
 
 
 def walks(seed: int) -> pt.Trajectories:

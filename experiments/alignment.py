@@ -1,4 +1,4 @@
-"""Print how the paper's errors of real paths through equal cells depend on how many cells there are a side.
+"""Print how the paper's errors of real paths through equal cells depend on how many cells there are per side.
 
     python -m experiments.alignment [--data porto,geolife,brinkhoff]
 
@@ -9,7 +9,7 @@ PRIVATE: it compares with real data.
 from __future__ import annotations
 
 from experiments.data import METRICS, arguments, load
-from privtrace.evaluation.yardstick import Yardstick
+from privtrace.evaluation.reference import Reference
 from privtrace.methods.common.placing import decode
 from privtrace.space.grid import Grid
 
@@ -22,10 +22,10 @@ def main() -> None:
     print("|" + "---|" * (2 + len(METRICS)))
     for name in arguments(__doc__).data:
         trips, region = load(name)
-        yardstick = Yardstick.of(trips, region)
+        reference = Reference.of(trips, region)
         for n_per_side in PER_SIDE:
             grid = Grid.uniform(region, n_per_side)
-            values = yardstick.values(yardstick.measure(decode(grid.encode(trips), grid, 0, seed=1)))
+            values = reference.values(reference.measure(decode(grid.encode(trips), grid, 0, seed=1)))
             print(f"| {name} | {n_per_side} | {' | '.join(f'{values[metric]:.3f}' for metric in METRICS)} |")
 
 

@@ -29,7 +29,7 @@ import numpy as np
 import privtrace as pt
 from experiments.data import METHODS, METRICS, REGIONS, load
 from experiments.runs import runs_of
-from privtrace.evaluation.yardstick import Yardstick
+from privtrace.evaluation.reference import Reference
 
 FROZEN = Path(__file__).parent / "frozen.csv"
 SHARES = ("short_length_share", "short_diameter_share")
@@ -54,10 +54,10 @@ def main() -> None:
     rows: dict[str, list[str]] = {bar: [] for bar in ("errors", "limits", "groups", "cost")}
     for name in options.data:
         trips, region = load(name)
-        yardstick = Yardstick.of(trips, region)
-        limit = yardstick.limit()
+        reference = Reference.of(trips, region)
+        limit = reference.limit()
         for epsilon in options.epsilons:
-            means = mean_errors("bridgetrace", trips, region, yardstick, epsilon, options.runs)
+            means = mean_errors("bridgetrace", trips, region, reference, epsilon, options.runs)
             print(f"{name} {epsilon}", file=sys.stderr)
             rows["errors"].append(errors_row(name, epsilon, means, best_frozen(name, epsilon)))
             rows["groups"].append(groups_row(name, epsilon, means))
@@ -86,20 +86,20 @@ def freeze(options: argparse.Namespace) -> None:
     table.writerow(["data", "epsilon", "method", *METRICS])
     for name in options.data:
         trips, region = load(name)
-        yardstick = Yardstick.of(trips, region)
+        reference = Reference.of(trips, region)
         for epsilon in options.epsilons:
             for method in options.methods:
-                means = mean_errors(method, trips, region, yardstick, epsilon, options.runs)
+                means = mean_errors(method, trips, region, reference, epsilon, options.runs)
                 table.writerow([name, epsilon, method, *(f"{means[metric]:.4g}" for metric in METRICS)])
                 sys.stdout.flush()
 
 
 def mean_errors(
-    method: str, trips: pt.Trajectories, region: pt.Region, yardstick: Yardstick, epsilon: str, runs: int
+    method: str, trips: pt.Trajectories, region: pt.Region, reference: Reference, epsilon: str, runs: int
 ) -> dict[str, float]:
     """Average every metric of the paper over runs with seeded noise."""
-    names = [metric.name for metric in yardstick.metrics]
-    errors, _ = runs_of(trips, METHODS[method](epsilon=epsilon, region=region), yardstick, names, runs)
+    names = [metric.name for metric in reference.comparison.metrics]
+    errors, _ = runs_of(trips, METHODS[method](epsilon=epsilon, region=region), reference, names, runs)
     return dict(zip(names, errors.mean(axis=0).tolist(), strict=True))
 
 

@@ -4,8 +4,8 @@
         [--data porto,geolife,brinkhoff] [--epsilons 0.2,0.5,1,2] [--profile paper|adatrace|mobility] > table.md
 
 Prints mean and standard deviation of the runs; the limit, one random half of the real data against the other;
-the ceiling, a uniform random walk; and the seconds that a fit and its sample took, the mean of the runs on warm
-code. Standard error gets, for each pair of methods, in how many settings one is better, and by how much.
+the baseline, a uniform random walk; and the seconds that a fit and its sample took, the mean of the runs on
+warm code. Standard error gets, for each pair of methods, in how many settings one is better, and by how much.
 
 Reads real data: NOT PRIVATE.
 """
@@ -20,7 +20,8 @@ import numpy as np
 import privtrace as pt
 from experiments.data import METHODS, METRICS, arguments, load
 from experiments.runs import runs_of
-from privtrace.evaluation.yardstick import PROFILES, Yardstick
+from privtrace.evaluation.comparison import PROFILES
+from privtrace.evaluation.reference import Reference
 
 
 def main() -> None:
@@ -33,15 +34,15 @@ def main() -> None:
     means: dict[str, list[np.ndarray]] = {method: [] for method in options.methods}
     for name in options.data:
         trips, region = load(name)
-        yardstick = Yardstick.of(trips, region, profile=options.profile)
-        for side, values in (("limit", yardstick.limit()), ("ceiling", yardstick.ceiling())):
-            print(f"| {name} | | {side} | {' | '.join(f'{values[metric]:.4f}' for metric in names)} | |")
+        reference = Reference.of(trips, region, profile=options.profile)
+        for line, values in (("limit", reference.limit()), ("baseline", reference.baseline())):
+            print(f"| {name} | | {line} | {' | '.join(f'{values[metric]:.4f}' for metric in names)} | |")
         for method in options.methods:  # compiled code is loaded before the first run is timed
             METHODS[method](epsilon=1, region=region).fit(trips, noise=pt.SeededNoise(0)).sample(seed=0)
         for epsilon in options.epsilons:
             for method in options.methods:
                 synthesizer = METHODS[method](epsilon=epsilon, region=region)
-                errors, seconds = runs_of(trips, synthesizer, yardstick, names, options.runs)
+                errors, seconds = runs_of(trips, synthesizer, reference, names, options.runs)
                 means[method].append(errors.mean(axis=0))
                 cells = [
                     f"{mean:.3f} ± {sd:.3f}"

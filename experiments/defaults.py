@@ -22,7 +22,7 @@ import numpy as np
 
 from experiments.data import METHODS, METRICS, arguments, load
 from experiments.runs import runs_of
-from privtrace.evaluation.yardstick import Yardstick
+from privtrace.evaluation.reference import Reference
 from privtrace.privacy.epsilon import decimal
 
 
@@ -125,13 +125,13 @@ def main() -> None:
     logs: dict[str, dict[str, list[np.ndarray]]] = {}
     for name in options.data:
         trips, region = load(name)
-        yardstick = Yardstick.of(trips, region)
+        reference = Reference.of(trips, region)
         for epsilon in options.epsilons:
             defaults = None
             for setting in ({}, *SETTINGS[options.method]()):
                 words = " ".join(f"{key}={value}" for key, value in setting.items()) or "defaults"
                 synthesizer = METHODS[options.method](epsilon=epsilon, region=region, **setting)
-                means = runs_of(trips, synthesizer, yardstick, METRICS, options.runs)[0].mean(axis=0)
+                means = runs_of(trips, synthesizer, reference, METRICS, options.runs)[0].mean(axis=0)
                 table.writerow([name, epsilon, words, *(f"{value:.4g}" for value in means)])
                 sys.stdout.flush()
                 defaults = means if defaults is None else defaults

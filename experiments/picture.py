@@ -39,17 +39,17 @@ FAINT = 1e-4
 
 
 def main(path: Path, methods: list[str]) -> None:
-    """Fit the city's trips with each method and draw all sides on one color scale."""
+    """Fit the city's trips with each method and draw all sets on one color scale."""
     made = city_trips(20_000, seed=1)
     region = pt.Region.polygon({"type": "Polygon", "coordinates": [made.limits.tolist()]}, crs="lonlat")
     models = [METHODS[method](epsilon=1, region=region).fit(made.trajectories) for method in methods]
-    sides = [made.trajectories, *(model.sample(seed=7) for model in models)]
-    size = (WIDTH + GAP) // len(sides) - GAP
-    shares = [flow(trips, region, size) / len(trips) for trips in sides]
+    sets = [made.trajectories, *(model.sample(seed=7) for model in models)]
+    size = (WIDTH + GAP) // len(sets) - GAP
+    shares = [flow(trips, region, size) / len(trips) for trips in sets]
     most = max(float(share.max()) for share in shares)
     panels = [paint(shade(share, most)) for share in shares]
     between = np.full((len(panels[0]), GAP, 3), 255, np.uint8)
-    path.write_bytes(png(np.hstack([part for panel in panels for part in (panel, between)][:-1])))
+    path.write_bytes(png(np.hstack([strip for panel in panels for strip in (panel, between)][:-1])))
 
 
 def flow(source: pt.Source, region: pt.Region, size: int) -> np.ndarray:

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 import privtrace as pt
-from privtrace.evaluation.yardstick import Yardstick
+from privtrace.evaluation.reference import Reference
 
 
 def runs_of(
-    trips: pt.Trajectories, synthesizer: Any, yardstick: Yardstick, names: Sequence[str], n_runs: int
+    trips: pt.Trajectories, synthesizer: Any, reference: Reference, names: Sequence[str], n_runs: int
 ) -> tuple[np.ndarray, list[float]]:
     """Fit and generate several times; return the named metrics, (n_runs, n_metrics), and the seconds."""
     errors, seconds = [], []
@@ -21,6 +21,6 @@ def runs_of(
         start = time.perf_counter()
         made = synthesizer.fit(trips, noise=pt.SeededNoise(seed)).sample(seed=seed)
         seconds.append(time.perf_counter() - start)
-        values = yardstick.values(yardstick.measure(made))
+        values = reference.values(reference.measure(made))
         errors.append([values[name] for name in names])
     return np.array(errors), seconds

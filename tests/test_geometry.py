@@ -1,4 +1,4 @@
-"""Shapes of trajectories: each kernel against plain Python, diameters against all pairs."""
+"""Measures of trajectories: each kernel against plain Python, diameters against all pairs."""
 
 from __future__ import annotations
 

@@ -73,8 +73,7 @@ MAY_IMPORT = {
     "privacy.noise.SystemNoise": FITTING | {"cli/spending.py"},  # which asks it whether anything was drawn
     "privacy.contributions": KERNELS | MEASURES | AUTHORS | TESTING,
     "backends.passes": FITTING
-    | {"privacy/crossing.py", "privacy/selection.py", "evaluation/portrait.py", "evaluation/yardstick.py"}
-    | {"cli/files.py"},
+    | {"privacy/crossing.py", "privacy/selection.py", "evaluation/comparison.py", "cli/files.py"},
     "space.inside": {"methods/common/measure.py", "cli/files.py"},
     **{f"{module.removesuffix('.py').replace('/', '.')}": MEASURES | KERNELS | AUTHORS for module in KERNELS},
 }
@@ -179,7 +178,7 @@ def test_exact_numbers_are_seen_where_they_may() -> None:
         "dense": {"privacy/ledger.py"},
         "bounded": {"privacy/crossing.py"},
         "passes": {"privacy/crossing.py"},
-        "tally": {"methods/common/measure.py", "evaluation/portrait.py", "evaluation/suite.py", "cli/files.py"},
+        "tally": {"methods/common/measure.py", "evaluation/measured.py", "cli/files.py"},
         "reached_by": {"methods/common/counts.py"},
     }
     for name, allowed in seeing.items():

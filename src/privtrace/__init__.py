@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         PrivTraceError,
         SettingsError,
     )
-    from privtrace.evaluation.ladder import Explanation, explain
+    from privtrace.evaluation.decomposition import Explanation, explain
     from privtrace.evaluation.suite import Evaluation, evaluate
     from privtrace.io import read, write
     from privtrace.methods.adatrace.model import AdaTraceModel
@@ -77,8 +77,8 @@ _HOMES = {
     "load": "models",
     "evaluate": "evaluation.suite",
     "Evaluation": "evaluation.suite",
-    "explain": "evaluation.ladder",
-    "Explanation": "evaluation.ladder",
+    "explain": "evaluation.decomposition",
+    "Explanation": "evaluation.decomposition",
 }
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Measure the shape of trajectories given in meters: kernels, one number or one run of bins a trajectory."""
+"""Measure lengths, diameters and the like of trajectories in meters: kernels of points and offsets."""
 
 from __future__ import annotations
 

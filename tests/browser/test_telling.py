@@ -131,9 +131,9 @@ def test_layers_are_chosen_one_at_a_time(release):
     assert looking.readout(release).startswith("Coarse cell ")
 
 
-@pytest.mark.parametrize(("label", "shapes"), [("Strongest flows", ".flow"), ("Synthetic trips", ".trip")])
-def test_what_lies_over_the_cells_can_be_taken_away(release, label, shapes):
-    drawn = release.locator(shapes).first
+@pytest.mark.parametrize(("label", "elements"), [("Strongest flows", ".flow"), ("Synthetic trips", ".trip")])
+def test_what_lies_over_the_cells_can_be_taken_away(release, label, elements):
+    drawn = release.locator(elements).first
     release.get_by_label(label, exact=True).uncheck()
     assert not drawn.is_visible()
     release.get_by_label(label, exact=True).check()

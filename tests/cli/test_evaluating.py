@@ -58,7 +58,7 @@ def test_the_table_says_what_it_is(folder: Path) -> None:
     lines = shown.splitlines()
     assert lines[0].startswith("NOT PRIVATE") and "void the privacy statement" in lines[0]
     assert lines[2].startswith("real       300 of 300 trajectories") and lines[4].endswith(", lonlat")
-    assert lines[6].split() == ["metric", "value", "limit", "ceiling", "best"]
+    assert lines[6].split() == ["metric", "value", "limit", "baseline", "best"]
     assert [line.split()[0] for line in lines[7:11]] == PAPER
     assert "one random half of the real data against the other" in shown and "uniform random walk" in shown
 
@@ -71,7 +71,7 @@ def test_json_is_what_python_gives(folder: Path) -> None:
     )
     assert listed["metrics"] == json.loads(json.dumps(result.to_dict()["metrics"]))
     assert [*listed["metrics"]][:4] == PAPER and len(listed["metrics"]) == 25
-    assert all({"value", "limit", "ceiling"} <= set(entry) for entry in listed["metrics"].values())
+    assert all({"value", "limit", "baseline"} <= set(entry) for entry in listed["metrics"].values())
     assert listed["inputs"]["real"]["path"] == "real.parquet" and listed["not_private"] is True
     assert done.stderr == ""
 

@@ -42,8 +42,10 @@ def test_plan_fit_generate_and_explain(method: str, folder: Path) -> None:
     table = pq.read_table(folder / "s.parquet")
     assert table.schema.metadata[b"privtrace.method"] == method.encode()
     assert len(np.unique(table["traj_id"])) == 300
-    ladder = run("explain", "trips.parquet", BOX, f"--method={method}", "--epsilons=1", "--runs=1", cwd=folder)
-    assert "NOT PRIVATE" in ladder.stdout and "+structure" in ladder.stdout
+    explained = run(
+        "explain", "trips.parquet", BOX, f"--method={method}", "--epsilons=1", "--runs=1", cwd=folder
+    )
+    assert "NOT PRIVATE" in explained.stdout and "+structure" in explained.stdout
 
 
 @pytest.mark.parametrize(

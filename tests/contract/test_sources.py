@@ -20,8 +20,8 @@ from tests.io.samples import FILE_NAMES
 
 import privtrace as pt
 from privtrace import trajectories as containers
-from privtrace.evaluation.ladder import _retraced, _sampled
-from privtrace.evaluation.yardstick import Made
+from privtrace.evaluation.decomposition import _retraced, _sampled
+from privtrace.evaluation.reference import Made
 from privtrace.io import FORMATS, open_source
 from privtrace.io.source import FileSource, Sizes
 from privtrace.privacy.unsafe_noise import NoNoise

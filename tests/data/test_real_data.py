@@ -45,13 +45,13 @@ def test_streaming_and_memory_give_the_same_model(method: str, real_data: Path) 
 @pytest.mark.parametrize(
     "name", [name if name == "porto" else pytest.param(name, marks=pytest.mark.slow) for name in REGIONS]
 )
-def test_errors_lie_between_limit_and_ceiling(name: str, real_data: Path) -> None:
+def test_errors_lie_between_limit_and_baseline(name: str, real_data: Path) -> None:
     file, box = REGIONS[name]
     source, region = pt.read(real_data / file), pt.Region.box(*box)
     synthetic = pt.PrivTrace(epsilon=1, region=region).fit(source, noise=pt.SeededNoise(1)).sample(seed=1)
     table = pt.evaluate(source, synthetic, region=region, profile="all")
     for metric, score in table.items():
-        errors = [abs(value - score.metric.best) for value in (score.limit, score.value, score.ceiling)]
+        errors = [abs(value - score.metric.best) for value in (score.limit, score.value, score.baseline)]
         assert errors == sorted(errors), metric
     again = pt.evaluate(source.collect(), synthetic, region=region, profile="all", backend=pt.Threads(1))
     assert again.scores == table.scores

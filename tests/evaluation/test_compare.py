@@ -36,7 +36,7 @@ pairs = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), min_size=1, 
 @given(pairs)
 @settings(max_examples=200, deadline=None)
 def test_divergence_agrees_with_scipy(given: list[tuple[int, int]]) -> None:
-    p, q = (whole(*side) for side in zip(*given, strict=True))
+    p, q = (whole(*column) for column in zip(*given, strict=True))
     if p.any() and q.any():
         assert divergence(p, q) == pytest.approx(jensenshannon(p, q) ** 2, abs=1e-9)
     assert divergence(p, q) == divergence(q, p)
@@ -89,7 +89,9 @@ def test_histograms_agree_with_exact_fractions(
     expected = [0] * n_bins
     for value, weight in given:
         expected[min(max(math.floor(Fraction(value - low, width) * n_bins), 0), n_bins - 1)] += weight
-    values, weights = (np.array(side) for side in zip(*given, strict=True)) if given else (np.empty(0), whole())
+    values, weights = (
+        (np.array(column) for column in zip(*given, strict=True)) if given else (np.empty(0), whole())
+    )
     assert histogram(values.astype(float), weights, n_bins, low, low + width).tolist() == expected
 
 
@@ -137,7 +139,7 @@ def test_runs_of_bins_are_counted_by_weight() -> None:
 @settings(max_examples=100, deadline=None)
 def test_relative_errors_agree_with_a_loop(given: list[tuple[int, float]], least: float) -> None:
     expected = sum(abs(real - other) / max(real, least) for real, other in given) / len(given)
-    real, synthetic = (np.array(side) for side in zip(*given, strict=True))
+    real, synthetic = (np.array(column) for column in zip(*given, strict=True))
     assert relative_error(real, synthetic, least) == pytest.approx(expected)
 
 
@@ -156,7 +158,7 @@ def test_an_average_of_nothing_is_not_defined() -> None:
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=25))
 @settings(max_examples=200, deadline=None)
 def test_kendall_s_tau_agrees_with_scipy(given: list[tuple[int, int]]) -> None:
-    real, synthetic = (whole(*side) for side in zip(*given, strict=True))
+    real, synthetic = (whole(*column) for column in zip(*given, strict=True))
     if len(set(real.tolist())) == 1 or len(set(synthetic.tolist())) == 1:
         assert math.isnan(kendall_tau(real, synthetic))
     else:
@@ -185,7 +187,7 @@ def slow_ndcg(gains: list[int], ranking: list[int], k: int) -> float:
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), min_size=1, max_size=6), st.integers(1, 8))
 @settings(max_examples=100, deadline=None)
 def test_gains_agree_with_the_average_over_all_orders_of_ties(given: list[tuple[int, int]], k: int) -> None:
-    gains, ranking = ([*side] for side in zip(*given, strict=True))
+    gains, ranking = ([*column] for column in zip(*given, strict=True))
     found = ndcg(whole(*gains), whole(*ranking), k)
     assert found == pytest.approx(slow_ndcg(gains, ranking, k), nan_ok=True)
 

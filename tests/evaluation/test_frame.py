@@ -12,7 +12,7 @@ from tests.conftest import BOX, trajectories
 from tests.polygons import SHAPES, oracle, region
 
 import privtrace as pt
-from privtrace.evaluation.frame import BOOTSTRAP, CEILING, CIRCLES, QUERIES, REAL, SYNTHETIC, Frame
+from privtrace.evaluation.frame import BASELINE, BOOTSTRAP, CIRCLES, QUERIES, REAL, SYNTHETIC, Frame
 from privtrace.methods.common.placing import decode
 from privtrace.paths import Paths
 from privtrace.space.grid import Grid
@@ -166,7 +166,7 @@ def test_the_same_seed_and_use_draw_the_same_numbers() -> None:
 
 @pytest.mark.parametrize("what", ["draw", "centers_m"])
 def test_each_seed_and_use_has_draws_of_its_own(what: str) -> None:
-    uses = (CIRCLES, QUERIES, REAL, SYNTHETIC, CEILING, BOOTSTRAP)
+    uses = (CIRCLES, QUERIES, REAL, SYNTHETIC, BASELINE, BOOTSTRAP)
     drawn = {
         getattr(Frame(PLANAR.region, seed), what)(3, use).tobytes()
         for seed in (0, 1, 2**64 - 1)
@@ -203,12 +203,12 @@ def shares_of(points: Floats, polygon: object, here: pt.Region) -> tuple[Floats,
 def test_places_are_uniform_in_a_polygon(name: str) -> None:
     here, polygon = region(name), oracle(name)
     frame = Frame(here, 11)
-    places = frame.places(np.arange(4001), 0, CEILING)
+    places = frame.places(np.arange(4001), 0, BASELINE)
     assert places.crs == "planar" and len(places) == 4000
     assert shapely.contains_xy(polygon.buffer(1e-9), places.points).all()
     found, expected = shares_of(places.points, polygon, here)
     assert np.abs(found - expected).max() < 0.04
-    centers = frame.centers_m(4000, CEILING)
+    centers = frame.centers_m(4000, BASELINE)
     assert centers == pytest.approx(places.points - here.bounds[:2])
 
 
@@ -224,21 +224,21 @@ def test_centers_are_uniform_in_a_box_of_degrees(here: pt.Region) -> None:
 
 def test_places_do_not_depend_on_the_cut_into_parts() -> None:
     offsets = np.array([0, 3, 4, 9, 11, 20])
-    whole = PLANAR.places(offsets, 0, CEILING)
+    whole = PLANAR.places(offsets, 0, BASELINE)
     assert np.array_equal(whole.offsets, offsets)
     for cut in range(1, 5):
-        first = PLANAR.places(offsets[: cut + 1], 0, CEILING)
-        second = PLANAR.places(offsets[cut:] - offsets[cut], cut, CEILING)
+        first = PLANAR.places(offsets[: cut + 1], 0, BASELINE)
+        second = PLANAR.places(offsets[cut:] - offsets[cut], cut, BASELINE)
         assert np.array_equal(np.concatenate([first.points, second.points]), whole.points)
 
 
 def test_no_two_places_are_the_same() -> None:
-    places = PLANAR.places(np.array([0, 30, 31, 60]), 0, CEILING).points
+    places = PLANAR.places(np.array([0, 30, 31, 60]), 0, BASELINE).points
     assert len(np.unique(places, axis=0)) == 60
 
 
 def test_places_are_not_those_of_synthetic_points_from_the_same_seed() -> None:
     nowhere = Paths(np.zeros(40, np.int32), np.arange(41))
     synthetic = decode(nowhere, Grid.uniform(PLANAR.region, 1), 0, PLANAR.seed).points
-    for use in (CIRCLES, QUERIES, CEILING):
+    for use in (CIRCLES, QUERIES, BASELINE):
         assert not np.isin(PLANAR.places(np.arange(41), 0, use).points, synthetic).any()

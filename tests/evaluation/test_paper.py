@@ -295,15 +295,15 @@ def test_writing_each_synthetic_trajectory_twice_changes_nothing(name: str, n: i
     assert twice == pytest.approx(once, rel=1e-12)
 
 
-@pytest.mark.parametrize("side", ["real", "synthetic"])
-def test_a_weight_is_the_trajectory_written_as_often(side: str) -> None:
+@pytest.mark.parametrize("role", ["real", "synthetic"])
+def test_a_weight_is_the_trajectory_written_as_often(role: str) -> None:
     rng = np.random.default_rng(8)
     lists, weights, lots = walks(3, 40), rng.integers(0, 4, 40), rng.random(40)
     weighted = measured(lists, lots.tolist()).weighing(weights)
     repeated = np.repeat(np.arange(40), weights).tolist()
     written = measured([lists[i] for i in repeated], [lots[i] for i in repeated])
     other = measured(walks(4, 50), rng.random(50).tolist())
-    if side == "real":
+    if role == "real":
         assert values(weighted, other) == pytest.approx(values(written, other), rel=1e-12)
     else:
         assert values(other, weighted) == pytest.approx(values(other, written), rel=1e-12)
@@ -314,7 +314,7 @@ def test_a_weight_is_the_trajectory_written_as_often(side: str) -> None:
 def test_medians_agree_with_plain_python(given: list[tuple[int, int]]) -> None:
     written = [value for value, weight in given for _ in range(weight)]
     if written:
-        numbers, weights = (np.array(side) for side in zip(*given, strict=True))
+        numbers, weights = (np.array(column) for column in zip(*given, strict=True))
         traits = Traits(weights, np.zeros(len(given)))
         assert paper.median(numbers.astype(float), traits) == middle(written)
 

@@ -13,8 +13,9 @@ from tests import polygons
 from tests.conftest import trajectories
 
 import privtrace as pt
+from privtrace.evaluation.comparison import PROFILES
+from privtrace.evaluation.reference import Made
 from privtrace.evaluation.suite import MOST_REPLICATES, Evaluation
-from privtrace.evaluation.yardstick import PROFILES, Made
 from privtrace.observer import Silent
 
 LISBON = pt.Region.box(-9.25, 38.68, -9.08, 38.80)
@@ -28,13 +29,26 @@ def table(wanderers: pt.Trajectories, region: pt.Region) -> Evaluation:
 def test_to_dict_is_plain_json(table: Evaluation) -> None:
     listed = json.loads(json.dumps(table.to_dict(), allow_nan=False))
     assert listed == table.to_dict()
-    assert set(listed) == {"metrics", "inputs", "not_private", "notice"} and listed["not_private"] is True
+    assert set(listed) == {"metrics", "inputs", "not_private", "notice", "deprecated"}
+    assert listed["not_private"] is True
     assert "void the privacy statement" in listed["notice"]
     for name, entry in listed["metrics"].items():
         score = table[name]
-        assert (entry["value"], entry["limit"], entry["ceiling"]) == (score.value, score.limit, score.ceiling)
+        assert (entry["value"], entry["limit"], entry["baseline"]) == (score.value, score.limit, score.baseline)
         assert entry["interval"] == list(score.interval or ())
         assert (entry["best"], entry["words"]) == (score.metric.best, score.metric.words)
+
+
+def test_old_names_give_the_same_with_a_note(table: Evaluation) -> None:
+    with pytest.warns(
+        DeprecationWarning, match="Score.ceiling was renamed to baseline; .* version 0.3"
+    ) as seen:
+        assert table["length"].ceiling == table["length"].baseline
+    assert seen[0].filename == __file__  # where the old name stands
+    listed = table.to_dict()
+    assert listed["deprecated"] == {"ceiling": "renamed to baseline; it will go in version 0.3"}
+    assert all(entry["ceiling"] == entry["baseline"] for entry in listed["metrics"].values())
+    assert "ceiling" not in str(table)
 
 
 def test_inputs_count_what_was_read(table: Evaluation, wanderers: pt.Trajectories, region: pt.Region) -> None:
@@ -118,7 +132,7 @@ def test_words_list_every_metric_with_its_numbers(table: Evaluation) -> None:
     lines = str(table).splitlines()
     for name, score in table.scores.items():
         (row,) = (line for line in lines if line.split(" ")[0] == name)
-        for number in (score.value, score.limit, score.ceiling, *(score.interval or ())):
+        for number in (score.value, score.limit, score.baseline, *(score.interval or ())):
             assert f"{number:.4f}" in row
         assert row.endswith(score.metric.words)
     assert "real       " in str(table) and "300 trajectories" in str(table)
@@ -150,7 +164,7 @@ def test_real_data_itself_is_between_nothing_and_its_limit(
     for name, score in itself.scores.items():
         if name != "next_cell":
             assert score.value == pytest.approx(score.metric.best, abs=0.01)
-            assert abs(score.limit - score.metric.best) < abs(score.ceiling - score.metric.best)
+            assert abs(score.limit - score.metric.best) < abs(score.baseline - score.metric.best)
 
 
 def test_works_on_a_polygon_and_on_files(wanderers: pt.Trajectories, tmp_path: Path) -> None:
@@ -247,9 +261,9 @@ def test_bad_settings_are_refused(
 
 @pytest.mark.parametrize("nothing", [None, "trips.csv", np.zeros((3, 2)), [[(1.0, 1.0)]]])
 def test_what_is_no_source_is_refused(wanderers: pt.Trajectories, region: pt.Region, nothing: Any) -> None:
-    for sides in ((nothing, wanderers), (wanderers, nothing)):
+    for pair in ((nothing, wanderers), (wanderers, nothing)):
         with pytest.raises(pt.DataError, match="trajectories are needed, or a source of them"):
-            pt.evaluate(*sides, region=region)
+            pt.evaluate(*pair, region=region)
 
 
 TINY = {
@@ -274,7 +288,7 @@ def test_little_data_gives_numbers_or_none(real: str, synthetic: str, region: pt
     json.dumps(table.to_dict(), allow_nan=False)
     assert str(table).startswith("NOT PRIVATE")
     for score in table.scores.values():
-        for number in (score.value, score.limit, score.ceiling):
+        for number in (score.value, score.limit, score.baseline):
             assert math.isnan(number) or score.metric.low <= number <= score.metric.high
             assert not math.isinf(number)
 
@@ -292,7 +306,7 @@ def test_little_data_itself_is_as_good_as_can_be(name: str, region: pt.Region) -
 def test_one_real_trajectory_has_no_limit(region: pt.Region) -> None:
     table = pt.evaluate(TINY["a line"], TINY["points"], region=region, profile="all")
     assert all(entry["limit"] is None for entry in table.to_dict()["metrics"].values())
-    assert table.to_dict()["metrics"]["length"]["ceiling"] is not None
+    assert table.to_dict()["metrics"]["length"]["baseline"] is not None
 
 
 @pytest.mark.parametrize(

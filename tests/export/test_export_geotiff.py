@@ -88,7 +88,7 @@ def test_where_none_fit_pixels_are_as_many_as_may_be() -> None:
 
 def test_cells_finer_than_pixels_are_refused(tmp_path: Path) -> None:
     fine = Grid.uniform(pt.Region.box(0, 0, 10, 10, crs="planar"), 257)
-    with pytest.raises(pt.OutputError, match=r"257 pixels a side, and 256 is the limit; write .*\.geojson"):
+    with pytest.raises(pt.OutputError, match=r"257 pixels per side, and 256 is the limit; write .*\.geojson"):
         pixels_per_side([fine])
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import privtrace as pt
-from privtrace.evaluation.yardstick import Yardstick
+from privtrace.evaluation.reference import Reference
 
 RUNS = 4
 
@@ -27,13 +27,13 @@ CEILINGS: dict[Any, dict[str, float]] = {
 
 
 @pytest.fixture(scope="module")
-def yardstick(city: tuple[pt.Trajectories, pt.Region]) -> Yardstick:
-    return Yardstick.of(city[0], city[1], profile="paper", seed=1)
+def reference(city: tuple[pt.Trajectories, pt.Region]) -> Reference:
+    return Reference.of(city[0], city[1], profile="paper", seed=1)
 
 
 @pytest.mark.parametrize("method", CEILINGS, ids=lambda method: method.__name__)
 def test_errors_stay_below_their_ceilings(
-    method: Any, yardstick: Yardstick, city: tuple[pt.Trajectories, pt.Region]
+    method: Any, reference: Reference, city: tuple[pt.Trajectories, pt.Region]
 ) -> None:
     trips, region = city
     runs = []
@@ -42,7 +42,7 @@ def test_errors_stay_below_their_ceilings(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", pt.CappedWalks)
             made = model.sample(len(trips), seed=seed)
-        runs.append(yardstick.values(yardstick.measure(made)))
+        runs.append(reference.values(reference.measure(made)))
     ceilings = CEILINGS[method]
     means = {name: float(np.mean([run[name] for run in runs])) for name in ceilings}
     assert not {name: (mean, ceilings[name]) for name, mean in means.items() if not mean <= ceilings[name]}

@@ -44,23 +44,23 @@ class Element:
         assert isinstance(text, str)
         return text
 
-    def all(self, tag: str, look: str | None = None) -> list[Element]:
-        """Find the elements of a kind in it, in their order; `look` is a class."""
+    def all(self, tag: str, css: str | None = None) -> list[Element]:
+        """Find the elements of a kind in it, in their order; `css` is a class."""
         found = []
         for child in self.children:
             if isinstance(child, Element):
-                fits = tag in ("*", child.tag) and (look is None or look in child.looks)
+                fits = tag in ("*", child.tag) and (css is None or css in child.classes)
                 found += [child] if fits else []
-                found += child.all(tag, look)
+                found += child.all(tag, css)
         return found
 
     @property
-    def looks(self) -> list[str]:
+    def classes(self) -> list[str]:
         return (self.attributes.get("class") or "").split()
 
     def section(self, heading: str) -> Element:
         """Find a section by its heading."""
-        (found,) = (part for part in self.all("section") if part.all("h2")[0].text == heading)
+        (found,) = (section for section in self.all("section") if section.all("h2")[0].text == heading)
         return found
 
 

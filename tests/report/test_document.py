@@ -87,7 +87,7 @@ def test_a_title_is_text_wherever_it_stands(report: Report, tree: Element) -> No
 def test_the_page_has_a_language_and_one_heading_of_each_kind(tree: Element) -> None:
     assert tree.all("html")[0].attributes["lang"] == "en"
     assert len(tree.all("h1")) == len(tree.all("main")) == 1
-    assert all(part.all("h2") for part in tree.all("section"))
+    assert all(each.all("h2") for each in tree.all("section"))
 
 
 def test_pictures_have_words_or_are_hidden_from_those_who_cannot_see(tree: Element) -> None:
@@ -162,7 +162,7 @@ def test_a_failure_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.Mon
 def test_tables_set_numbers_apart_and_escape() -> None:
     found = read(table(("A <", "B"), [("<i>", "1")], ("all", "2"), n_words=1))
     cells = found.all("th") + found.all("td")
-    assert [cell.text for cell in cells if cell.looks == ["n"]] == ["B", "1", "2"]
+    assert [cell.text for cell in cells if cell.classes == ["n"]] == ["B", "1", "2"]
     assert found.all("tbody")[0].all("td")[0].attributes["data-name"] == "B"
     assert [cell.text for cell in found.all("th")] == ["A <", "B", "<i>", "all"]
 

@@ -33,9 +33,9 @@ def page(evaluation: pt.Evaluation) -> Element:
 
 
 def standing_at(evaluation: pt.Evaluation, places: dict[str, float]) -> pt.Evaluation:
-    """Keep the metrics that are named, at these places between a limit of 0.01 and a ceiling of 1."""
+    """Keep the metrics that are named, at these places between a limit of 0.01 and a baseline of 1."""
     scores = {
-        name: replace(evaluation[name], limit=b + 0.01, ceiling=b + 1.0, value=b + 0.01 * 100**place)
+        name: replace(evaluation[name], limit=b + 0.01, baseline=b + 1.0, value=b + 0.01 * 100**place)
         for name, place in places.items()
         for b in [evaluation[name].metric.best]
     }
@@ -47,7 +47,7 @@ def verdict(evaluation: pt.Evaluation) -> Element:
 
 
 @pytest.mark.parametrize(
-    ("best", "limit", "value", "ceiling", "standing"),
+    ("best", "limit", "value", "baseline", "standing"),
     [
         (0, 0.01, 0.01, 1, 0),
         (0, 0.01, 0.1, 1, 0.5),
@@ -56,7 +56,7 @@ def verdict(evaluation: pt.Evaluation) -> Element:
         (0, 0.1, 0.01, 1, -1),
         (1, 0.99, 0.9, 0, 0.5),  # more is better
         (0.5, 0.49, 0.6, -0.5, 0.5),  # the middle is best
-        (0, 0.001, 0, 1, 0),  # no error at all counts as a thousandth of the ceiling
+        (0, 0.001, 0, 1, 0),  # no error at all counts as a thousandth of the baseline
         (0, 0.1, 0, 1, -2),
         (0, 0, 0, 1, 0),
         (0, 0, 1, 1, 1),
@@ -68,16 +68,16 @@ def verdict(evaluation: pt.Evaluation) -> Element:
         (0, 0, 0, 0, NAN),
     ],
 )
-def test_a_score_stands_between_its_limit_and_its_ceiling(
-    best: float, limit: float, value: float, ceiling: float, standing: float
+def test_a_score_stands_between_its_limit_and_its_baseline(
+    best: float, limit: float, value: float, baseline: float, standing: float
 ) -> None:
-    score = Score(Metric("name", lambda real, synthetic: 0.0, "words", best), value, limit, ceiling)
+    score = Score(Metric("name", lambda real, synthetic: 0.0, "words", best), value, limit, baseline)
     assert score.standing == pytest.approx(standing, nan_ok=True)
 
 
 def test_title_and_headings_say_not_private(evaluation: pt.Evaluation, page: Element) -> None:
     assert page.all("title")[0].text == page.all("h1")[0].text == "NOT PRIVATE: spring <trips>"
-    assert page.all("h1")[0].all("em")[0].text == "NOT PRIVATE" and page.all("header")[0].looks == ["red"]
+    assert page.all("h1")[0].all("em")[0].text == "NOT PRIVATE" and page.all("header")[0].classes == ["red"]
     assert "void the privacy statement" in page.all("p", "alarm")[0].text
     captions = [figure.text for figure in page.section("Real beside synthetic").all("figcaption")][:3]
     assert [("NOT PRIVATE" in caption) for caption in captions] == [True, False, True]
@@ -145,9 +145,9 @@ def test_sections_come_in_order(page: Element) -> None:
     ],
 )
 def test_the_verdict_follows_the_standing(evaluation: pt.Evaluation, place: float, words: str) -> None:
-    part = verdict(standing_at(evaluation, {"density": place}))
-    assert part.all("p", "lead")[0].text == f"Where people go: {words}."
-    (line,) = part.all("li")
+    found = verdict(standing_at(evaluation, {"density": place}))
+    assert found.all("p", "lead")[0].text == f"Where people go: {words}."
+    (line,) = found.all("li")
     assert line.all("span")[0].text.startswith(words[0].upper() + words[1:])
 
 
@@ -187,7 +187,7 @@ def test_a_copy_is_told_from_a_second_sample(seed: int, copied: bool) -> None:
 def test_ways_are_not_called_close_for_being_closer_than_a_walk_that_is_everywhere(
     evaluation: pt.Evaluation,
 ) -> None:
-    """The ceiling of frequent_support can be far above 1, which is what empty data gets."""
+    """The baseline of frequent_support can be far above 1, which is what empty data gets."""
     given = standing_at(evaluation, {"frequent_f1": 0.9, "frequent_support": 0.2})
     assert verdict(given).all("p", "lead")[0].text == "Which ways they take: far off."
 
@@ -197,14 +197,16 @@ def test_every_profile_makes_a_page_with_all_its_metrics(profile: str) -> None:
     evaluation = pt.evaluate(walks(60), walks(50, seed=2), region=REGION, profile=profile)
     page = read(evaluation.report().html)
     head, *listed = rows(page.section("All metrics").all("table")[0])
-    assert head == ["Metric", "Value", "Limit", "Limit to ceiling", "Ceiling", "Best"]
+    assert head == ["Metric", "Value", "Limit", "Limit to baseline", "Random baseline", "Best"]
     named = [row for row in listed if len(row) > 1]
     assert [row[0].split()[0] for row in named] == list(evaluation)
     assert sum(len(row) == 1 for row in listed) == (3 if profile == "all" else 1)
     assert page.section("Verdict").all("li")
 
 
-def test_the_table_has_value_interval_limit_scale_and_ceiling(evaluation: pt.Evaluation, page: Element) -> None:
+def test_the_table_has_value_interval_limit_scale_and_baseline(
+    evaluation: pt.Evaluation, page: Element
+) -> None:
     (table,) = page.section("All metrics").all("table")
     head, *listed = rows(table)
     assert head[2] == "95 % interval"
@@ -216,7 +218,7 @@ def test_the_table_has_value_interval_limit_scale_and_ceiling(evaluation: pt.Eva
         assert texts[0] == f"{name} {score.metric.words}"
         low, high = score.interval
         assert texts[1:4] == [f"{score.value:.4f}", f"{low:.4f} to {high:.4f}", f"{score.limit:.4f}"]
-        assert texts[5:] == [f"{score.ceiling:.4f}", f"{score.metric.best:g}"]
+        assert texts[5:] == [f"{score.baseline:.4f}", f"{score.metric.best:g}"]
         dots = [float(dot.attributes["cx"] or "") for dot in line.all("ellipse")]
         if math.isnan(score.standing):
             assert dots == []
@@ -249,11 +251,11 @@ def test_real_and_synthetic_share_a_scale_and_their_difference_has_its_own() -> 
 
 def test_curves_are_told_in_words_and_numbers(evaluation: pt.Evaluation, page: Element) -> None:
     assert evaluation.figures is not None
-    part = page.section("How long, how far, from where to where")
-    listed = {row[0]: row[1:] for row in rows(part.all("table")[0])}
+    found = page.section("How long, how far, from where to where")
+    listed = {row[0]: row[1:] for row in rows(found.all("table")[0])}
     medians = evaluation.figures.curves["length"].medians_m
     assert listed["Length"] == [f"{median:,.4g} units" for median in medians]
-    labels = [chart.attributes["aria-label"] or "" for chart in part.all("svg", "chart")]
+    labels = [chart.attributes["aria-label"] or "" for chart in found.all("svg", "chart")]
     assert [label.split(":")[0] for label in labels] == [
         "Length",
         "Diameter",
@@ -261,8 +263,8 @@ def test_curves_are_told_in_words_and_numbers(evaluation: pt.Evaluation, page: E
         "Origins and destinations",
     ]
     assert f"below {medians[0]:,.4g} units, half of the synthetic ones below {medians[1]:,.4g}" in labels[0]
-    shapes = [chart.all("*", look) for chart in part.all("svg", "chart") for look in ("real", "synthetic")]
-    assert [len(found) for found in shapes] == [1] * 8
+    elements = [chart.all("*", css) for chart in found.all("svg", "chart") for css in ("real", "synthetic")]
+    assert [len(same) for same in elements] == [1] * 8
 
 
 def test_patterns_are_listed_with_their_place() -> None:
@@ -271,14 +273,14 @@ def test_patterns_are_listed_with_their_place() -> None:
     page = read(
         pt.evaluate(trajectories(*[north] * 3, [(5, 5)]), trajectories(north), region=REGION).report().html
     )
-    part = page.section("Most frequent patterns")
-    assert rows(part.all("table")[0])[1][:4] == ["1,1 → 1,2", "", "750.0", "1,000.0"]
-    squares = [rect.attributes for rect in part.all("svg", "glyph")[0].all("rect")]
+    found = page.section("Most frequent patterns")
+    assert rows(found.all("table")[0])[1][:4] == ["1,1 → 1,2", "", "750.0", "1,000.0"]
+    squares = [rect.attributes for rect in found.all("svg", "glyph")[0].all("rect")]
     assert [(square["x"], square["y"], square.get("class")) for square in squares] == [
         ("0", "950.0", None),
         ("0", "900.0", "last"),
     ]
-    bars = [float(rect.attributes["width"] or "") for rect in part.all("svg", "bars")[0].all("rect")]
+    bars = [float(rect.attributes["width"] or "") for rect in found.all("svg", "bars")[0].all("rect")]
     assert bars == [75, 100]
 
 
@@ -316,9 +318,9 @@ def test_how_short_and_long_trips_fare(
     scores = dict(evaluation.scores)
     for name, value in zip(["short_length_share", *names], (short, *values), strict=True):
         scores[name] = replace(scores[name], value=value, limit=0.25)
-    part = read(replace(evaluation, scores=scores).report().html).section("Short and long trips")
-    assert words in part.text
-    assert rows(part.all("table")[0])[1][1:] == [f"{value:.4f} (0.2500)" for value in values[:2]]
+    found = read(replace(evaluation, scores=scores).report().html).section("Short and long trips")
+    assert words in found.text
+    assert rows(found.all("table")[0])[1][1:] == [f"{value:.4f} (0.2500)" for value in values[:2]]
 
 
 def test_without_the_paper_s_profile_there_are_no_subgroups() -> None:

@@ -121,7 +121,7 @@ def drawn_cells(page: Element, layer: int) -> list[tuple[int, float, float]]:
     """List the cells that are drawn: shade, left and top."""
     (ground,) = (g for g in page.all("g", "cells") if g.attributes["data-layer"] == str(layer))
     return [
-        (int(path.looks[0].removeprefix("q")), float(x), float(y))
+        (int(path.classes[0].removeprefix("q")), float(x), float(y))
         for path in ground.all("path")
         for x, y in re.findall(r"M([-\d.]+) ([-\d.]+)h", path.attributes["d"] or "")
     ]
@@ -185,8 +185,8 @@ def test_nothing_is_drawn_outside_the_map(model: Any, page: Element) -> None:
 
 
 def test_the_table_lists_the_busiest_cells_first(model: Any, page: Element) -> None:
-    part, finest = page.section("The model on a map"), model.view().layers[-1]
-    head, *listed = rows(part.all("table")[0])
+    found, finest = page.section("The model on a map"), model.view().layers[-1]
+    head, *listed = rows(found.all("table")[0])
     order = sorted(range(finest.grid.n_cells), key=lambda cell: (-finest.visits.values[cell], cell))[:15]
     assert [int(row[0]) for row in listed] == order
     assert [int(row[2].replace(",", "")) for row in listed] == [
@@ -200,13 +200,13 @@ def test_the_table_lists_the_busiest_cells_first(model: Any, page: Element) -> N
 
 def test_the_finest_layer_shows_first_and_each_has_its_button(model: Any, page: Element) -> None:
     n_layers = len(model.view().layers)
-    part = page.section("The model on a map")
-    shown = [("hidden" not in layer.attributes) for layer in part.all("g", "cells")]
+    found = page.section("The model on a map")
+    shown = [("hidden" not in layer.attributes) for layer in found.all("g", "cells")]
     assert shown == [False] * (n_layers - 1) + [True]
-    buttons = [control for control in part.all("input") if control.attributes["type"] == "radio"]
+    buttons = [control for control in found.all("input") if control.attributes["type"] == "radio"]
     assert len(buttons) == (n_layers if n_layers > 1 else 0)
     assert [("checked" in button.attributes) for button in buttons] == shown[: len(buttons)]
-    assert len(part.all("figure", "legend")) == n_layers
+    assert len(found.all("figure", "legend")) == n_layers
 
 
 def test_holes_are_cut_out_of_the_outline() -> None:
@@ -218,7 +218,7 @@ def test_a_heat_map_is_drawn_north_up_and_runs_of_one_shade_together() -> None:
     shades = np.full((4, 4), 3)
     shades[0, 3] = 2 * STEPS
     paths = {
-        path.looks[0]: path.attributes["d"]
+        path.classes[0]: path.attributes["d"]
         for path in read(heat(Sheet(REGION.for_data("planar")), "d", shades)).all("path")
     }
     assert paths["d20"] == "M750 0.00h250v250.00h-250z"

@@ -132,7 +132,7 @@ def test_it_begins_with_what_it_is_in_two_sentences(page: Element) -> None:
 
 def test_the_statement_is_complete(page: Element, model: Any) -> None:
     (answers,) = page.section("What is promised").all("dl", "answers")
-    told = dict(zip(*([part.text for part in answers.all(tag)] for tag in ("dt", "dd")), strict=True))
+    told = dict(zip(*([found.text for found in answers.all(tag)] for tag in ("dt", "dd")), strict=True))
     assert list(told) == QUESTIONS
     statement = dict(model.release.statement())
     assert set(statement) - set(told) == {"Mechanisms", MANY_TRIPS}  # they have tables
@@ -170,7 +170,7 @@ def test_a_seeded_model_is_red_from_the_title_on(model: Any) -> None:
     page = read(report.html)
     assert report.title == page.all("title")[0].text == "NOT PRIVATE: Trips"
     assert page.all("h1")[0].text == "NOT PRIVATE: Trips" and page.all("h1")[0].all("em")
-    assert page.all("header")[0].looks == ["red"]
+    assert page.all("header")[0].classes == ["red"]
     (alarm,) = page.all("p", "alarm")
     assert alarm.text.startswith("NOT PRIVATE") and "Do not publish it" in alarm.text
     red = [answer.text for answer in page.all("dd", "red-text")]
@@ -206,10 +206,10 @@ def test_what_can_be_learned_of_someone_with_many_trips(model: Any, epsilon: str
     """Under the trajectory unit epsilon grows with the trips; no bound is rounded down or told too gently."""
     charges = tuple(replace(c, unit=unit.kind, sensitivity=unit.sensitivity) for c in model.release.charges)
     release = replace(model.release, epsilon=Fraction(epsilon), unit=unit, charges=charges)
-    part = read(promise(release)).section("What is promised")
-    listed = rows(part.all("table")[0])
+    found = read(promise(release)).section("What is promised")
+    listed = rows(found.all("table")[0])
     answers = dict(release.statement())[MANY_TRIPS]
-    assert [row[0] for row in listed[1:]] == ["1", "5", "20"] and MANY_TRIPS in part.text
+    assert [row[0] for row in listed[1:]] == ["1", "5", "20"] and MANY_TRIPS in found.text
     for trips, total, sure in listed[1:]:
         n = int(trips) if unit.kind == "trajectory" else 1
         assert Fraction(total) == n * Fraction(epsilon) and sure in answers
@@ -218,9 +218,9 @@ def test_what_can_be_learned_of_someone_with_many_trips(model: Any, epsilon: str
         assert number and bound <= float(number[2]) / 100 <= min(1, bound + 0.002)
         assert ("hardly any protection" in sure) == (0.99 <= bound and n * Fraction(epsilon) <= 10)
         assert ("no protection worth the name" in sure) == (n * Fraction(epsilon) > 10)
-    together = "All that one person did is protected together" in part.text
-    assert together == (unit.kind == "user") != ("Each trip is protected by itself" in part.text)
-    assert "read twice the ε" not in part.text
+    together = "All that one person did is protected together" in found.text
+    assert together == (unit.kind == "user") != ("Each trip is protected by itself" in found.text)
+    assert "read twice the ε" not in found.text
     declared = read(promise(replace(release, public_count=7))).section("What is promised")
     assert "read twice the ε" in declared.text
 
@@ -286,10 +286,10 @@ def test_a_measured_count_comes_with_its_noise(page: Element, model: Any) -> Non
 
 
 def test_the_trips_are_those_that_anyone_can_make(page: Element, model: Any) -> None:
-    part = page.section("The synthetic trips")
+    found = page.section("The synthetic trips")
     made = model.sample(seed=SEED)
-    assert f"the first {len(made):,} trips that the model makes with seed 1" in part.text
-    (table,) = part.all("table")
+    assert f"the first {len(made):,} trips that the model makes with seed 1" in found.text
+    (table,) = found.all("table")
     names, *listed = rows(table)
     assert names[3] == "50% are below" and [row[0] for row in listed] == ["Length", "Diameter", "Points"]
     assert listed[2][3] == f"{np.median(np.diff(made.offsets)):,.3g}"
@@ -317,12 +317,12 @@ def test_whole_numbers_have_bars_of_their_own(n_points: int, bars: list[float]) 
 
 
 def test_the_making_names_the_model_file_and_all_settings(page: Element, model: Any) -> None:
-    part = page.section("How it was made")
-    assert sha256(to_bytes(model)).hexdigest() in part.text
-    sizes, settings = (dict(rows(table)[1:]) for table in part.all("table"))
+    found = page.section("How it was made")
+    assert sha256(to_bytes(model)).hexdigest() in found.text
+    sizes, settings = (dict(rows(table)[1:]) for table in found.all("table"))
     assert set(settings) == set(model.release.settings) and settings["theta2"] == "5.0"
     assert settings["K"] == "by rule" and sizes["Trajectories"] == f"{model.n_trajectories:,}"
-    assert f"version {pt.__version__} of privtrace" in part.text
+    assert f"version {pt.__version__} of privtrace" in found.text
 
 
 @pytest.mark.parametrize(
@@ -336,16 +336,16 @@ def test_the_map_can_be_found_on_another(box: tuple[float, ...], crs: str, words
     model = pt.PrivTrace(epsilon=1, region=pt.Region.box(*box)).fit(walks(50, box, crs=crs), noise=pt.NoNoise())
     text = read(model.report().html).section("The model on a map").text
     assert f"The map lies {words} north is up." in text
-    assert "States are the cells that trips are told in" in text
+    assert "States are the cells that trips are described by" in text
 
 
 def test_uses_name_the_cell_and_its_noise(page: Element, model: Any) -> None:
-    part = page.section("What it can be used for, and what not")
-    assert [heading.text for heading in part.all("h3")] == ["Good for", "Not for"]
+    found = page.section("What it can be used for, and what not")
+    assert [heading.text for heading in found.all("h3")] == ["Good for", "Not for"]
     finest = model.view().layers[-1]
     sides = finest.grid.boxes[:, 2] - finest.grid.boxes[:, 0]
-    assert f"{sides.min():,.4g} units to {sides.max():,.4g} units wide" in part.text
-    noise = re.search(r"a cell's visits are off by about ± ([\d.,]+)", part.text)
+    assert f"{sides.min():,.4g} units to {sides.max():,.4g} units wide" in found.text
+    noise = re.search(r"a cell's visits are off by about ± ([\d.,]+)", found.text)
     assert noise and float(noise[1].replace(",", "")) == pytest.approx(finest.visits.error, rel=0.06)
 
 

@@ -10,6 +10,7 @@ from tests.conftest import trajectories
 
 import privtrace as pt
 from privtrace.errors import SettingsError
+from privtrace.space.area import Tally, added
 from privtrace.space.region import Region
 
 
@@ -107,8 +108,8 @@ def test_polygons_that_were_cut_at_the_antimeridian_are_joined() -> None:
 def test_no_fix_is_a_bad_point_in_degrees_and_a_place_on_the_plane() -> None:
     lists = [(0, 0), (0.5, 0), (0, 0), (0.5, 0.5), (-0.0, 0.0)]
     box = (-1, -1, 1, 1)
-    assert Region.box(*box, crs="lonlat").tally(trajectories(lists, crs="lonlat")).tolist()[2:5] == [2, 0, 3]
-    assert Region.box(*box, crs="planar").tally(trajectories(lists)).tolist()[2:5] == [5, 0, 0]
+    assert Region.box(*box, crs="lonlat").tally(trajectories(lists, crs="lonlat"))[2:5] == (2, 0, 3)
+    assert Region.box(*box, crs="planar").tally(trajectories(lists))[2:5] == (5, 0, 0)
 
 
 def test_text_goes_round() -> None:
@@ -142,15 +143,23 @@ def test_the_tally_counts_trajectories_bad_points_and_points_outside() -> None:
     given = trajectories(
         [(1, 1), (11, 1)], [(12, 12)], [(np.nan, 1), (5, np.inf)], [], [(0, 10), (10, 0), (-0.001, 3)]
     )
-    assert Region.box(0, 0, 10, 10, crs="planar").tally(given).tolist() == [5, 2, 3, 3, 2, 3]
+    assert Region.box(0, 0, 10, 10, crs="planar").tally(given) == (5, 2, 3, 3, 2, 3)
+
+
+def test_tallies_of_parts_add_up() -> None:
+    region = Region.box(0, 0, 10, 10, crs="planar")
+    given = trajectories([(1, 1), (11, 1)], [(12, 12), (np.nan, 1)], [(0, 10), (10, 0)], [(-1, 3)])
+    whole = region.tally(given)
+    assert added(region.tally(part) for part in (given[:1], given[1:3], given[3:])) == whole
+    assert whole.n_points == given.n_points and added([]) == Tally()
 
 
 def test_the_tally_sees_swapped_axes_even_where_they_are_impossible() -> None:
     beijing = Region.box(116, 39, 117, 41, crs="lonlat")
     given = trajectories([(39.9, 116.4), (40, 116.5), (5, 5)], [(116.4, 39.9)], crs="lonlat")
-    assert beijing.tally(given).tolist() == [2, 1, 1, 1, 2, 2]
+    assert beijing.tally(given) == (2, 1, 1, 1, 2, 2)
 
 
 def test_impossible_degrees_are_bad_points() -> None:
     given = trajectories([(8, 400), (8, 53), (200, 53), (8, 53.1)], crs="lonlat")
-    assert pt.Region.box(7, 52, 9, 54, crs="lonlat").tally(given).tolist() == [1, 1, 2, 0, 2, 0]
+    assert pt.Region.box(7, 52, 9, 54, crs="lonlat").tally(given) == (1, 1, 2, 0, 2, 0)

@@ -47,8 +47,8 @@ def evaluate(
 ) -> None:
     """Compare synthetic trajectories with real ones. NOT PRIVATE.
 
-    Each metric comes with its limit, one random half of the real data against the other, and its ceiling, a
-    uniform random walk over the region. Both files are clipped to the region in the same way.
+    Each metric comes with its limit, one random half of the real data against the other, and its random
+    baseline, a uniform random walk over the region. Both files are clipped to the region in the same way.
 
     \b
     Profiles:
@@ -113,9 +113,9 @@ def explain(
 ) -> None:
     """Say where a method's error comes from. NOT PRIVATE: for public data and test data.
 
-    A ladder for each metric: what sampling alone would differ by, what is lost by putting real paths into
-    cells, what the model adds without noise, and what noise adds at each epsilon. So it shows what more data
-    or a larger epsilon would buy. It fits the data many times and publishes nothing.
+    The error of each metric is decomposed: what sampling alone would differ by, what is lost by putting real
+    paths into cells, what the model adds without noise, and what noise adds at each epsilon. So it shows what
+    more data or a larger epsilon would buy. It fits the data many times and publishes nothing.
 
     \b
     Examples:
@@ -123,13 +123,13 @@ def explain(
       privtrace explain demo/trips.parquet --region demo/region.geojson --epsilons 0.2,1 --runs 2
     """
     from privtrace.backends.local import Threads
-    from privtrace.evaluation.ladder import explain as climb
+    from privtrace.evaluation.decomposition import explain as decompose
 
     synthesizer = options.synthesizer(epsilon="1")  # another is put in for each
     screen = Screen(options.quiet, options.as_json)
     with options.source(trips) as source:
         tell_dropped(source, screen)
-        result = climb(
+        result = decompose(
             source,
             synthesizer,
             epsilons=epsilons,

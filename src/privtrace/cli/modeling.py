@@ -23,7 +23,8 @@ from privtrace.cli.spending import Spending, tell_unusable
 from privtrace.cli.taking import takes
 
 if TYPE_CHECKING:
-    from privtrace.io import Format
+    from privtrace.evaluation.comparison import Measuring
+    from privtrace.io import FileSource
     from privtrace.methods.model import Model
     from privtrace.methods.settings import Settings
 
@@ -57,8 +58,8 @@ def fit(trips: InputPath, output: OutputPath, options: FitOptions) -> None:
     check_apart({"--output": output}, _files_of(trips, options))
     synthesizer = options.synthesizer()
     spending = Spending.of(synthesizer, options, str(output))
-    with ending(spending.words):
-        model = _fitted(trips, synthesizer, spending, options, screen)
+    with ending(spending.words), options.source(trips) as source:
+        model = _fitted(source, synthesizer, spending, options, screen)
         model.save(output, force=options.force)
         tell_release(model, screen, {"model": str(output)})
         show_model(model, screen)
@@ -116,6 +117,8 @@ def synth(
       privtrace synth demo/trips.parquet --region demo/region.geojson --epsilon 0.5 --output made.parquet \\
           --spacing 100 --model made.model --report made.html --evaluation compared.html
     """
+    from privtrace.evaluation.reference import Reference
+    from privtrace.evaluation.suite import evaluated
     from privtrace.io import check_output
     from privtrace.io.atomic import check_target
     from privtrace.report.document import check_page
@@ -133,15 +136,19 @@ def synth(
     spending = Spending.of(synthesizer, options, str(output))
     with ExitStack() as stack:
         stack.enter_context(ending(spending.words))
-        fitted = _fitted(trips, synthesizer, spending, options, screen, (format, output))
+        source = stack.enter_context(options.source(trips))
+        format.check_room(output, source.crs, has_times=False)
+        fitted = _fitted(source, synthesizer, spending, options, screen)
         if model is not None:  # first, since epsilon is spent by now
             fitted.save(model, force=options.force)
             stack.enter_context(ending(lambda: f"the fit is in {model}, and generating from it costs nothing"))
-        _write_synthetic(fitted, output, count, seed, options, screen)
+        measuring = None if compared is None else _measuring(fitted, output, options, screen)
+        _write_synthetic(fitted, output, count, seed, options, screen, measuring)
         if report is not None:
             fitted.report(report, title=title, note=note, force=options.force)
-        if compared is not None:
-            _write_evaluation(fitted, trips, output, compared, title, options, screen)
+        if compared is not None and measuring is not None:
+            result = evaluated(Reference.measured(source, measuring.comparison), measuring.finish())
+            result.report(compared, title=title, force=options.force)
         written = {"synthetic": output, "model": model, "report": report, "evaluation": compared}
         tell_release(
             fitted, screen, {name: None if path is None else str(path) for name, path in written.items()}
@@ -161,36 +168,45 @@ def _files_of(trips: Path, options: FitOptions) -> dict[str, str | Path | None]:
 
 
 def _fitted(
-    trips: Path,
-    synthesizer: Settings,
-    spending: Spending,
-    options: FitOptions,
-    screen: Screen,
-    made: tuple[Format, Path] | None = None,
+    source: FileSource, synthesizer: Settings, spending: Spending, options: FitOptions, screen: Screen
 ) -> Model:
-    """Fit as the options say, with progress; refuse first a format that has no room for what will be made."""
+    """Fit as the options say, with progress."""
     from privtrace.backends.local import Threads
 
-    with options.source(trips) as source:
-        if made is not None:
-            format, output = made
-            format.check_room(output, source.crs, has_times=False)
-        if source.has_times:
-            screen.say("Times that can be read set the order of points; they are not synthesized.")
-        tell_dropped(source, screen)
-        return synthesizer.fit(
-            source,
-            noise=spending.noise,
-            backend=Threads(options.threads),
-            observer=screen,
-            budget_file=spending.budget_file,
-        )
+    if source.has_times:
+        screen.say("Times that can be read set the order of points; they are not synthesized.")
+    tell_dropped(source, screen)
+    return synthesizer.fit(
+        source,
+        noise=spending.noise,
+        backend=Threads(options.threads),
+        observer=screen,
+        budget_file=spending.budget_file,
+    )
+
+
+def _measuring(model: Model, output: Path, options: FitOptions, screen: Screen) -> Measuring:
+    """Prepare to measure what is written while it is: nothing is read back. NOT PRIVATE."""
+    from privtrace.backends.local import Threads
+    from privtrace.evaluation.comparison import Comparison
+
+    release, backend = model.release, Threads(options.threads)
+    comparison = Comparison.of(
+        release.region, release.crs, profile="all", figures=True, backend=backend, observer=screen
+    )
+    return comparison.measuring(path=output)
 
 
 def _write_synthetic(
-    model: Model, output: Path, count: int | None, seed: int | None, options: OutputOptions, screen: Screen
+    model: Model,
+    output: Path,
+    count: int | None,
+    seed: int | None,
+    options: OutputOptions,
+    screen: Screen,
+    measuring: Measuring | None = None,
 ) -> None:
-    """Generate block by block into the output, with progress."""
+    """Generate block by block into the output, with progress; measure the blocks on their way, where wanted."""
     from collections.abc import Iterator
 
     from privtrace.backends.local import Threads
@@ -212,29 +228,9 @@ def _write_synthetic(
                 yield block
                 advance(len(block))
 
-        write(blocks(), output, names=options.names, force=options.force)
+        made = blocks() if measuring is None else measuring.through(blocks())
+        write(made, output, names=options.names, force=options.force)
     tell_lost(lost, output, screen)
     if n_capped:
         screen.warn(capped_walks(n_capped))
     screen.say(f"{count:,} synthetic trajectories written to {output}. Times are not synthesized.")
-
-
-def _write_evaluation(
-    model: Model, trips: Path, output: Path, page: Path, title: str | None, options: FitOptions, screen: Screen
-) -> None:
-    """Compare what was written with the real data, and write the page. NOT PRIVATE."""
-    from privtrace.backends.local import Threads
-    from privtrace.evaluation.suite import evaluate
-    from privtrace.io import read
-
-    release = model.release
-    with options.source(trips) as real, read(output, crs=release.crs) as made:
-        result = evaluate(
-            real,
-            made,
-            region=release.region,
-            profile="all",
-            backend=Threads(options.threads),
-            observer=screen,
-        )
-    result.report(page, title=title, force=options.force)

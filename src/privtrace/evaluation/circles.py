@@ -1,4 +1,4 @@
-"""Ask circles which trajectories come into them: one bit a circle, a row of bits a trajectory."""
+"""Ask circles which trajectories come into them: one bit per circle, a row of bits per trajectory."""
 
 from __future__ import annotations
 

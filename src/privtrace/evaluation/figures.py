@@ -14,9 +14,9 @@ import numpy as np
 from privtrace.evaluation import mobility, paper
 from privtrace.evaluation.compare import histogram, ragged_histogram
 from privtrace.evaluation.frame import Frame
+from privtrace.evaluation.measured import MeasuredSet
 from privtrace.evaluation.metric import Profile
 from privtrace.evaluation.patterns import pattern_cells, pattern_counts, top_patterns
-from privtrace.evaluation.portrait import Portrait
 from privtrace.evaluation.traits import Traits
 from privtrace.geometry import ends_apart_m
 from privtrace.paths import Paths
@@ -60,7 +60,7 @@ class Figures:
     patterns: tuple[Pattern, ...]  # the most frequent in the real set
 
     @classmethod
-    def of(cls, frame: Frame, real: Portrait, synthetic: Portrait) -> Figures:
+    def of(cls, frame: Frame, real: MeasuredSet, synthetic: MeasuredSet) -> Figures:
         """Draw all figures from the traits of two sets."""
         both: tuple[Mapping[str, Any], ...] = real.traits, synthetic.traits
         lengths, diameters = (

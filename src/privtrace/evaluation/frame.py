@@ -18,7 +18,7 @@ from privtrace.space.region import Region
 from privtrace.trajectories import Floats, Integers, Trajectories, is_bad
 
 #: What chance is used for: each has draws of its own.
-CIRCLES, QUERIES, REAL, SYNTHETIC, SPLITS, CEILING, BOOTSTRAP = range(7)
+CIRCLES, QUERIES, REAL, SYNTHETIC, SPLITS, BASELINE, BOOTSTRAP = range(7)
 
 
 @dataclass(frozen=True)

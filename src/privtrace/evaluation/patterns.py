@@ -31,23 +31,23 @@ class Patterns:
 def top_patterns(paths: Paths, weights: Integers, k: int, longest: int, n_cells: int) -> Patterns:
     """Find the k most frequent patterns of 2 to `longest` cells; on ties the shorter, then the smaller cells.
 
-    Paths count as often as their weights say. A pattern occurs no more often than its parts. Once k patterns
-    are known, a longer one has to occur more often than the k-th, and so have its two parts of one cell less.
-    Fewer than k of those exist, and only they are extended: a pass over the paths for each length, with a table
-    of n_cells² or at most k² counts.
+    Paths count as often as their weights say. A pattern occurs no more often than the shorter ones within it.
+    Once k patterns are known, a longer one has to occur more often than the k-th, and so have the two within it
+    that are one cell shorter. Fewer than k of those exist, and only they are extended: a pass over the paths
+    for each length, with a table of n_cells² or at most k² counts.
     """
     best = Patterns(np.empty(0, np.int64), np.empty(0, np.int64))
-    parts = np.arange(1, n_cells + 1)  # the codes of the patterns that may be extended, of one cell at first
+    codes = np.arange(1, n_cells + 1)  # of the patterns that may be extended, of one cell at first
     places = paths.cells  # which of them begins at each place of the paths; -1: none
     for _ in range(2, longest + 1):
-        table = pair_counts(places, paths.offsets, weights, len(parts))
+        table = pair_counts(places, paths.offsets, weights, len(codes))
         i, j = np.nonzero(table)
-        longer = Patterns(parts[i] * (n_cells + 1) + parts[j] % (n_cells + 1), table[i, j])
+        longer = Patterns(codes[i] * (n_cells + 1) + codes[j] % (n_cells + 1), table[i, j])
         best = Patterns(np.append(best.codes, longer.codes), np.append(best.counts, longer.counts)).best(k)
         frequent = longer.counts > (best.counts[-1] if len(best.counts) == k else 0)
         numbers = np.full(table.shape, -1, np.int32)
         numbers[i[frequent], j[frequent]] = np.arange(np.count_nonzero(frequent))
-        parts, places = longer.codes[frequent], _numbered(places, paths.offsets, numbers)
+        codes, places = longer.codes[frequent], _numbered(places, paths.offsets, numbers)
     return best
 
 

@@ -60,7 +60,7 @@ def _paths(points, offsets, sides_m, size, filled):  # type: ignore[no-untyped-d
 
 @njit(cache=True, nogil=True, inline="always")
 def _appended(cells, n_cells, cell):  # type: ignore[no-untyped-def]
-    """Write a cell, in twice the room where there is none left."""
+    """Write a cell, in twice the space where none is left."""
     if n_cells == len(cells):
         cells = np.concatenate((cells, np.empty_like(cells)))
     cells[n_cells] = cell

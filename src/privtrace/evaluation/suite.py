@@ -1,4 +1,4 @@
-"""Evaluate a synthetic set: a table with every metric's value, limit and ceiling."""
+"""Evaluate a synthetic set: a table with every metric's value, limit and random baseline."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from privtrace.backends.base import Backend
 from privtrace.errors import SettingsError
-from privtrace.evaluation.figures import NEEDED, Figures
+from privtrace.evaluation.figures import Figures
+from privtrace.evaluation.measured import MeasuredSet
 from privtrace.evaluation.metric import Metric
-from privtrace.evaluation.portrait import Portrait
-from privtrace.evaluation.yardstick import Yardstick
+from privtrace.evaluation.old_names import DEPRECATED, renamed, with_old_keys
+from privtrace.evaluation.reference import Reference
 from privtrace.observer import Observer
 from privtrace.space.region import Region
 from privtrace.trajectories import Source
@@ -29,7 +30,7 @@ NOT_PRIVATE = (
 
 MOST_REPLICATES = 100_000
 
-#: Of the ceiling: smaller distances from the best count as this, since zero has no logarithm.
+#: Of the baseline: smaller distances from the best count as this, since zero has no logarithm.
 _LEAST_SHARE = 1e-3
 
 
@@ -40,26 +41,28 @@ class Score:
     metric: Metric
     value: float  # NaN where the metric is not defined
     limit: float  # one random half of the real data against the other
-    ceiling: float  # a uniform random walk over the region
+    baseline: float  # a uniform random walk over the region
     interval: tuple[float, float] | None = None  # 95 %, by bootstrap over trajectories
+
+    ceiling = renamed("ceiling", "baseline")
 
     @property
     def standing(self) -> float:
-        """Place the value between the limit, 0, and the ceiling, 1: below 0 is better, above 1 worse than both.
+        """Place the value between the limit, 0, and the baseline, 1: below 0 beats both, above 1 neither.
 
         By the logarithm of the distance from the metric's best, because errors differ by factors. NaN where
         the metric is not defined, or does not tell the real data from a random walk.
         """
-        limit, value, ceiling = (abs(x - self.metric.best) for x in (self.limit, self.value, self.ceiling))
-        limit, value = (max(x, _LEAST_SHARE * ceiling) for x in (limit, value))
-        return math.log(value / limit) / math.log(ceiling / limit) if ceiling > limit else math.nan
+        limit, value, baseline = (abs(x - self.metric.best) for x in (self.limit, self.value, self.baseline))
+        limit, value = (max(x, _LEAST_SHARE * baseline) for x in (limit, value))
+        return math.log(value / limit) / math.log(baseline / limit) if baseline > limit else math.nan
 
     def to_dict(self) -> dict[str, Any]:
         """List the numbers; what is not defined is None."""
-        numbers: dict[str, Any] = {name: known(getattr(self, name)) for name in ("value", "limit", "ceiling")}
+        numbers: dict[str, Any] = {name: known(getattr(self, name)) for name in ("value", "limit", "baseline")}
         if self.interval is not None:
             numbers["interval"] = [known(end) for end in self.interval]
-        return numbers | {"best": self.metric.best, "words": self.metric.words}
+        return with_old_keys(numbers) | {"best": self.metric.best, "words": self.metric.words}
 
 
 @dataclass(frozen=True, repr=False)
@@ -93,6 +96,7 @@ class Evaluation(Mapping[str, Score]):
             "notice": NOT_PRIVATE,
             "metrics": {name: score.to_dict() for name, score in self.scores.items()},
             "inputs": dict(self.inputs),
+            "deprecated": DEPRECATED,
         }
 
     def report(
@@ -113,22 +117,22 @@ class Evaluation(Mapping[str, Score]):
             [
                 NOT_PRIVATE,
                 "",
-                *sides(self.inputs),
+                *compared(self.inputs),
                 "",
                 self._table(),
                 "",
                 "limit: one random half of the real data against the other.",
-                "ceiling: a uniform random walk over the region.",
+                "baseline: a uniform random walk over the region.",
             ]
         )
 
     def _table(self) -> str:
         with_intervals = any(score.interval is not None for score in self.scores.values())
-        head = ["metric", "value", *(["95 % interval"] if with_intervals else []), "limit", "ceiling", "best"]
+        head = ["metric", "value", *(["95 % interval"] if with_intervals else []), "limit", "baseline", "best"]
         rows = [head]
         for name, score in self.scores.items():
             interval = [" to ".join(map(shown, score.interval or ()))] if with_intervals else []
-            numbers = [shown(score.value), *interval, shown(score.limit), shown(score.ceiling)]
+            numbers = [shown(score.value), *interval, shown(score.limit), shown(score.baseline)]
             rows.append([name, *numbers, f"{score.metric.best:g}"])
         words = ["", *(score.metric.words for score in self.scores.values())]
         lines = (f"{line}  {text}".rstrip() for line, text in zip(aligned(rows), words, strict=True))
@@ -168,56 +172,46 @@ def evaluate(
     """
     if not isinstance(bootstrap, int) or not 0 <= bootstrap <= MOST_REPLICATES or bootstrap == 1:
         raise SettingsError(f"bootstrap must be 0 or from 2 to {MOST_REPLICATES:,} replicates, not {bootstrap}")
-    also = NEEDED if figures else ()
-    yardstick = Yardstick.of(
-        real, region, profile=profile, seed=seed, also=also, backend=backend, observer=observer
+    reference = Reference.of(
+        real, region, profile=profile, seed=seed, figures=figures, backend=backend, observer=observer
     )
-    other = yardstick.measure(synthetic)
+    return evaluated(reference, reference.measure(synthetic), bootstrap=bootstrap)
+
+
+def evaluated(reference: Reference, synthetic: MeasuredSet, *, bootstrap: int = 0) -> Evaluation:
+    """Compare a synthetic set with a reference, both measured already; with figures, if they are measured."""
+    comparison, real = reference.comparison, reference.real
     inputs = {
-        "real": described(real, yardstick.real),
-        "synthetic": described(synthetic, other),
-        "region": str(yardstick.frame.region),
-        "crs": yardstick.crs,
-        "profile": profile,
-        "seed": seed,
+        "real": real.to_dict(),
+        "synthetic": synthetic.to_dict(),
+        "region": str(comparison.frame.region),
+        "crs": comparison.crs,
+        "profile": comparison.profile,
+        "seed": comparison.frame.seed,
         "bootstrap": bootstrap,
     }
-    with yardstick.observer.stage("Comparing"):
-        values, limit = yardstick.values(other), yardstick.limit()
-        drawn = Figures.of(yardstick.frame, yardstick.real, other) if figures else None
-    intervals = yardstick.intervals(other, values, bootstrap) if bootstrap else {}
-    del other  # makes room for the walk
-    ceiling = yardstick.ceiling()
-    named = {metric.name: metric for metric in yardstick.metrics}
+    with comparison.observer.stage("Comparing"):
+        values, limit = reference.values(synthetic), reference.limit()
+        figures = Figures.of(comparison.frame, real, synthetic) if comparison.has_figures else None
+    intervals = reference.intervals(synthetic, values, bootstrap) if bootstrap else {}
+    del synthetic  # the walk needs as much memory
+    baseline = reference.baseline()
+    named = {metric.name: metric for metric in comparison.metrics}
     scores = {
-        name: Score(metric, values[name], limit[name], ceiling[name], intervals.get(name))
+        name: Score(metric, values[name], limit[name], baseline[name], intervals.get(name))
         for name, metric in named.items()
     }
-    return Evaluation(scores, inputs, drawn)
+    return Evaluation(scores, inputs, figures)
 
 
-def described(source: Source, portrait: Portrait) -> dict[str, Any]:
-    """Describe one side of a comparison: exact numbers."""
-    n_trajectories, _, inside, outside, bad, _ = (int(number) for number in portrait.tally)
-    path = getattr(source, "path", None)
-    return {
-        "path": None if path is None else str(path),
-        "trajectories": n_trajectories,
-        "in_region": len(portrait),
-        "points": inside + outside + bad,
-        "points_in_region": inside,
-        "bad_points": bad,
-    }
-
-
-def sides(inputs: Mapping[str, Any]) -> Iterator[str]:
+def compared(inputs: Mapping[str, Any]) -> Iterator[str]:
     """Say in lines what was compared, and where."""
     for role in ("real", "synthetic"):
-        if side := inputs.get(role):
-            bad = f"; {side['bad_points']:,} are no points" if side["bad_points"] else ""
+        if given := inputs.get(role):
+            bad = f"; {given['bad_points']:,} are no points" if given["bad_points"] else ""
             yield (
-                f"{role:10} {side['in_region']:,} of {side['trajectories']:,} trajectories and "
-                f"{side['points_in_region']:,} of {side['points']:,} points in the region{bad}"
+                f"{role:10} {given['in_region']:,} of {given['trajectories']:,} trajectories and "
+                f"{given['points_in_region']:,} of {given['points']:,} points in the region{bad}"
             )
     yield f"region     {inputs['region']}, {inputs['crs']}"
 

@@ -1,4 +1,4 @@
-"""Hold what metrics look at: a few numbers a trajectory, instead of its points.
+"""Hold what metrics look at: a few numbers per trajectory, instead of its points.
 
 Metrics are functions of traits, and weights say how often each trajectory counts. So a random half, a subgroup
 or a bootstrap replicate is the same traits under other weights, and no pass over the points is needed for it.

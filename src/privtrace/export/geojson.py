@@ -1,4 +1,4 @@
-"""Write cells and flows as features of GeoJSON (RFC 7946), a feature a line, in chunks.
+"""Write cells and flows as features of GeoJSON (RFC 7946), one feature per line, in chunks.
 
 A cell over a polygon is what of it lies inside: the trapezoids of its piece, united. What crosses the
 antimeridian is cut there. Planar coordinates stand as they are, and the file says so.
@@ -83,16 +83,15 @@ def _properties(table: pa.Table) -> pa.Array:
 
 
 def cell_texts(grid: Grid, cells: Integers) -> pa.Array:
-    """Print the geometries of cells: a Polygon, or a MultiPolygon where a cell is in several parts."""
-    shapes = _shapes(grid, cells)
-    parts, owners = shapely.get_parts(shapes, return_index=True)
+    """Print the geometries of cells: a Polygon, or a MultiPolygon where a cell is several polygons."""
+    polygons, owners = shapely.get_parts(_geometries(grid, cells), return_index=True)
     if grid.region.area.turn:
-        parts, owners = _cut_at_180(parts, owners, grid)
+        polygons, owners = _cut_at_180(polygons, owners, grid)
     # Canonical, and then turned: outer rings to the left, as the standard asks.
-    parts = shapely.reverse(shapely.normalize(parts))
-    _, points, (rings, polygons) = shapely.to_ragged_array(parts)
-    ring_texts = chained("[", joined(_points(points), rings.astype(np.int64), ","), "]")
-    polygon_texts = chained("[", joined(ring_texts, polygons.astype(np.int64), ","), "]")
+    polygons = shapely.reverse(shapely.normalize(polygons))
+    _, points, (of_rings, of_polygons) = shapely.to_ragged_array(polygons)  # offsets
+    ring_texts = chained("[", joined(_points(points), of_rings.astype(np.int64), ","), "]")
+    polygon_texts = chained("[", joined(ring_texts, of_polygons.astype(np.int64), ","), "]")
     offsets = np.searchsorted(owners, np.arange(len(cells) + 1))
     texts = joined(polygon_texts, offsets, ",")
     return pc.if_else(
@@ -102,13 +101,13 @@ def cell_texts(grid: Grid, cells: Integers) -> pa.Array:
     )
 
 
-def _shapes(grid: Grid, cells: Integers) -> Array:
-    """Make the polygons of cells: boxes, or their pieces united."""
-    shapes: Array = shapely.box(*grid.boxes[cells].T)
+def _geometries(grid: Grid, cells: Integers) -> Array:
+    """Make the geometries of cells: boxes, or their pieces united."""
+    geometries: Array = shapely.box(*grid.boxes[cells].T)
     lengths = np.diff(grid.pieces.offsets)[cells]
     if lengths.any():
-        shapes[lengths > 0] = _united(grid.pieces, cells[lengths > 0])
-    return shapes
+        geometries[lengths > 0] = _united(grid.pieces, cells[lengths > 0])
+    return geometries
 
 
 def _united(pieces: Pieces, cells: Integers) -> Array:
@@ -125,11 +124,11 @@ def _united(pieces: Pieces, cells: Integers) -> Array:
     return united
 
 
-def _cut_at_180(parts: Array, owners: Integers, grid: Grid) -> tuple[Array, Integers]:
+def _cut_at_180(polygons: Array, owners: Integers, grid: Grid) -> tuple[Array, Integers]:
     """Cut polygons at the antimeridian, and bring those beyond it to -180 and up."""
     west, south, east, north = grid.region.bounds
-    here = shapely.intersection(parts, shapely.box(west, south, 180.0, north))
-    there = shapely.intersection(parts, shapely.box(180.0, south, east, north))
+    here = shapely.intersection(polygons, shapely.box(west, south, 180.0, north))
+    there = shapely.intersection(polygons, shapely.box(180.0, south, east, north))
     there = shapely.transform(there, lambda points: points - [grid.region.area.turn, 0.0])
     halves, which = shapely.get_parts(np.concatenate([here, there]), return_index=True)
     is_area = (shapely.get_type_id(halves) == shapely.GeometryType.POLYGON) & (shapely.area(halves) > 0)
@@ -160,7 +159,7 @@ def _crosses(here: Floats, there: Floats) -> Array:
 
 
 def _cut_lines(here: Floats, there: Floats, region: Region) -> pa.Array:
-    """Print lines in two parts, up to the antimeridian and from it on; only those that cross it are right."""
+    """Print lines cut in two, up to the antimeridian and from it on; only those that cross it are right."""
     across = np.where(_crosses(here, there), there[:, 0] - here[:, 0], 1.0)
     height = here[:, 1] + (180 - here[:, 0]) * ((there[:, 1] - here[:, 1]) / across)
     border = np.where(here[:, 0] < 180, 180.0, -180.0)

@@ -1,4 +1,4 @@
-"""Write the density of a model's layers as a raster, a band a layer, north up.
+"""Write the density of a model's layers as a raster, one band per layer, north up.
 
 Across the antimeridian longitudes go on beyond 180, as a raster cannot be cut there.
 """
@@ -46,7 +46,7 @@ def write(model: Model, view: View, what: str, sink: Any) -> None:
     # In memory: the library would take some paths for addresses, and leave files beside.
     with rasterio.MemoryFile() as file:
         with file.open(**profile) as raster:
-            bands = {"privtrace.bands": f"visits for each {AREA_UNIT[release.crs]}, a band a layer"}
+            bands = {"privtrace.bands": f"visits for each {AREA_UNIT[release.crs]}, one band per layer"}
             raster.update_tags(**words(model, what), **bands)
             for band, layer in enumerate(view.layers, start=1):
                 cells = cells_of_pixels(layer.grid, size)
@@ -64,7 +64,7 @@ def pixels_per_side(grids: list[Grid]) -> int:
     least = max(len(grid.divisions) * int(grid.divisions.max()) for grid in grids)
     if least > MOST_PIXELS:
         raise OutputError(
-            f"GeoTIFF: the finest cells would need {least:,} pixels a side, and {MOST_PIXELS:,} is the limit; "
+            f"GeoTIFF: the finest cells need {least:,} pixels per side, and {MOST_PIXELS:,} is the limit; "
             "write the density as .geojson or .parquet"
         )
     exact = math.lcm(

@@ -1,4 +1,4 @@
-"""Lay out what a model says of cells, trips and moves as tables, a part at a time. Post-processing."""
+"""Lay out what a model says of cells, trips and moves as tables, a chunk at a time. Post-processing."""
 
 from __future__ import annotations
 

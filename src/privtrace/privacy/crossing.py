@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from privtrace.backends.base import Result
 from privtrace.backends.passes import Passes
@@ -42,8 +42,8 @@ class Table(NamedTuple):
 class Aside(NamedTuple):
     """Tell the curator about a pass: exact numbers that go to the screen and nowhere else."""
 
-    look: Callable[[Trajectories], Integers]  # at a part
-    tell: Callable[[list[Integers], Observer], None]
+    look: Callable[[Trajectories], Any]  # at a part
+    tell: Callable[[list[Any], Observer], None]
 
 
 @dataclass(frozen=True)
@@ -88,12 +88,12 @@ class Crossing:
     ) -> list[Counts]:
         sums = [Accumulator(math.prod(table.shape), self.ledger.unit) for table in tables]
 
-        def of_part(part: Trajectories) -> tuple[list[Sums], list[Integers]]:
+        def of_part(part: Trajectories) -> tuple[list[Sums], list[Any]]:
             emitted = zip(sums, kernels(part), strict=True)
             bounded = [table.bounded(contributions, len(part)) for table, contributions in emitted]
             return bounded, [] if aside is None else [aside.look(part)]
 
-        looks: list[Integers] = []
+        looks: list[Any] = []
         for bounded, look in self._map(text, of_part):
             for table, more in zip(sums, bounded, strict=True):
                 table.add(more)

@@ -42,13 +42,13 @@ def overlaid(edges: Floats, real: Floats, synthetic: Floats, axis: Axis, alterna
 def _chart(edges: Floats, series: Sequence[tuple[str, Floats]], axis: Axis, alternative: str) -> str:
     most = max((float(shares.max(initial=0)) for _, shares in series), default=0.0) or 1.0
     across = _LEFT + (edges / (edges[-1] or 1.0)) * (_WIDTH - _LEFT - _RIGHT)
-    shapes = []
-    for look, shares in series:
+    elements = []
+    for css, shares in series:
         up = _HEIGHT - _BOTTOM - shares / most * (_HEIGHT - _TOP - _BOTTOM)
-        steps = _steps(across, up, closed=look != "synthetic")
-        shapes.append(f'<path class="{look}" d="{steps}"/>')
+        steps = _steps(across, up, closed=css != "synthetic")
+        elements.append(f'<path class="{css}" d="{steps}"/>')
     x_axis = _horizontal(float(edges[-1]) / axis.per_unit, axis.label)
-    return _svg([*_vertical(most), *shapes, *x_axis], alternative)
+    return _svg([*_vertical(most), *elements, *x_axis], alternative)
 
 
 def curve(real: Floats, synthetic: Floats, label: str, alternative: str) -> str:
@@ -57,22 +57,21 @@ def curve(real: Floats, synthetic: Floats, label: str, alternative: str) -> str:
     ranks = np.unique(np.geomspace(1, n, 200).astype(np.int64))
     ranks = ranks[ranks <= len(real)]
     across = _LEFT + np.log(ranks) / math.log(n) * (_WIDTH - _LEFT - _RIGHT)
-    shapes = []
-    for look, shares in (("real", real), ("synthetic", synthetic)):
+    elements = []
+    for css, shares in (("real", real), ("synthetic", synthetic)):
         up = _HEIGHT - _BOTTOM - np.cumsum(shares)[ranks - 1] * (_HEIGHT - _TOP - _BOTTOM)
         points = " ".join(f"{x:.1f},{y:.1f}" for x, y in zip(across, up, strict=True))
         floor = _HEIGHT - _BOTTOM
-        shape = (
-            f"{_LEFT},{floor} {points} {across[-1]:.1f},{floor}" if look == "real" and len(ranks) else points
-        )
-        shapes.append(f'<{"polygon" if look == "real" else "polyline"} class="{look}" points="{shape}"/>')
+        if css == "real" and len(ranks):
+            points = f"{_LEFT},{floor} {points} {across[-1]:.1f},{floor}"
+        elements.append(f'<{"polygon" if css == "real" else "polyline"} class="{css}" points="{points}"/>')
     powers = [10**power for power in range(math.floor(math.log10(n)) + 1)]
     ticks = [(_LEFT + math.log(rank) / math.log(n) * (_WIDTH - _LEFT - _RIGHT), f"{rank:,}") for rank in powers]
-    return _svg([*_vertical(1.0), *shapes, *_labels(ticks, label)], alternative)
+    return _svg([*_vertical(1.0), *elements, *_labels(ticks, label)], alternative)
 
 
 def standing(place: float) -> str:
-    """Draw a value between its limit, on the left, and its ceiling, on the right."""
+    """Draw a value between its limit, on the left, and its random baseline, on the right."""
     if math.isnan(place):
         return ""
     at = 8 + 84 * min(max(place, -0.05), 1.05)

@@ -99,9 +99,9 @@ def section(heading: str, *content: str) -> str:
     return "\n".join(["<section>", f"<h2>{escape(heading)}</h2>", *content, "</section>"])
 
 
-def paragraph(text: str, look: str = "") -> str:
-    """Set text as a paragraph."""
-    return f'<p class="{look}">{escape(text)}</p>' if look else f"<p>{escape(text)}</p>"
+def paragraph(text: str, css: str = "") -> str:
+    """Set text as a paragraph, of a class of the style sheet."""
+    return f'<p class="{css}">{escape(text)}</p>' if css else f"<p>{escape(text)}</p>"
 
 
 def bullets(items: Iterable[str]) -> str:
@@ -140,7 +140,7 @@ def table_of(head: Sequence[Cell], rows: Iterable[Sequence[Cell]], foot: Sequenc
 
     On a telephone rows of more than three cells are stacked, and each cell says what it is.
     """
-    names = "".join(f'<th scope="col"{_look(cell)}>{escape(cell.html)}</th>' for cell in head)
+    names = "".join(f'<th scope="col"{_css(cell)}>{escape(cell.html)}</th>' for cell in head)
     body = "\n".join(_row(row, head) for row in rows)
     ending = f"\n<tfoot>{_row(foot, head)}</tfoot>" if foot else ""
     stacked = ' class="stack"' if len(head) > 3 else ""
@@ -157,13 +157,13 @@ def _row(row: Sequence[Cell], head: Sequence[Cell]) -> str:
     if not others:
         return f'<tr class="group"><th scope="colgroup" colspan="{len(head)}">{first.html}</th></tr>'
     cells = "".join(
-        f'<td{_look(cell)} data-name="{escape(name.html)}">{cell.html}</td>'
+        f'<td{_css(cell)} data-name="{escape(name.html)}">{cell.html}</td>'
         for cell, name in zip(others, head[1:], strict=True)
     )
-    return f'<tr><th scope="row"{_look(first)}>{first.html}</th>{cells}</tr>'
+    return f'<tr><th scope="row"{_css(first)}>{first.html}</th>{cells}</tr>'
 
 
-def _look(cell: Cell) -> str:
+def _css(cell: Cell) -> str:
     return ' class="n"' if cell.number else ""
 
 

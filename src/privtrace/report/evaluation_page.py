@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from privtrace.errors import SettingsError
+from privtrace.evaluation.comparison import PROFILES
 from privtrace.evaluation.suite import NOT_PRIVATE, Evaluation, Score, shown
-from privtrace.evaluation.yardstick import PROFILES
 from privtrace.report import charts
 from privtrace.report.document import (
     Cell,
@@ -60,7 +60,7 @@ def marked(path: Path) -> Path:
 
 def _heading(evaluation: Evaluation, title: str) -> str:
     inputs = evaluation.inputs
-    numbers = [f"{inputs[side]['in_region']:,}" for side in ("real", "synthetic")]
+    numbers = [f"{inputs[role]['in_region']:,}" for role in ("real", "synthetic")]
     what = (
         f"This page compares {numbers[0]} real trajectories with {numbers[1]} synthetic ones in an area of "
         f"{extent(evaluation.figures.region) if evaluation.figures else ''}. Everything called real is exact, "
@@ -127,16 +127,17 @@ def _metrics(evaluation: Evaluation) -> str:
     head = [
         Cell("Metric"),
         *numbers("Value", *(["95 % interval"] if with_intervals else []), "Limit"),
-        Cell("Limit to ceiling"),
-        *numbers("Ceiling", "Best"),
+        Cell("Limit to baseline"),
+        *numbers("Random baseline", "Best"),
     ]
     return section(
         "All metrics",
         table_of(head, rows),
         paragraph(
-            "The dot stands between the limit, left, and the ceiling, right, by the logarithm of its distance "
-            "from the best value: each step of the same width is the same factor. JSD is the Jensen-Shannon "
-            "divergence: 0 is the same, 0.693 nothing in common. docs/evaluation.md defines every metric.",
+            "The dot stands between the limit, left, and the random baseline, right, by the logarithm of its "
+            "distance from the best value: each step of the same width is the same factor. JSD is the "
+            "Jensen-Shannon divergence: 0 is the same, 0.693 nothing in common. docs/evaluation.md defines "
+            "every metric.",
             "small",
         ),
     )
@@ -150,7 +151,7 @@ def _metric_row(name: str, score: Score, with_intervals: bool) -> list[Cell]:
         Cell(f"<b>{shown(score.value)}</b>", number=True),
         *numbers(*interval, shown(score.limit)),
         Cell(charts.standing(score.standing)),
-        *numbers(shown(score.ceiling), f"{score.metric.best:g}"),
+        *numbers(shown(score.baseline), f"{score.metric.best:g}"),
     ]
 
 
@@ -163,7 +164,7 @@ def _inputs(inputs: Mapping[str, Any], units: str) -> str:
         "bad_points": "of these not usable",
     }
     rows = [
-        (words, *(f"{inputs[side][name]:,}" for side in ("real", "synthetic"))) for name, words in names.items()
+        (words, *(f"{inputs[role][name]:,}" for role in ("real", "synthetic"))) for name, words in names.items()
     ]
     return section(
         "What was compared",

@@ -59,11 +59,11 @@ class Sheet:
     def glyph(self, cells: Sequence[int], n_per_side: int) -> str:
         """Draw a run of cells of a square grid on a small map; its outline is that of the page's first map."""
         width, height, top = _WIDTH / n_per_side, self.height / n_per_side, n_per_side - 1
-        looks = [*[""] * (len(cells) - 1), ' class="last"']
+        classes = [*[""] * (len(cells) - 1), ' class="last"']
         squares = "".join(
-            f'<rect{look} x="{cell % n_per_side * width:g}" '
+            f'<rect{css} x="{cell % n_per_side * width:g}" '
             f'y="{(top - cell // n_per_side) * height:.1f}" width="{width:g}" height="{height:.1f}"/>'
-            for cell, look in zip(cells, looks, strict=True)
+            for cell, css in zip(cells, classes, strict=True)
         )
         size = f"0 0 {_WIDTH:g} {self.height:.1f}"
         return f'<svg class="glyph" viewBox="{size}" aria-hidden="true"><use href="#outline-0"/>{squares}</svg>'
@@ -95,8 +95,8 @@ def panel(
     figures = "\n".join(_figure(sheet, number, drawn) for number, drawn in enumerate(maps))
     # No text of a script may look like its end.
     content = json.dumps(data, separators=(",", ":")).replace("</", "<\\/")
-    look = ' class="stage"' if beside else ""
-    return f"""<div data-maps{look} style="--ratio:{_WIDTH / sheet.height:.4f}">
+    css = ' class="stage"' if beside else ""
+    return f"""<div data-maps{css} style="--ratio:{_WIDTH / sheet.height:.4f}">
 <div class="maps">
 {figures}
 </div>
@@ -147,18 +147,18 @@ def cells(sheet: Sheet, grid: Grid, shades: Integers) -> str:
     boxes = grid.boxes
     corners = sheet.place(boxes[:, [0, 3]])
     sizes = sheet.place(boxes[:, [2, 1]]) - corners
-    shapes = [
+    elements = [
         f"M{x:.1f} {y:.1f}h{width:.1f}v{height:.1f}h-{width:.1f}z"
         for (x, y), (width, height) in zip(corners.tolist(), sizes.tolist(), strict=True)
     ]
-    return "".join(_shaded("q", shades, shapes))
+    return "".join(_shaded("q", shades, elements))
 
 
 def heat(sheet: Sheet, letter: str, shades: Integers) -> str:
     """Draw a table of shades, (n, n), north up, as equal cells of the map; equal neighbors in one stroke."""
     height, width = shades.shape
     down, across = sheet.height / height, _WIDTH / width
-    runs, looks = [], []
+    runs, shades_of_runs = [], []
     for row in range(height):
         column = 0
         for shade, same in groupby(shades[row].tolist()):
@@ -166,15 +166,15 @@ def heat(sheet: Sheet, letter: str, shades: Integers) -> str:
             runs.append(
                 f"M{column * across:g} {row * down:.2f}h{length * across:g}v{down:.2f}h-{length * across:g}z"
             )
-            looks.append(shade)
+            shades_of_runs.append(shade)
             column += length
-    return '<g class="heat">' + "".join(_shaded(letter, np.array(looks), runs)) + "</g>"
+    return '<g class="heat">' + "".join(_shaded(letter, np.array(shades_of_runs), runs)) + "</g>"
 
 
-def _shaded(letter: str, shades: Integers, shapes: Sequence[str]) -> Iterable[str]:
-    """Put shapes of one shade into one path."""
+def _shaded(letter: str, shades: Integers, elements: Sequence[str]) -> Iterable[str]:
+    """Put elements of one shade into one path."""
     for shade in np.unique(shades):
-        chosen = "".join(shapes[number] for number in np.flatnonzero(shades == shade).tolist())
+        chosen = "".join(elements[number] for number in np.flatnonzero(shades == shade).tolist())
         yield f'<path class="{letter}{shade}" d="{chosen}"/>'
 
 

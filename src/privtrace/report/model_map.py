@@ -45,7 +45,7 @@ def model_map(view: View, trips: Trajectories, region: Region) -> str:
         for number, (layer, scale) in enumerate(zip(layers, scales, strict=True))
     )
     words = (_bounds(region), "small"), (_READING, "small"), (_MOVING, "small hands")
-    beside = [_tools(layers), legends, *(paragraph(text, look) for text, look in words)]
+    beside = [_tools(layers), legends, *(paragraph(text, css) for text, css in words)]
     return section(
         "The model on a map",
         paragraph(
@@ -96,8 +96,8 @@ def _known(layers: list[Layer]) -> str:
 
 #: What the cells of a layer are for, where its name does not say it.
 _CELLS = {
-    "states": "States are the cells that trips are told in: coarse cells, divided where many trips pass.",
-    "fine cells": "Trips are told in cells; fine cells only say where in a cell they pass.",
+    "states": "States are the cells that trips are described by: coarse cells, divided where many trips pass.",
+    "fine cells": "Trips are described by cells; fine cells only say where in a cell they pass.",
 }
 
 

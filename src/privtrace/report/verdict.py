@@ -19,7 +19,7 @@ _ASPECTS = {
     "Which ways they take": ("pattern", "frequent_f1", "turning"),
 }
 
-#: Up to which place between limit and ceiling which words hold.
+#: Up to which place between limit and baseline which words hold.
 _WORDS = (
     (0.1, "as close as a second sample of the real data"),
     (0.45, "close"),
@@ -30,26 +30,26 @@ _WORDS = (
 
 
 def _judged(score: Score) -> str:
-    return next((words for most, words in _WORDS if score.standing < most), "not to be told")
+    return next((words for most, words in _WORDS if score.standing < most), "not known")
 
 
 def verdict(evaluation: Evaluation) -> str:
     """Judge a few aspects by where their metrics stand, best first."""
-    told = {
+    judged = {
         aspect: score
         for aspect, names in _ASPECTS.items()
         if (score := _telling(evaluation, names)) is not None
     }
     by_words: dict[str, list[str]] = {}
-    for aspect, score in told.items():
+    for aspect, score in judged.items():
         by_words.setdefault(_judged(score), []).append(aspect[0].lower() + aspect[1:])
     sentences = [f"{_listed(aspects)}: {words}." for words, aspects in _ordered(by_words)]
     lines = "\n".join(
         f"<li><b>{escape(aspect)}</b><span>{escape(_sentence(score))}</span></li>"
-        for aspect, score in told.items()
+        for aspect, score in judged.items()
     )
-    copied = bool(told) and all(
-        _times(score) < _COPIED and score.limit != score.metric.best for score in told.values()
+    copied = bool(judged) and all(
+        _times(score) < _COPIED and score.limit != score.metric.best for score in judged.values()
     )
     return section(
         "Verdict",
@@ -58,8 +58,8 @@ def verdict(evaluation: Evaluation) -> str:
         f'<ul class="verdicts">{lines}</ul>',
         paragraph(
             "Close and far are measured between two marks: the limit, what one random half of the real data "
-            "gets against the other, and the ceiling, what a uniform random walk gets. The table of metrics "
-            "draws where each number stands between them.",
+            "gets against the other, and the random baseline, what a uniform random walk gets. The table of "
+            "metrics draws where each number stands between them.",
             "small",
         ),
     )
@@ -86,7 +86,7 @@ def _telling(evaluation: Evaluation, names: tuple[str, ...]) -> Score | None:
 
 
 def _ordered(by_words: Mapping[str, list[str]]) -> Iterator[tuple[str, list[str]]]:
-    """Yield what is told, best first."""
+    """Yield words and the aspects that they hold for, best first."""
     for _, words in _WORDS:
         if words in by_words:
             yield words, by_words[words]

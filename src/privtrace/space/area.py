@@ -6,6 +6,7 @@ the few edges at its own height and not with all. Bands follow from the polygon 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +34,27 @@ class Area(NamedTuple):
     bands_per_unit: float
     bands: Integers  # (n_bands + 1,): band b holds edges[bands[b]:bands[b + 1]]
     edges: Floats  # (n_entries, 4): x, y of the southern end, x, y of the northern end
+
+
+class Tally(NamedTuple):
+    """Count how much of some trajectories is in a region: exact numbers, for a curator's eyes only."""
+
+    n_trajectories: int = 0
+    n_reaching: int = 0  # of the trajectories, those with a point inside
+    n_inside: int = 0  # points
+    n_outside: int = 0
+    n_bad: int = 0
+    n_swapped: int = 0  # points that would be inside if x and y changed places
+
+    @property
+    def n_points(self) -> int:
+        """Count all points, bad ones too."""
+        return self.n_inside + self.n_outside + self.n_bad
+
+
+def added(tallies: Iterable[Tally]) -> Tally:
+    """Add up the tallies of parts."""
+    return Tally(*map(sum, zip(Tally(), *tallies, strict=True)))
 
 
 def area_of(bounds: Floats, crs: Crs | None, polygon: Polygon | None) -> Area:
@@ -104,9 +126,8 @@ def crossing(edges, e, y):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def tally(points, offsets, area):  # type: ignore[no-untyped-def]
-    """Count what `Region.tally` says."""
-    counts = np.zeros(6, np.int64)
-    counts[0] = len(offsets) - 1
+    """Count how much of some trajectories is in the region."""
+    n_reaching = n_inside = n_outside = n_bad = n_swapped = 0
     bounds, turn, limits, is_box = area.bounds, area.turn, area.limits, area.is_box
     for trajectory in range(len(offsets) - 1):
         found = False
@@ -115,15 +136,17 @@ def tally(points, offsets, area):  # type: ignore[no-untyped-def]
             bad = is_bad(x, y, limits)
             at = unwrapped(x, bounds, turn)
             if not bad and is_in_box(at, y, bounds) and (is_box or is_in_polygon(at, y, area)):
-                counts[2] += 1
+                n_inside += 1
                 found = True
+            elif bad:
+                n_bad += 1
             else:
-                counts[4 if bad else 3] += 1
+                n_outside += 1
             at = unwrapped(y, bounds, turn)
             if is_in_box(at, x, bounds) and not is_bad(y, x, limits):
-                counts[5] += is_box or is_in_polygon(at, x, area)
-        counts[1] += found
-    return counts
+                n_swapped += is_box or is_in_polygon(at, x, area)
+        n_reaching += found
+    return Tally(len(offsets) - 1, n_reaching, n_inside, n_outside, n_bad, n_swapped)
 
 
 @njit(cache=True, nogil=True)

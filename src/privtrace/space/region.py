@@ -18,10 +18,10 @@ from numba import njit
 
 from privtrace.caching import cached_property
 from privtrace.errors import SettingsError
-from privtrace.space.area import Area, area_of, is_inside, reaches, tally, unwrapped
+from privtrace.space.area import Area, Tally, area_of, is_inside, reaches, tally, unwrapped
 from privtrace.space.geojson import parse_polygon, read_polygon, unwrap
 from privtrace.space.polygon import Polygon
-from privtrace.trajectories import Crs, Floats, Integers, Trajectories, is_bad
+from privtrace.trajectories import Crs, Floats, Trajectories, is_bad
 
 # WGS 84: equatorial radius in meters, and first eccentricity squared.
 _RADIUS_M = 6378137.0
@@ -249,11 +249,8 @@ class Region:
         """Tell whether each trajectory has a point in the region."""
         return reaches(part.points, part.offsets, self.area)  # type: ignore[no-any-return]
 
-    def tally(self, part: Trajectories) -> Integers:
-        """Count exactly, (6,): trajectories, those with a point inside; points inside, outside, and bad.
-
-        The last number is of the points that would lie inside if x and y were swapped.
-        """
+    def tally(self, part: Trajectories) -> Tally:
+        """Count exactly how much of some trajectories is in the region. NOT PRIVATE."""
         return tally(part.points, part.offsets, self.area)  # type: ignore[no-any-return]
 
 

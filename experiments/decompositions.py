@@ -1,9 +1,10 @@
-"""Print the ladder of each method on every public data set, as a Markdown table: the paper's four metrics.
+"""Print the error decomposition of each method on every public data set, for the paper's four metrics.
 
-    python -m experiments.ladders [--methods bridgetrace,privtrace,adatrace,dpt] [--runs 10] [--epsilons 1]
-        [--data porto,geolife,brinkhoff]
+    python -m experiments.decompositions [--methods bridgetrace,privtrace,adatrace,dpt] [--runs 10]
+        [--epsilons 1] [--data porto,geolife,brinkhoff]
 
-Reads real data: NOT PRIVATE. `privtrace explain` prints the same for one file, with all metrics.
+A Markdown table. Reads real data: NOT PRIVATE. `privtrace explain` prints the same for one file, with all
+metrics.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import privtrace as pt
 from experiments.data import METHODS, METRICS, arguments, load
 
 HEAD = (
-    "method | data | metric | epsilon | limit | cells | structure | release ± sd | ceiling | "
+    "method | data | metric | epsilon | limit | cells | structure | release ± sd | baseline | "
     "lost by cells | by structure | by noise"
 )
 
@@ -28,10 +29,10 @@ def main() -> None:
         for name in options.data:
             trips, region = load(name)
             synthesizer = METHODS[method](epsilon=1, region=region)
-            ladder = pt.explain(trips, synthesizer, epsilons=options.epsilons, runs=options.runs)
-            listed = ladder.to_dict()["metrics"]
+            explanation = pt.explain(trips, synthesizer, epsilons=options.epsilons, runs=options.runs)
+            listed = explanation.to_dict()["metrics"]
             for metric in METRICS:
-                for epsilon in ladder.rungs:
+                for epsilon in explanation.terms:
                     print(row(method, name, metric, epsilon, listed[metric]))
 
 
@@ -43,8 +44,8 @@ def row(method: str, data: str, metric: str, epsilon: str, given: dict[str, Any]
         f"{cells['value']:.3f}",
         f"{structure['value']:.3f}",
         f"**{release['value']:.3f}** ± {release['sd']:.3f}",
-        f"{given['ceiling']:.3g}",
-        *(f"{rung['loss']:+.3f}" for rung in (cells, structure, release)),
+        f"{given['baseline']:.3g}",
+        *(f"{term['loss']:+.3f}" for term in (cells, structure, release)),
     ]
     return f"| {method} | {data} | {metric} | {epsilon} | {' | '.join(numbers)} |"
 

@@ -1,4 +1,4 @@
-"""The ladder: every rung climbed again by hand, losses that sum to the error, and what it refuses."""
+"""The error decomposition: every term measured again by hand, losses that sum to the error, refusals."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests import polygons
 from tests.conftest import trajectories
 
 import privtrace as pt
-from privtrace.evaluation.ladder import MOST_RUNS, RUNGS, Explanation
+from privtrace.evaluation.decomposition import MOST_RUNS, TERMS, Explanation
 from privtrace.testing.data import Cut
 
 # Sampling by hand warns of walks that were cut short; explaining samples the same.
@@ -41,10 +41,10 @@ def evaluated(real: pt.Trajectories, made: pt.Trajectories, synthesizer: pt.Priv
     return {name: score.value for name, score in table.scores.items()}
 
 
-def check(explanation: Explanation, rung: str, epsilon: str, by_hand: list[dict[str, float]]) -> None:
-    """Compare a rung with the mean, the standard deviation and the mean error of runs."""
+def check(explanation: Explanation, term: str, epsilon: str, by_hand: list[dict[str, float]]) -> None:
+    """Compare a term with the mean, the standard deviation and the mean error of runs."""
     for metric in explanation.metrics:
-        value, sd, error = explanation.rungs[epsilon][rung][metric.name]
+        value, sd, error = explanation.terms[epsilon][term][metric.name]
         numbers = [values[metric.name] for values in by_hand]
         assert len(numbers) == RUNS
         assert value == pytest.approx(sum(numbers) / RUNS, abs=1e-12)
@@ -81,23 +81,23 @@ def test_discretization_is_the_real_paths_through_the_cells_and_back(
     check(explanation, "discretization", epsilon, [evaluated(wanderers, given, synthesizer) for given in made])
 
 
-def test_sampling_and_ceiling_are_those_of_an_evaluation(
+def test_sampling_and_baseline_are_those_of_an_evaluation(
     explanation: Explanation, wanderers: pt.Trajectories, synthesizer: pt.PrivTrace
 ) -> None:
     table = pt.evaluate(wanderers, wanderers, region=synthesizer.region, profile="all", seed=SEED)
     assert explanation.sampling == {name: score.limit for name, score in table.scores.items()}
-    assert explanation.ceiling == {name: score.ceiling for name, score in table.scores.items()}
+    assert explanation.baseline == {name: score.baseline for name, score in table.scores.items()}
 
 
 def test_losses_sum_to_the_error(explanation: Explanation) -> None:
     for metric in explanation.metrics:
-        for epsilon, rungs in explanation.rungs.items():
+        for epsilon, terms in explanation.terms.items():
             losses = explanation.losses(metric, epsilon)
-            assert list(losses) == list(RUNGS)
+            assert list(losses) == list(TERMS)
             error = 0.0
-            for rung in RUNGS:  # each adds to those below it
-                error += losses[rung]
-                assert error == pytest.approx(rungs[rung][metric.name].error, abs=1e-12)
+            for term in TERMS:  # each adds to those below it
+                error += losses[term]
+                assert error == pytest.approx(terms[term][metric.name].error, abs=1e-12)
 
 
 class Emptied:
@@ -126,19 +126,18 @@ def test_runs_in_which_a_metric_is_not_defined_are_left_out(
     partly = pt.explain(wanderers, emptied, epsilons=[1], runs=2, seed=2)
     model = synthesizer.fit(wanderers, noise=pt.SeededNoise(3))
     table = pt.evaluate(wanderers, model.sample(seed=3), region=region, seed=2)
-    defined = partly.rungs["1"]["noise"]["short_length_share"]
+    defined = partly.terms["1"]["noise"]["short_length_share"]
     assert defined.value == table["short_length_share"].value and math.isnan(defined.sd)
     nothing = pt.explain(wanderers, emptied, epsilons=[1], runs=1, seed=2)
-    assert np.isnan(nothing.rungs["1"]["noise"]["short_length_share"].value)
+    assert np.isnan(nothing.terms["1"]["noise"]["short_length_share"].value)
     assert nothing.to_dict()["metrics"]["short_length_share"]["epsilons"]["1"]["noise"]["value"] is None
 
 
 def test_to_dict_is_plain_json(explanation: Explanation) -> None:
     listed = json.loads(json.dumps(explanation.to_dict(), allow_nan=False))
     assert listed == explanation.to_dict()
-    assert (
-        set(listed) == {"metrics", "sizes", "inputs", "not_private", "notice"} and listed["not_private"] is True
-    )
+    assert set(listed) == {"metrics", "sizes", "inputs", "not_private", "notice", "deprecated"}
+    assert listed["not_private"] is True
     assert listed["sizes"]["2"]["states"] > listed["sizes"]["0.5"]["states"] > 0
     assert listed["inputs"]["epsilons"] == ["0.5", "2"] and listed["inputs"]["runs"] == RUNS
     assert listed["inputs"]["method"] == "privtrace" and listed["inputs"]["seed"] == SEED
@@ -146,26 +145,36 @@ def test_to_dict_is_plain_json(explanation: Explanation) -> None:
     for metric in explanation.metrics:
         entry = listed["metrics"][metric.name]
         assert entry["sampling"] == explanation.sampling[metric.name]
-        assert entry["ceiling"] == explanation.ceiling[metric.name]
-        for epsilon, rungs in explanation.rungs.items():
-            for rung in RUNGS:
-                assert entry["epsilons"][epsilon][rung] == {
-                    "value": rungs[rung][metric.name].value,
-                    "sd": rungs[rung][metric.name].sd,
-                    "loss": explanation.losses(metric, epsilon)[rung],
+        assert entry["baseline"] == explanation.baseline[metric.name]
+        for epsilon, terms in explanation.terms.items():
+            for term in TERMS:
+                assert entry["epsilons"][epsilon][term] == {
+                    "value": terms[term][metric.name].value,
+                    "sd": terms[term][metric.name].sd,
+                    "loss": explanation.losses(metric, epsilon)[term],
                 }
 
 
-def test_words_say_that_it_is_not_private_and_list_every_rung(explanation: Explanation) -> None:
+def test_old_names_give_the_same_with_a_note(explanation: Explanation) -> None:
+    with pytest.warns(DeprecationWarning, match="Explanation.rungs was renamed to terms"):
+        assert explanation.rungs is explanation.terms
+    with pytest.warns(DeprecationWarning, match="Explanation.ceiling was renamed to baseline"):
+        assert explanation.ceiling is explanation.baseline
+    listed = explanation.to_dict()
+    assert listed["deprecated"] == {"ceiling": "renamed to baseline; it will go in version 0.3"}
+    assert all(entry["ceiling"] == entry["baseline"] for entry in listed["metrics"].values())
+
+
+def test_words_say_that_it_is_not_private_and_list_every_term(explanation: Explanation) -> None:
     lines = str(explanation).splitlines()
     assert lines[0].startswith("NOT PRIVATE") and "void the privacy statement" in lines[0]
     for metric in explanation.metrics:
         rows = [line.split() for line in lines if line.split()[:1] == [metric.name]]
         assert [row[1] for row in rows] == ["0.5", "2"]
-        for row, (epsilon, rungs) in zip(rows, explanation.rungs.items(), strict=True):
-            means = [rungs[rung][metric.name] for rung in RUNGS]
+        for row, (epsilon, terms) in zip(rows, explanation.terms.items(), strict=True):
+            means = [terms[term][metric.name] for term in TERMS]
             numbers = [explanation.sampling[metric.name], *(mean.value for mean in means), means[-1].sd]
-            numbers += [explanation.ceiling[metric.name], *explanation.losses(metric, epsilon).values()]
+            numbers += [explanation.baseline[metric.name], *explanation.losses(metric, epsilon).values()]
             assert row[2:] == [f"{number:.4f}" for number in numbers]
 
 
@@ -175,13 +184,13 @@ def quick(region: pt.Region) -> dict[str, Any]:
 
 
 def test_rungs_of_a_metric_by_its_name(explanation: Explanation) -> None:
-    assert explanation["od"]["2"]["noise"] == explanation.rungs["2"]["noise"]["od"]
-    assert list(explanation["od"]) == ["0.5", "2"] and list(explanation["od"]["2"]) == list(RUNGS)
+    assert explanation["od"]["2"]["noise"] == explanation.terms["2"]["noise"]["od"]
+    assert list(explanation["od"]) == ["0.5", "2"] and list(explanation["od"]["2"]) == list(TERMS)
 
 
 @pytest.mark.parametrize("epsilons", [1, 1.0, "1", ["1"], "1.0, 1"])
 def test_epsilons_in_any_form(epsilons: Any, wanderers: pt.Trajectories, quick: dict[str, Any]) -> None:
-    assert list(pt.explain(wanderers, **quick | {"epsilons": epsilons}).rungs) == ["1"]
+    assert list(pt.explain(wanderers, **quick | {"epsilons": epsilons}).terms) == ["1"]
 
 
 def test_a_model_is_no_method(wanderers: pt.Trajectories, quick: dict[str, Any]) -> None:
@@ -192,7 +201,7 @@ def test_a_model_is_no_method(wanderers: pt.Trajectories, quick: dict[str, Any])
 
 def test_one_run_has_no_deviation(wanderers: pt.Trajectories, quick: dict[str, Any]) -> None:
     explanation = pt.explain(wanderers, **quick)
-    assert all(math.isnan(mean.sd) for rung in explanation.rungs["1"].values() for mean in rung.values())
+    assert all(math.isnan(mean.sd) for term in explanation.terms["1"].values() for mean in term.values())
     assert explanation.to_dict()["metrics"]["length"]["epsilons"]["1"]["noise"]["sd"] is None
 
 
@@ -202,8 +211,8 @@ def test_the_same_seed_gives_the_same_explanation(wanderers: pt.Trajectories, qu
         for source, seed, n in ((wanderers, 2, 1), (Cut(wanderers, [1, 0, 250, 3]), 2, 2), (wanderers, 3, 1))
     )
     assert one.to_dict() == two.to_dict() and str(one) == str(two)
-    for rung in RUNGS:
-        assert one.rungs["1"][rung]["length"].value != other.rungs["1"][rung]["length"].value
+    for term in TERMS:
+        assert one.terms["1"][term]["length"].value != other.terms["1"][term]["length"].value
 
 
 def test_works_on_files(wanderers: pt.Trajectories, quick: dict[str, Any], tmp_path: Path) -> None:
@@ -217,7 +226,7 @@ def test_works_on_files(wanderers: pt.Trajectories, quick: dict[str, Any], tmp_p
 def test_noise_is_less_at_a_larger_epsilon(wanderers: pt.Trajectories, quick: dict[str, Any]) -> None:
     explanation = pt.explain(wanderers, **{**quick, "epsilons": ("0.05", "50")})
     for name in ("length", "density", "pattern"):
-        values = [explanation.rungs[epsilon]["noise"][name].value for epsilon in ("0.05", "50")]
+        values = [explanation.terms[epsilon]["noise"][name].value for epsilon in ("0.05", "50")]
         assert values[1] < values[0]
 
 
@@ -229,9 +238,9 @@ def test_the_epsilon_of_the_method_is_replaced(wanderers: pt.Trajectories, quick
     assert one.to_dict() == two.to_dict()
 
 
-def test_an_epsilon_named_twice_is_climbed_once(wanderers: pt.Trajectories, quick: dict[str, Any]) -> None:
+def test_an_epsilon_named_twice_is_explained_once(wanderers: pt.Trajectories, quick: dict[str, Any]) -> None:
     explanation = pt.explain(wanderers, **{**quick, "epsilons": iter(["1", 1.0, 1])})
-    assert list(explanation.rungs) == ["1"]
+    assert list(explanation.terms) == ["1"]
     assert explanation.to_dict() == pt.explain(wanderers, **quick).to_dict()
 
 

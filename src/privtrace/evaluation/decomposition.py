@@ -1,13 +1,13 @@
-"""Explain where a method's error comes from: a ladder from the real data to the release, one loss a rung.
+"""Explain where a method's error comes from: decompose it, from the real data to the release, into terms.
 
     sampling         one random half of the real data against the other: what another sample would differ by
     discretization   the real paths through the method's cells and back
     structure        the method's model of the data, without noise
     noise            the release itself, at each epsilon
 
-The method's error is what the last rung says. It is the sum of what discretization loses, what structure adds
-to it, and what noise adds to that; one of them can be below zero, where an error hides another. Sampling stands
-beside, and is no part of the sum.
+The method's error is that of the release. It is the sum of three terms: what discretization loses, what
+structure adds to it, and what noise adds to that. A term can be below zero, where one error hides another.
+Sampling stands beside, and is not in the sum.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from privtrace.backends.base import Backend
 from privtrace.errors import SettingsError
 from privtrace.evaluation.compare import defined
 from privtrace.evaluation.metric import Metric
-from privtrace.evaluation.suite import NOT_PRIVATE, aligned, described, known, shown, sides
-from privtrace.evaluation.yardstick import Made, Values, Yardstick
+from privtrace.evaluation.old_names import DEPRECATED, renamed, with_old_keys
+from privtrace.evaluation.reference import Made, Reference, Values
+from privtrace.evaluation.suite import NOT_PRIVATE, aligned, compared, known, shown
 from privtrace.methods.model import Model, in_words
 from privtrace.methods.sampling import sample_parts
 from privtrace.methods.settings import Settings
@@ -32,7 +33,7 @@ from privtrace.privacy.epsilon import Epsilon, decimal, exact
 from privtrace.privacy.unsafe_noise import NoNoise, SeededNoise
 from privtrace.trajectories import Floats, Source, Trajectories
 
-RUNGS = ("discretization", "structure", "noise")
+TERMS = ("discretization", "structure", "noise")
 
 MOST_RUNS = 1000
 
@@ -47,22 +48,27 @@ class Mean(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """Hold the ladder of a method on a data set. NOT PRIVATE.
+    """Hold the error decomposition of a method on a data set. NOT PRIVATE.
 
     It shows itself as a table, and `to_dict` gives all of it.
     """
 
     metrics: tuple[Metric, ...]
     sampling: Values
-    ceiling: Values
-    rungs: Mapping[str, Mapping[str, Mapping[str, Mean]]]  # by epsilon, rung and metric
+    baseline: Values
+    terms: Mapping[
+        str, Mapping[str, Mapping[str, Mean]]
+    ]  # by epsilon, term and metric: up to and with the term
     sizes: Mapping[str, Mapping[str, Any]]  # of the model without noise, by epsilon
     inputs: Mapping[str, Any]
 
+    ceiling = renamed("ceiling", "baseline")
+    rungs = renamed("rungs", "terms")
+
     def losses(self, metric: Metric, epsilon: str) -> dict[str, float]:
-        """Say what each rung adds to the error, the distance from the metric's best; they sum to the error."""
-        errors = [self.rungs[epsilon][rung][metric.name].error for rung in RUNGS]
-        return dict(zip(RUNGS, np.diff(errors, prepend=0.0).tolist(), strict=True))
+        """Say what each term adds to the error, the distance from the metric's best; they sum to the error."""
+        errors = [self.terms[epsilon][term][metric.name].error for term in TERMS]
+        return dict(zip(TERMS, np.diff(errors, prepend=0.0).tolist(), strict=True))
 
     def to_dict(self) -> dict[str, Any]:
         """List everything, ready for JSON."""
@@ -70,39 +76,42 @@ class Explanation:
             "not_private": True,
             "notice": NOT_PRIVATE,
             "metrics": {
-                metric.name: {
-                    "sampling": known(self.sampling[metric.name]),
-                    "ceiling": known(self.ceiling[metric.name]),
-                    "best": metric.best,
-                    "words": metric.words,
-                    "epsilons": {epsilon: self._listed(metric, epsilon) for epsilon in self.rungs},
-                }
+                metric.name: with_old_keys(
+                    {
+                        "sampling": known(self.sampling[metric.name]),
+                        "baseline": known(self.baseline[metric.name]),
+                        "best": metric.best,
+                        "words": metric.words,
+                        "epsilons": {epsilon: self._listed(metric, epsilon) for epsilon in self.terms},
+                    }
+                )
                 for metric in self.metrics
             },
             "sizes": {epsilon: dict(sizes) for epsilon, sizes in self.sizes.items()},
             "inputs": dict(self.inputs),
+            "deprecated": DEPRECATED,
         }
 
     def _listed(self, metric: Metric, epsilon: str) -> dict[str, dict[str, float | None]]:
         losses = self.losses(metric, epsilon)
-        means = {rung: self.rungs[epsilon][rung][metric.name] for rung in RUNGS}
+        means = {term: self.terms[epsilon][term][metric.name] for term in TERMS}
         return {
-            rung: {"value": known(mean.value), "sd": known(mean.sd), "loss": known(losses[rung])}
-            for rung, mean in means.items()
+            term: {"value": known(mean.value), "sd": known(mean.sd), "loss": known(losses[term])}
+            for term, mean in means.items()
         }
 
     def __getitem__(self, name: str) -> dict[str, dict[str, Mean]]:
-        """Give the rungs of a metric by epsilon."""
-        return {epsilon: {rung: rungs[rung][name] for rung in RUNGS} for epsilon, rungs in self.rungs.items()}
+        """Give the terms of a metric by epsilon."""
+        return {epsilon: {term: terms[term][name] for term in TERMS} for epsilon, terms in self.terms.items()}
 
     def __repr__(self) -> str:
-        head = ["metric", "epsilon", "limit", "cells", "structure", "release", "sd", "ceiling"]
+        head = ["metric", "epsilon", "limit", "cells", "structure", "release", "sd", "baseline"]
         head += ["+cells", "+structure", "+noise"]
         return "\n".join(
             [
                 NOT_PRIVATE,
                 "",
-                *sides(self.inputs),
+                *compared(self.inputs),
                 *(f"epsilon {epsilon}: {in_words(sizes)}" for epsilon, sizes in self.sizes.items()),
                 "",
                 *aligned([head, *(row for metric in self.metrics for row in self._rows(metric))]),
@@ -110,21 +119,21 @@ class Explanation:
                 "limit: sampling alone, one random half of the real data against the other.",
                 "cells: the real paths through the cells and back. structure: the model without noise.",
                 f"release: with noise, mean and standard deviation of runs ({self.inputs['runs']}).",
-                "ceiling: a uniform random walk over the region.",
+                "baseline: a uniform random walk over the region.",
                 "+cells, +structure, +noise: what each adds to the error; the sum is the release's.",
             ]
         )
 
     def _rows(self, metric: Metric) -> Iterator[list[str]]:
-        for epsilon, rungs in self.rungs.items():
-            means = [rungs[rung][metric.name] for rung in RUNGS]
+        for epsilon, terms in self.terms.items():
+            means = [terms[term][metric.name] for term in TERMS]
             yield [
                 metric.name,
                 epsilon,
                 shown(self.sampling[metric.name]),
                 *(shown(mean.value) for mean in means),
                 shown(means[-1].sd),
-                shown(self.ceiling[metric.name]),
+                shown(self.baseline[metric.name]),
                 *(shown(loss) for loss in self.losses(metric, epsilon).values()),
             ]
 
@@ -152,7 +161,7 @@ def explain(
     synthesizer
         The method with its settings and region; its epsilon is replaced by each of the `epsilons`.
     runs
-        How often each rung is climbed; the table has the mean.
+        How often each term is measured; the table has the mean.
     profile, seed
         As for `evaluate`; the noise of the runs is seeded as well, so that the same seed gives the same table.
     """
@@ -168,35 +177,36 @@ def explain(
     at_epsilons = {text: synthesizer.at(text) for text in _texts(epsilons)}
     if not at_epsilons:
         raise SettingsError("explain needs an epsilon at least, such as --epsilons 0.2,1,2")
-    yardstick = Yardstick.of(
+    reference = Reference.of(
         real, synthesizer.region, profile=profile, seed=seed, backend=backend, observer=observer
     )
-    sampling, ceiling = yardstick.limit(), yardstick.ceiling()
-    rungs, sizes = {}, {}
-    with yardstick.observer.stage("Climbing the ladder", runs * len(RUNGS) * len(at_epsilons)) as advance:
-        climbing = replace(yardstick, observer=Silent())
+    comparison = reference.comparison
+    sampling, baseline = reference.limit(), reference.baseline()
+    terms, sizes = {}, {}
+    with comparison.observer.stage("Decomposing the error", runs * len(TERMS) * len(at_epsilons)) as advance:
+        quiet = replace(reference, comparison=replace(comparison, observer=Silent()))
         for text, method in at_epsilons.items():
-            quiet = method.fit(real, noise=NoNoise(), backend=yardstick.backend)
-            sizes[text] = quiet.summary()
-            climbed = []
-            for values in _climbed(climbing, real, method, quiet, runs):
-                climbed.append(values)
+            noiseless = method.fit(real, noise=NoNoise(), backend=comparison.backend)
+            sizes[text] = noiseless.summary()
+            measured = []
+            for values in _values(quiet, real, method, noiseless, runs):
+                measured.append(values)
                 advance(1)
-            rungs[text] = {
-                rung: _means(yardstick.metrics, climbed[place :: len(RUNGS)])
-                for place, rung in enumerate(RUNGS)
+            terms[text] = {
+                term: _means(comparison.metrics, measured[place :: len(TERMS)])
+                for place, term in enumerate(TERMS)
             }
     inputs = {
-        "real": described(real, yardstick.real),
-        "region": str(yardstick.frame.region),
-        "crs": yardstick.crs,
+        "real": reference.real.to_dict(),
+        "region": str(comparison.frame.region),
+        "crs": comparison.crs,
         "method": synthesizer.method,
-        "epsilons": list(rungs),
+        "epsilons": list(terms),
         "runs": runs,
         "profile": profile,
         "seed": seed,
     }
-    return Explanation(yardstick.metrics, sampling, ceiling, rungs, sizes, inputs)
+    return Explanation(comparison.metrics, sampling, baseline, terms, sizes, inputs)
 
 
 def _texts(epsilons: Epsilon | Iterable[Epsilon]) -> list[str]:
@@ -207,14 +217,20 @@ def _texts(epsilons: Epsilon | Iterable[Epsilon]) -> list[str]:
     return [decimal(exact(epsilon, "epsilon")) for epsilon in given]
 
 
-def _climbed(yardstick: Yardstick, real: Source, method: Settings, quiet: Model, runs: int) -> Iterator[Values]:
-    """Yield what each rung gets, run by run; `quiet` is the model without noise."""
-    backend, seed = yardstick.backend, yardstick.frame.seed
-    for run in range(runs):
-        yield yardstick.values(yardstick.measure(_retraced(quiet, real, seed + run)))
-        yield yardstick.values(yardstick.measure(_sampled(quiet, seed + run, backend)))
-        noisy = method.fit(real, noise=SeededNoise(seed + run), backend=backend)
-        yield yardstick.values(yardstick.measure(_sampled(noisy, seed + run, backend)))
+def _values(
+    reference: Reference, real: Source, method: Settings, noiseless: Model, runs: int
+) -> Iterator[Values]:
+    """Yield what is left after each term, run by run; `noiseless` is the model without noise."""
+    backend, seed = reference.comparison.backend, reference.comparison.frame.seed
+
+    def compared_with_real(made: Made) -> Values:
+        return reference.values(reference.measure(made))
+
+    for run in range(seed, seed + runs):
+        yield compared_with_real(_retraced(noiseless, real, run))
+        yield compared_with_real(_sampled(noiseless, run, backend))
+        noisy = method.fit(real, noise=SeededNoise(run), backend=backend)
+        yield compared_with_real(_sampled(noisy, run, backend))
 
 
 def _retraced(model: Model, real: Source, seed: int) -> Made:

@@ -1,4 +1,4 @@
-"""The yardstick: limit, ceiling and intervals are what they say, and chance comes from the seed alone."""
+"""The reference: limit, baseline and intervals are what they say, and chance comes from the seed alone."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import shapely
 from tests import polygons
 
 import privtrace as pt
-from privtrace.evaluation import yardstick as module
-from privtrace.evaluation.frame import CEILING, SPLITS, Frame
+from privtrace.evaluation import comparison as module
+from privtrace.evaluation.frame import BASELINE, SPLITS, Frame
 from privtrace.evaluation.metric import Metric, Profile
+from privtrace.evaluation.reference import Reference
 from privtrace.evaluation.traits import Traits
-from privtrace.evaluation.yardstick import Yardstick
 from privtrace.testing.data import Cut
 
 #: These compare random subsets of the sets they are given.
@@ -30,9 +30,9 @@ def synthetic(wanderers: pt.Trajectories) -> pt.Trajectories:
 
 
 @pytest.fixture(scope="module", params=["box", "mixed 1"])
-def yardstick(request: pytest.FixtureRequest, wanderers: pt.Trajectories, region: pt.Region) -> Yardstick:
+def reference(request: pytest.FixtureRequest, wanderers: pt.Trajectories, region: pt.Region) -> Reference:
     within = region if request.param == "box" else polygons.region(request.param)
-    return Yardstick.of(wanderers, within, profile="all", seed=4)
+    return Reference.of(wanderers, within, profile="all", seed=4)
 
 
 def numbers_inside(given: pt.Trajectories, region: pt.Region) -> np.ndarray:
@@ -41,18 +41,20 @@ def numbers_inside(given: pt.Trajectories, region: pt.Region) -> np.ndarray:
     return np.array([t for t in range(len(given)) if inside[given.offsets[t] : given.offsets[t + 1]].any()])
 
 
-def test_limit_is_one_half_against_the_other(yardstick: Yardstick, wanderers: pt.Trajectories) -> None:
+def test_limit_is_one_half_against_the_other(reference: Reference, wanderers: pt.Trajectories) -> None:
     """Five times, and the mean of it."""
-    numbers = numbers_inside(wanderers, yardstick.frame.region)
+    numbers = numbers_inside(wanderers, reference.comparison.frame.region)
     tables, halves = [], []
     for again in range(5):
-        lots = yardstick.frame.draw(len(numbers), SPLITS, again)[:, 0]
+        lots = reference.comparison.frame.draw(len(numbers), SPLITS, again)[:, 0]
         chosen = np.isin(np.arange(len(numbers)), np.argsort(lots)[: (len(numbers) + 1) // 2])
         first, second = (wanderers.take(numbers[half]) for half in (chosen, ~chosen))
-        tables.append(pt.evaluate(first, second, region=yardstick.frame.region, profile="all", seed=4))
+        tables.append(
+            pt.evaluate(first, second, region=reference.comparison.frame.region, profile="all", seed=4)
+        )
         halves.append(chosen)
     assert len(np.unique(halves, axis=0)) == 5
-    limit = yardstick.limit()
+    limit = reference.limit()
     assert set(limit) == set(tables[0])
     for name in set(limit) - BY_LOT:
         assert limit[name] == pytest.approx(np.mean([table[name].value for table in tables]), abs=1e-12)
@@ -61,26 +63,26 @@ def test_limit_is_one_half_against_the_other(yardstick: Yardstick, wanderers: pt
 def test_halves_are_of_chance_not_of_order(wanderers: pt.Trajectories, region: pt.Region) -> None:
     halves = []
     for seed in (1, 2):
-        first, _ = Yardstick.of(wanderers, region, seed=seed).real.halves()
+        first, _ = Reference.of(wanderers, region, seed=seed).real.halves()
         halves.append(first.traits["paper"].weights)
     places = [np.flatnonzero(half).mean() / len(half) for half in halves]
     assert places == pytest.approx([0.5, 0.5], abs=0.1)
     assert 0.3 < np.mean(halves[0] == halves[1]) < 0.7
 
 
-def test_ceiling_is_of_uniform_walks_with_as_many_points(
-    yardstick: Yardstick, wanderers: pt.Trajectories
+def test_baseline_is_of_uniform_walks_with_as_many_points(
+    reference: Reference, wanderers: pt.Trajectories
 ) -> None:
-    offsets = np.concatenate([[0], np.cumsum(yardstick.real.n_points)])
-    walks = yardstick.frame.places(offsets, 0, CEILING)
-    assert yardstick.frame.region.contains(walks.points).all()
-    portrait = yardstick.measure(walks)
-    assert np.array_equal(portrait.n_points, yardstick.real.n_points)  # none of them is cut short
-    assert yardstick.ceiling() == pytest.approx(yardstick.values(portrait), rel=0, abs=0, nan_ok=True)
+    offsets = np.concatenate([[0], np.cumsum(reference.real.n_points)])
+    walks = reference.comparison.frame.places(offsets, 0, BASELINE)
+    assert reference.comparison.frame.region.contains(walks.points).all()
+    measured = reference.measure(walks)
+    assert np.array_equal(measured.n_points, reference.real.n_points)  # none of them is cut short
+    assert reference.baseline() == pytest.approx(reference.values(measured), rel=0, abs=0, nan_ok=True)
 
 
-def test_ceiling_counts_the_points_that_are_inside(wanderers: pt.Trajectories, region: pt.Region) -> None:
-    real = Yardstick.of(wanderers, region).real
+def test_baseline_counts_the_points_that_are_inside(wanderers: pt.Trajectories, region: pt.Region) -> None:
+    real = Reference.of(wanderers, region).real
     runs = [len(max(runs_inside(walk), key=len)) for walk in split(wanderers)]
     assert real.n_points.tolist() == [size for size in runs if size]
 
@@ -101,9 +103,9 @@ def runs_inside(walk: np.ndarray) -> list[list[tuple[float, float]]]:
 
 
 @pytest.mark.parametrize("name", ["box", "mixed 1", "ell"])
-def test_ceiling_walks_are_uniform(name: str, region: pt.Region) -> None:
+def test_baseline_walks_are_uniform(name: str, region: pt.Region) -> None:
     frame = Frame((region if name == "box" else polygons.region(name)).for_data("planar"), 6)
-    points = frame.places(np.array([0, 4000, 8000]), 0, CEILING).points
+    points = frame.places(np.array([0, 4000, 8000]), 0, BASELINE).points
     middle = np.median(points, axis=0)
     shape = shapely.box(0, 0, 10, 10) if name == "box" else polygons.oracle(name)
     for west, south, east, north in [(-9, -9, middle[0], 99), (-9, -9, 99, middle[1]), (-9, -9, *middle)]:
@@ -113,12 +115,12 @@ def test_ceiling_walks_are_uniform(name: str, region: pt.Region) -> None:
     assert not np.array_equal(points[:4000], points[4000:])
 
 
-def test_a_long_ceiling_is_walked_in_parts(
+def test_a_long_baseline_is_walked_in_parts(
     wanderers: pt.Trajectories, region: pt.Region, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = Yardstick.of(wanderers, region, profile="all").ceiling()
+    whole = Reference.of(wanderers, region, profile="all").baseline()
     monkeypatch.setattr("privtrace.trajectories.PART_POINTS", 500)
-    assert Yardstick.of(wanderers, region, profile="all").ceiling() == whole
+    assert Reference.of(wanderers, region, profile="all").baseline() == whole
 
 
 @pytest.mark.parametrize("sizes", [[1] * 20, [0, 300, 0], [599], [200, 200, 200]])
@@ -127,8 +129,8 @@ def test_parts_and_threads_do_not_matter(
     wanderers: pt.Trajectories, synthetic: pt.Trajectories, region: pt.Region, sizes: list[int], n_threads: int
 ) -> None:
     tables = [
-        pt.evaluate(*sides, region=region, profile="all", seed=7, bootstrap=2, backend=pt.Threads(n))
-        for sides, n in (
+        pt.evaluate(*pair, region=region, profile="all", seed=7, bootstrap=2, backend=pt.Threads(n))
+        for pair, n in (
             ((wanderers, synthetic), 2),
             ((Cut(wanderers, sizes), Cut(synthetic, sizes)), n_threads),
         )
@@ -146,7 +148,7 @@ def test_another_seed_draws_other_circles_halves_and_walks(
     for name in ("length", "pattern", "trip", "coverage"):
         assert one[name].value == two[name].value
         assert one[name].limit != two[name].limit
-        assert one[name].ceiling != two[name].ceiling
+        assert one[name].baseline != two[name].baseline
 
 
 def test_the_largest_seed_is_a_seed(wanderers: pt.Trajectories, region: pt.Region) -> None:
@@ -175,12 +177,12 @@ def test_a_replicate_has_as_many_trajectories_drawn_with_replacement(
     replicates: list[tuple[Traits, Traits]],
 ) -> None:
     pt.evaluate(wanderers, synthetic, region=region, profile="seen", bootstrap=20)
-    # The set itself, five splits into halves, 20 replicates, the ceiling.
+    # The set itself, five splits into halves, 20 replicates, the baseline.
     resampled = [pair for pair in replicates if pair[0].weights.max() > 1]
     assert len(replicates) == 27 and len(resampled) == 20
     sizes = [len(numbers_inside(given, region)) for given in (wanderers, synthetic)]
-    for side, size in enumerate(sizes):
-        weights = np.array([pair[side].weights for pair in resampled])
+    for place, size in enumerate(sizes):
+        weights = np.array([pair[place].weights for pair in resampled])
         assert weights.shape == (20, size)
         assert (weights.sum(axis=1) == size).all() and weights.min() == 0
         # Each count is of n draws with a chance of 1 / n: on average 1, and 0 in 1 / e of cases.
@@ -189,12 +191,12 @@ def test_a_replicate_has_as_many_trajectories_drawn_with_replacement(
         assert len(np.unique(weights, axis=0)) == 20
 
 
-def test_the_two_sides_are_resampled_apart(
+def test_the_two_sets_are_resampled_apart(
     wanderers: pt.Trajectories, region: pt.Region, replicates: list[tuple[Traits, Traits]]
 ) -> None:
     pt.evaluate(wanderers, wanderers, region=region, profile="seen", bootstrap=10)
     resampled = [pair for pair in replicates if pair[0].weights.max() > 1]
-    assert len(np.unique([side.weights for pair in resampled for side in pair], axis=0)) == 20
+    assert len(np.unique([given.weights for pair in resampled for given in pair], axis=0)) == 20
 
 
 def test_intervals_contain_the_value_within_the_range_and_repeat(
@@ -221,10 +223,10 @@ def test_intervals_do_not_change_what_they_are_around(
     )
     for name, score in without.scores.items():
         assert score.interval is None
-        assert (score.value, score.limit, score.ceiling) == (
+        assert (score.value, score.limit, score.baseline) == (
             with_them[name].value,
             with_them[name].limit,
-            with_them[name].ceiling,
+            with_them[name].baseline,
         )
 
 
@@ -249,7 +251,7 @@ def test_intervals_narrow_with_more_trajectories(
 
 
 def drawn(value: float, replicates: list[float]) -> Iterator[float]:
-    """Give what a metric is asked for, in order: the value, five halves, the replicates, the ceiling."""
+    """Give what a metric is asked for, in order: the value, five halves, the replicates, the baseline."""
     return iter([value, *[0.0] * 5, *replicates, 0.0])
 
 
@@ -295,11 +297,11 @@ def test_replicates_and_splits_in_which_a_metric_is_not_defined_are_left_out(
         assert table["drawn"].interval == pytest.approx(interval, nan_ok=True)
 
 
-def test_a_yardstick_measures_many_sets(
+def test_a_reference_measures_many_sets(
     wanderers: pt.Trajectories, synthetic: pt.Trajectories, region: pt.Region
 ) -> None:
-    yardstick = Yardstick.of(wanderers, region, profile="all", seed=9)
+    reference = Reference.of(wanderers, region, profile="all", seed=9)
     for given in (synthetic, wanderers[:50], synthetic):
         table = pt.evaluate(wanderers, given, region=region, profile="all", seed=9)
-        values = yardstick.values(yardstick.measure(given))
+        values = reference.values(reference.measure(given))
         assert values == {name: score.value for name, score in table.scores.items()}

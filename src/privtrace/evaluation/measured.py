@@ -1,0 +1,129 @@
+"""Hold what is measured of a set of trajectories, and see whether it can be the set that was meant."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from privtrace.errors import DataError
+from privtrace.evaluation.frame import Frame
+from privtrace.evaluation.metric import Measure
+from privtrace.evaluation.traits import Traits
+from privtrace.observer import Observer
+from privtrace.space.area import Tally, added
+from privtrace.trajectories import Floats, Integers, Trajectories
+
+#: Which of the two sets that are compared.
+Role: TypeAlias = Literal["real", "synthetic"]
+
+#: Data that fills less than this share of the region's width and height is perhaps not meant for it.
+_SMALL = 0.05
+
+
+class MeasuredPart(NamedTuple):
+    """Hold what is measured of one part."""
+
+    traits: dict[str, Traits]  # by profile
+    n_points: Integers  # (n,): points of each trajectory in its run
+    tally: Tally
+    ends_m: Floats  # (2, 2): the least x and y, and the greatest, negated
+
+    @classmethod
+    def of(cls, part: Trajectories, frame: Frame, measures: Mapping[str, Measure]) -> MeasuredPart:
+        """Measure what all profiles look at. A kernel: it is pure, and runs on one thread."""
+        runs = frame.clip(part)
+        traits = {name: measure(runs) for name, measure in measures.items()}
+        ends = [runs.points.min(axis=0, initial=np.inf), -runs.points.max(axis=0, initial=-np.inf)]
+        return cls(traits, np.diff(runs.offsets), frame.region.tally(part), np.array(ends))
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredSet:
+    """Hold what is measured of one set in one pass: traits, and no points. NOT PRIVATE."""
+
+    traits: Mapping[str, Traits]  # by profile
+    n_points: Integers  # (n,): points of each trajectory in its run
+    tally: Tally
+    extent_m: Floats  # (2,): the greatest x and y of all runs less the least
+    path: str | None  # of its file, if it has one
+
+    @classmethod
+    def joined(cls, parts: list[MeasuredPart], frame: Frame, use: int, path: str | None) -> MeasuredSet:
+        """Join what was measured of parts, at least one; traits are taken out of them, to be held but once."""
+        n_points = np.concatenate([part.n_points for part in parts])
+        extent_m = -np.min([part.ends_m for part in parts], axis=0).sum(axis=0)
+        order = frame.shuffled(len(n_points), use)
+        traits = {}
+        for name in list(parts[0].traits):
+            of_parts: list[Any] = [part.traits.pop(name) for part in parts]
+            traits[name] = type(of_parts[0]).joined(of_parts, order)
+        return cls(traits, n_points, added(part.tally for part in parts), extent_m, path)
+
+    def __len__(self) -> int:
+        return len(self.n_points)
+
+    def weighing(self, weights: Integers) -> MeasuredSet:
+        """Let trajectories count as often as these weights say."""
+        return self._changed(weights=weights)
+
+    def ordered(self, order: Integers) -> MeasuredSet:
+        """Choose subsets in another random order."""
+        return self._changed(order=order)
+
+    def _changed(self, **arrays: Any) -> MeasuredSet:
+        return replace(self, traits={name: replace(given, **arrays) for name, given in self.traits.items()})
+
+    def halves(self) -> tuple[MeasuredSet, MeasuredSet]:
+        """Divide into two random halves."""
+        first, second = next(iter(self.traits.values())).halves()
+        return self.weighing(first.weights), self.weighing(second.weights)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the set: its file and exact numbers, ready for JSON."""
+        return {
+            "path": self.path,
+            "trajectories": self.tally.n_trajectories,
+            "in_region": len(self),
+            "points": self.tally.n_points,
+            "points_in_region": self.tally.n_inside,
+            "bad_points": self.tally.n_bad,
+        }
+
+
+def check(measured: MeasuredSet, role: Role, frame: Frame, observer: Observer) -> None:
+    """Refuse a set that cannot be the one that was meant, and warn where it might not be."""
+    name = f"the {role} data" if measured.path is None else f"the {role} data, {measured.path}"
+    n_points, n_inside = measured.tally.n_points, measured.tally.n_inside
+    if measured.tally.n_swapped > 100 * n_inside:  # a few points are inside by chance
+        raise DataError(
+            f"{name}: hardly a point lies in the region, but they would if x and y changed places; longitude "
+            "and latitude seem to be swapped. Exchange the names of its columns, or the bounds of the "
+            "region, whose order is W,S,E,N"
+        )
+    if n_points and measured.tally.n_bad == n_points:
+        raise DataError(
+            f"{name}: none of its points is one; they are not numbers, or not longitudes from -180 to "
+            "180 and latitudes from -90 to 90. Are the columns right? Planar data needs columns x and y, or "
+            "--crs planar (crs='planar')"
+        )
+    if n_points and not n_inside:
+        raise DataError(
+            f"{name}: none of its points lies in the region; is it the right region, and is it in the data's "
+            "coordinates?"
+        )
+    if 2 * n_inside < n_points:
+        observer.note(f"{name}: most of its points are outside the region, and do not count", loud=True)
+    elif n_points and np.all(
+        measured.extent_m < _SMALL * np.array([frame.region.width_m, frame.region.height_m])
+    ):
+        observer.note(
+            f"{name}: it fills a small part of the region; are the region's bounds W,S,E,N?", loud=True
+        )
+    if len(measured):
+        return
+    if role == "real":
+        raise DataError(f"{name}: there are no trajectories to compare with")
+    observer.note(f"{name}: it is empty; its numbers are what nothing at all gets", loud=True)

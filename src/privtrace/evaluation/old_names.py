@@ -1,0 +1,30 @@
+"""Keep names that were replaced for one more version: they still work, with a note."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+_UNTIL = "it will go in version 0.3"
+
+#: Keys of JSON, and what they are called now.
+_KEYS = {"ceiling": "baseline"}
+
+#: What JSON with old keys says of them.
+DEPRECATED = {old: f"renamed to {new}; {_UNTIL}" for old, new in _KEYS.items()}
+
+
+def with_old_keys(entry: dict[str, Any]) -> dict[str, Any]:
+    """Repeat the values of an entry under the keys that they used to have."""
+    return entry | {old: entry[new] for old, new in _KEYS.items()}
+
+
+def renamed(old: str, new: str) -> Any:
+    """Make a property of an old name that warns, and gives what the new one does."""
+
+    def get(self: Any) -> Any:
+        text = f"{type(self).__name__}.{old} was renamed to {new}; {_UNTIL}"
+        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        return getattr(self, new)
+
+    return property(get, doc=f"Give what is now called {new}.")

@@ -1,0 +1,142 @@
+"""Compare synthetic sets with one real set: every metric, with its limit, random baseline and intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from privtrace.evaluation.compare import defined
+from privtrace.evaluation.comparison import Comparison
+from privtrace.evaluation.frame import BASELINE, BOOTSTRAP, SPLITS
+from privtrace.evaluation.measured import MeasuredSet
+from privtrace.evaluation.metric import Metric
+from privtrace.space.region import Region
+from privtrace.trajectories import Crs, Floats, Integers, Source, Trajectories, check_source, part_bounds
+
+Values = dict[str, float]  # by metric; NaN where it is not defined
+
+#: Splits into halves of which a limit is the mean.
+N_SPLITS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """Hold real data, measured once, so that many synthetic sets can be compared with it. NOT PRIVATE."""
+
+    comparison: Comparison
+    real: MeasuredSet
+
+    @classmethod
+    def of(cls, real: Source, region: Region, **settings: Any) -> Reference:
+        """Measure the real set in one pass; settings are those of `Comparison.of`."""
+        check_source(real)
+        return cls.measured(real, Comparison.of(region, real.crs, **settings))
+
+    @classmethod
+    def measured(cls, real: Source, comparison: Comparison) -> Reference:
+        """Measure the real set in one pass, for a comparison that is laid down already."""
+        return cls(comparison, comparison.measure(real, "real"))
+
+    def measure(self, synthetic: Source) -> MeasuredSet:
+        """Measure a synthetic set in one pass."""
+        return self.comparison.measure(synthetic)
+
+    def values(self, synthetic: MeasuredSet, real: MeasuredSet | None = None) -> Values:
+        """Compare a set with the real one, or with what is given for it, by every metric."""
+        real = self.real if real is None else real
+        return {
+            metric.name: metric.compare(real.traits[profile.name], synthetic.traits[profile.name])
+            for profile in self.comparison.profiles
+            for metric in profile.metrics
+        }
+
+    def limit(self) -> Values:
+        """Compare one random half of the real data with the other: what sampling alone makes of a metric.
+
+        The mean of a few splits, which are drawn anew: one alone would be as much chance as limit. A half is
+        half as large as the data, so fresh data of full size would come out lower.
+        """
+        if len(self.real) < 2:
+            return {metric.name: np.nan for metric in self.comparison.metrics}
+        splits = list(self.comparison.backend.map(self._split, range(N_SPLITS)))
+        columns = {name: defined([split[name] for split in splits]) for name in splits[0]}
+        return {name: float(column.mean()) if len(column) else np.nan for name, column in columns.items()}
+
+    def _split(self, again: int) -> Values:
+        order = self.comparison.frame.shuffled(len(self.real), SPLITS, again)
+        first, second = self.real.ordered(order).halves()
+        return self.values(second, first)
+
+    def baseline(self) -> Values:
+        """Compare a uniform random walk over the region: what a set gets that knows nothing of the data.
+
+        It has as many trajectories as the real data, each with as many points, and every step leads to a place
+        uniform in the region.
+        """
+        made = Made(self._uniform_walks, self.comparison.crs, int(self.real.n_points.sum()))
+        scored = {profile.name: self.comparison.measures[profile.name] for profile in self.comparison.profiles}
+        without_figures = replace(self.comparison, measures=scored)
+        return self.values(without_figures.measure(made, text="Measuring a random walk"))
+
+    def _uniform_walks(self) -> Iterator[Trajectories]:
+        offsets = np.concatenate([[0], np.cumsum(self.real.n_points)])
+        for start, stop in part_bounds(offsets):
+            yield self.comparison.frame.places(offsets[start : stop + 1] - offsets[start], start, BASELINE)
+
+    def intervals(
+        self, synthetic: MeasuredSet, values: Values, n_replicates: int
+    ) -> dict[str, tuple[float, float]]:
+        """Find 95 % intervals by bootstrap: resample the trajectories of both sets, and compare again.
+
+        They say where values of other samples of these sizes would lie. Resampling adds chance of its own,
+        which moves all distances up; so the interval is laid around the value itself, as wide to either side as
+        95 % of the replicates are around their mean.
+        """
+
+        def replicate(again: int) -> list[float]:
+            real = self.real.weighing(self._resampled(len(self.real), 2 * again))
+            other = synthetic.weighing(self._resampled(len(synthetic), 2 * again + 1))
+            return list(self.values(other, real).values())
+
+        replicates = []
+        with self.comparison.observer.stage("Resampling", n_replicates) as advance:
+            for row in self.comparison.backend.map(replicate, range(n_replicates)):
+                replicates.append(row)
+                advance(1)
+        return {
+            metric.name: _interval(metric, values[metric.name], column)
+            for metric, column in zip(self.comparison.metrics, np.transpose(replicates), strict=True)
+        }
+
+    def _resampled(self, count: int, again: int) -> Integers:
+        """Draw as many trajectories as there are, with replacement: how often each was drawn."""
+        places = (self.comparison.frame.draw(count, BOOTSTRAP, again)[:, 0] * count).astype(np.int64)
+        return np.bincount(places, minlength=count)
+
+
+def _interval(metric: Metric, value: float, replicates: Floats) -> tuple[float, float]:
+    """Lay an interval around a value, from the replicates in which the metric is defined."""
+    replicates = defined(replicates)
+    if not len(replicates):
+        return np.nan, np.nan
+    below, above = np.quantile(replicates, (0.025, 0.975)) - replicates.mean()
+    # The mean lies beyond a quantile where a few replicates are far from all others.
+    low, high = value + min(float(below), 0.0), value + max(float(above), 0.0)
+    return max(low, metric.low), min(high, metric.high)
+
+
+@dataclass(frozen=True)
+class Made:
+    """Offer trajectories that are made while they are passed over. A `Source`."""
+
+    make: Callable[[], Iterator[Trajectories]]
+    crs: Crs
+    n_points: int
+    gap_minutes: float | None = None
+
+    def parts(self) -> Iterator[Trajectories]:
+        """Start a pass."""
+        return self.make()
