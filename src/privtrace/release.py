@@ -84,14 +84,20 @@ class Release:
         )
 
     @property
+    def made_by(self) -> str:
+        """Name the method, and the software that it is part of."""
+        if self.package is None:
+            return f"{self.label}, as in version {self.software} of privtrace"
+        return f"{self.label}, of the package {self.package}, with version {self.software} of privtrace"
+
+    @property
     def _method(self) -> str:
         if self.package is None:
-            return f"{self.label}, as in version {self.software} of privtrace."
+            return f"{self.made_by}."
         return (
-            f"{self.label}, of the package {self.package}, with version {self.software} of privtrace. This "
-            "method was not reviewed by the authors of privtrace. What it measures is bounded, given noise and "
-            "charged by privtrace; that it counts each trajectory by itself, and keeps nothing else of the "
-            "data, is the word of that package."
+            f"{self.made_by}. This method was not reviewed by the authors of privtrace. What it measures is "
+            "bounded, given noise and charged by privtrace; that it counts each trajectory by itself, and "
+            "keeps nothing else of the data, is the word of that package."
         )
 
     @property

@@ -54,7 +54,7 @@ def test_a_raster_is_density(folder: Path) -> None:
 
 
 REFUSALS = {
-    "no product": (["--output=a.csv"], "--what must be one of od, density, transitions, grid"),
+    "no product": (["--output=a.csv"], "--what (what) must be one of od, density, transitions, grid"),
     "trips as a raster": (["--what=od", "--output=a.tif"], "GeoTIFF holds density, not od"),
     "the model by another name": (
         ["--what=od", "--output=link.csv", "--force"],

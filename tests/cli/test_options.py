@@ -57,7 +57,7 @@ def test_without_a_method_help_shows_what_all_methods_share(tmp_path: Path) -> N
 def test_with_a_method_help_adds_its_own(method: str, tmp_path: Path) -> None:
     entry = registry.find(method)
     for arguments in (("help", "fit", "--method", method), ("fit", f"--method={method}", "--help")):
-        _, _, own = run(*arguments, cwd=tmp_path).stdout.partition(f"Settings of {entry.label}:")
+        _, _, own = run(*arguments, cwd=tmp_path).stdout.partition(f"Settings of {entry.label} ({entry.docs}):")
         listed = [line.split()[0] for line in own.splitlines() if line.startswith("  --")]
         assert listed == [f"--{name.replace('_', '-')}" for name in entry.settings.own()]
 

@@ -60,7 +60,7 @@ def test_it_is_small() -> None:
 def test_every_command_knows_it(installed: Path) -> None:
     shown = run(installed, "privtrace", "help", "fit", "--method", "straight-lines").stdout
     assert (
-        "Settings of StraightLines:" in shown
+        "Settings of StraightLines (README.md):" in shown
         and "--cells INTEGER" in shown
         and "[1 to 30; default: 8]" in shown
     )

@@ -58,9 +58,15 @@ REFUSALS: dict[str, tuple[Any, str, dict[str, Any], type[Exception], str]] = {
         "a.csv",
         {},
         pt.SettingsError,
-        "what must be one of od, density, .*, not 'flow'",
+        r"--what \(what\) must be one of od, density, .*, not 'flow'",
     ),
-    "no product": (None, "a.csv", {}, pt.SettingsError, "what must be one of od, density, transitions, grid$"),
+    "no product": (
+        None,
+        "a.csv",
+        {},
+        pt.SettingsError,
+        r"--what \(what\) must be one of od, density, transitions, grid$",
+    ),
     "trips as a raster": (
         "od",
         "a.tif",

@@ -91,6 +91,11 @@ class Careless(lines.StraightLines):  # type: ignore[misc,name-defined]
     undeclared: int = 3
 
 
+@dataclass(frozen=True, kw_only=True)
+class Colliding(lines.StraightLines):  # type: ignore[misc,name-defined]
+    seed: int = pm.setting("Anything.", pm.Whole(0, 9), 3)
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -98,6 +103,8 @@ class Careless(lines.StraightLines):  # type: ignore[misc,name-defined]
         ({"settings": Shouting}, "small letters"),
         ({"settings": object}, "must be a subclass of privtrace.methods.Settings"),
         ({"model": object}, "its model must be a subclass of privtrace.methods.Model"),
+        ({"colors": ("#fff", "red; } body {")}, "its colors, on light and on dark ground"),
+        ({"settings": Colliding}, "commands have an option seed already"),
         (
             {"schema": {"count": ("<i8", 1)}},
             "the schema must name the fields of the model: count, density, trips",
@@ -136,3 +143,14 @@ def test_what_a_method_is_written_with_can_be_imported() -> None:
     assert {*pm.__all__} <= {*dir(pm)} and all(getattr(pm, name) is not None for name in pm.__all__)
     with pytest.raises(AttributeError, match="no attribute 'magic'"):
         pm.magic  # noqa: B018
+
+
+def test_reserved_names_are_those_of_the_command_line() -> None:
+    from typer.main import get_command
+
+    from privtrace.cli.commands import app_for
+
+    commands = get_command(app_for(["fit", "--help"])).commands  # type: ignore[attr-defined]
+    shared = {*pm.Settings.declared(), "help"}
+    taken = {p.name for name in ("plan", "fit", "synth", "explain") for p in commands[name].params} - shared
+    assert {"given", *taken} == {*registry.RESERVED}

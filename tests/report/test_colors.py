@@ -8,6 +8,7 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
+from privtrace.methods import registry
 from privtrace.report.colors import SHADES, STEPS, Rising, apart, style
 
 # Machado, Oliveira and Fernandes (2009), at full severity, for linear RGB.
@@ -101,3 +102,12 @@ def test_text_stands_out_from_its_ground(theme: str, ground: str, text: str) -> 
     names = themes()[theme]
     light, dark = sorted((float(linear(names[name]) @ LUMINANCE) for name in (ground, text)), reverse=True)
     assert (light + 0.05) / (dark + 0.05) >= 4.5
+
+
+@pytest.mark.parametrize("method", registry.OURS)
+def test_the_colors_of_methods_stand_out(method: str) -> None:
+    """By 3 at least, as WCAG 2 asks for what is not text."""
+    for theme, color in zip(("light", "dark"), registry.find(method).colors, strict=True):
+        ground = themes()[theme]["paper"]
+        light, dark = sorted((float(linear(name) @ LUMINANCE) for name in (ground, color)), reverse=True)
+        assert (light + 0.05) / (dark + 0.05) >= 3

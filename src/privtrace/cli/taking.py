@@ -107,7 +107,7 @@ class Offered:
 
     shared: Mapping[str, Declared] = field(default_factory=dict)
     own: Mapping[str, Declared] = field(default_factory=dict)
-    label: str = ""  # of the method
+    title: str = ""  # of the method's own
 
     @classmethod
     def to(cls, arguments: Sequence[str]) -> Offered:
@@ -119,7 +119,8 @@ class Offered:
         if named is None and (arguments[0] == "help" or "--help" in arguments):
             return cls(Settings.declared())
         method = registry.find(named or DEFAULT_METHOD)
-        return cls(Settings.declared(), method.settings.own(), method.label)
+        title = f"Settings of {method.label} ({method.docs})"
+        return cls(Settings.declared(), method.settings.own(), title)
 
     @property
     def all(self) -> dict[str, Declared]:
@@ -158,18 +159,17 @@ def sectioned(offered: Offered) -> type[TyperCommand]:
                 record = parameter.get_help_record(ctx)
                 if record is not None:
                     sections.setdefault(section_of(parameter), []).append(record)
-            for title in sorted(sections, key=ORDER.index):
+            for title in sorted(sections, key=order.index):
                 with formatter.section(title):
                     formatter.write_dl(sections[title])
 
-    settings = f"Settings of {offered.label}"
-    ORDER = ["Arguments", "Method", "Input", "Options", settings]
+    order = ["Arguments", "Method", "Input", "Options", offered.title]
 
     def section_of(parameter: Any) -> str:
         if parameter.param_type_name == "argument":
             return "Arguments"
         if parameter.name in offered.own:
-            return settings
+            return offered.title
         if parameter.name in offered.shared or parameter.name == "method":
             return "Method"
         return "Input" if parameter.name in inputs else "Options"

@@ -75,7 +75,7 @@ def check_export(
         (what,) = chosen.products
     if what not in PRODUCTS:
         raise SettingsError(
-            f"what must be one of {', '.join(PRODUCTS)}{'' if what is None else f', not {what!r}'}"
+            f"--what (what) must be one of {', '.join(PRODUCTS)}{'' if what is None else f', not {what!r}'}"
         )
     if what not in chosen.products:
         others = [suffix for other in FORMATS.values() if what in other.products for suffix in other.suffixes]

@@ -24,7 +24,16 @@ OURS = ("bridgetrace", "privtrace", "adatrace", "dpt")
 GROUP = "privtrace.methods"
 
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
+_COLOR = re.compile(r"#[0-9a-f]{6}")
 _TYPES = ("<i8", "<i4")
+
+#: Names of options that commands have beside the settings of a method, which a setting cannot have.
+RESERVED = frozenset(
+    """
+    method given trips output model report evaluation title note count seed epsilons runs profile columns crs gap
+    time_format time_unit format strict quiet as_json threads force names budget_file limit noise_seed
+    """.split()
+)
 _registered: dict[str, Method] = {}
 
 
@@ -130,7 +139,12 @@ def _checked(method: Method, package: str) -> Method:
         )
     if not (isinstance(method.model, type) and issubclass(method.model, Model)):
         raise SettingsError(f"{name}: its model must be a subclass of privtrace.methods.Model")
-    method.settings.declared()  # every field is declared
+    if not all(_COLOR.fullmatch(color) for color in method.colors):
+        raise SettingsError(f"{name}: its colors, on light and on dark ground, are written as #0b6b8a is")
+    if taken := RESERVED & {*method.settings.declared()}:  # every field is declared
+        raise SettingsError(
+            f"{name}: commands have an option {min(taken)} already; call the setting something else"
+        )
     own = [field.name for field in fields(method.model) if field.name != "release"]
     if method.model.arrays is Model.arrays and sorted(own) != sorted(method.schema):
         raise SettingsError(f"{name}: the schema must name the fields of the model: {', '.join(own)}")

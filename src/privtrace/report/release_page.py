@@ -10,6 +10,7 @@ import numpy as np
 from privtrace.geometry import diameters_m, lengths_m
 from privtrace.methods.model import Model, in_words
 from privtrace.methods.plan import rounded
+from privtrace.methods.registry import find
 from privtrace.methods.sampling import sample_parts
 from privtrace.methods.view import View, error_of
 from privtrace.privacy.epsilon import decimal
@@ -89,7 +90,8 @@ def _heading(model: Model, title: str, note: str | None) -> str:
         "Area": extent(release.region),
         "Method": release.label,
     }
-    return f"""<header{red}>
+    light, dark = find(release.method).colors
+    return f"""<header{red} style="--on-light: {light}; --on-dark: {dark}">
 <p class="kicker">privtrace: a release</p>
 <h1>{mark}{escape(title)}</h1>
 {alarm}{paragraph(what, "lead")}
@@ -203,7 +205,7 @@ def _making(model: Model) -> str:
     return section(
         "How it was made",
         paragraph(
-            f"{release.label}, as in version {release.software} of privtrace, read the trajectories, "
+            f"{release.made_by}, read the trajectories, "
             f"kept of each its longest stretch inside the area, measured the numbers listed above with noise, "
             f"and built the model from these: {in_words(model.summary())}. Walks on it are the synthetic "
             "trips. Anyone can make more from the model file:"
