@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import privtrace as pt
+from privtrace.methods import registry
 
 REGIONS = {
     "porto": ("porto_taxi.parquet", (-8.70, 41.10, -8.54, 41.22)),
@@ -14,12 +15,7 @@ REGIONS = {
     "brinkhoff": ("brinkhoff_oldenburg.parquet", (0, 3500, 24000, 31000)),
 }
 
-METHODS = {
-    "bridgetrace": pt.BridgeTrace,
-    "privtrace": pt.PrivTrace,
-    "adatrace": pt.AdaTrace,
-    "dpt": pt.DPT,
-}
+METHODS = {name: registry.find(name).settings for name in registry.OURS}
 
 #: The paper's own metrics, by which experiments judge.
 METRICS = ("length", "diameter", "density", "pattern")

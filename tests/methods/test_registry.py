@@ -29,7 +29,6 @@ def test_an_entry_is_whole(name: str) -> None:
     assert method.name == name == method.settings.method and method.package is None
     assert (ROOT / method.docs).read_text().startswith("# ")
     assert method.label in (ROOT / method.docs).read_text()
-    assert getattr(pt, method.label) is method.settings
     assert all(len(color) == 7 and int(color[1:], 16) >= 0 for color in method.colors)
     assert (ROOT / "src/privtrace/methods" / name / "recipe.py").exists()
 

@@ -28,12 +28,13 @@ _COLOR = re.compile(r"#[0-9a-f]{6}")
 _TYPES = ("<i8", "<i4")
 
 #: Names of options that commands have beside the settings of a method, which a setting cannot have.
-RESERVED = frozenset(
-    """
-    method given trips output model report evaluation title note count seed epsilons runs profile columns crs gap
-    time_format time_unit format strict quiet as_json threads force names budget_file limit noise_seed
-    """.split()
-)
+# fmt: off
+RESERVED = frozenset((
+    "method", "given", "trips", "output", "model", "report", "evaluation", "title", "note", "count", "seed",
+    "epsilons", "runs", "profile", "columns", "crs", "gap", "time_format", "time_unit", "format", "strict",
+    "quiet", "as_json", "threads", "force", "names", "budget_file", "limit", "noise_seed",
+))
+# fmt: on
 _registered: dict[str, Method] = {}
 
 
