@@ -309,16 +309,16 @@ class MethodOptions:
     ] = None
     max_cells: Annotated[int | None, setting("adatrace", "Fine cells at most.", "10000")] = None
     max_extra: Annotated[
-        int | None, setting("adatrace", "Cells of a path beyond the shortest way at most.", None)
+        int | None, setting("adatrace", "Cells of a path beyond the shortest one at most.", None)
     ] = None
     height: Annotated[int | None, setting("dpt", "Levels of the prefix trees.", "3")] = None
     finest: Annotated[int | None, setting("dpt", "Cells per side of the finest system.", None)] = None
     max_systems: Annotated[int | None, setting("dpt", "Reference systems at most.", "8")] = None
-    mapping: Annotated[MappingName | None, setting("dpt", "Which system tells a pair of points.", "speed")] = (
-        None
-    )
+    mapping: Annotated[
+        MappingName | None, setting("dpt", "Which system encodes a pair of points.", "speed")
+    ] = None
     hysteresis: Annotated[
-        bool | None, setting("dpt", "Stay in a system as long as it can tell the next pair.", "hysteresis")
+        bool | None, setting("dpt", "Stay in a system as long as it can encode the next pair.", "hysteresis")
     ] = None
     load: Annotated[
         float | None, setting("dpt", "Nodes of the finest system may hold so many times their noise.", "0.8")

@@ -125,7 +125,7 @@ def test_contexts_are_followed_as_a_table_of_runs_says(depth: int, systems: Syst
         for place, cell in enumerate(cells):
             event = events[place - 1] if place else STOP
             run = (*run, cell) if event < STOP else (cell,)
-            follow(held, event, cell, contexts.of_cell, contexts.longer)
+            follow(held, event, cell, contexts.tree)
             suffixes = [run[-length:] if len(run) >= length else None for length in range(1, depth + 1)]
             assert held.tolist() == [numbers.get(suffix, -1) if suffix else -1 for suffix in suffixes]
 

@@ -27,7 +27,7 @@ from privtrace.methods.dpt.systems import STOP, SWITCH, Systems, kept
 from privtrace.models import from_bytes, to_bytes
 from privtrace.privacy.unit import WEIGHT
 from privtrace.space.grid import Grid
-from privtrace.space.ways import DIRECTIONS, fill, ways
+from privtrace.space.shortest_paths import DIRECTIONS, connect, shortest_paths
 
 #: Settings under which all that has happened is kept.
 ALL: dict[str, Any] = {"keep": 1e-9, "expand": 1e-9}
@@ -60,7 +60,7 @@ def test_without_noise_the_trees_hold_what_happens_after_runs_of_cells(
         (runs[row], event): int(noiseless.events[row, event]) for row, event in np.argwhere(noiseless.events)
     }
     assert found == after and {len(run) for run in runs} == {1, 2, 3}
-    assert np.array_equal(noiseless.descent.events, noiseless.events)
+    assert np.array_equal(noiseless.walker.events, noiseless.events)
     assert noiseless.usage.sum() == pytest.approx(noiseless.arrivals.sum(), rel=0.01)
     assert noiseless.n_trajectories == sum(len(cells) > 0 for cells, _ in strings)
 
@@ -72,7 +72,7 @@ def test_noise_that_vanishes_gives_the_empirical_model(wanderers: pt.Trajectorie
     for name in ("usage", "starts", "arrivals"):
         assert np.abs(getattr(noisy, name) - getattr(exact, name)).max() < 0.05 * WEIGHT, name
     both = (exact.contexts.of_cell >= 0) & (noisy.contexts.of_cell >= 0)
-    rows = [model.descent.events[model.contexts.of_cell[both]] for model in (exact, noisy)]
+    rows = [model.walker.events[model.contexts.of_cell[both]] for model in (exact, noisy)]
     assert both.sum() > 30 and np.abs(rows[0] - rows[1]).max() < 0.1 * WEIGHT
     assert noisy.n_trajectories == exact.n_trajectories
 
@@ -87,10 +87,10 @@ def flat(city: tuple[pt.Trajectories, pt.Region]) -> DPTModel:
 def test_one_system_and_two_levels_are_a_markov_model(
     flat: DPTModel, city: tuple[pt.Trajectories, pt.Region]
 ) -> None:
-    """Moves to touching cells and stops of filled paths, each path of n cells weighing 1 / (n + 1) a move."""
+    """Moves to neighbors and stops of connected paths, each path of n cells weighing 1 / (n + 1) a move."""
     grid = Grid.uniform(flat.release.region, 6)
     table, starts = np.zeros((36, 9), np.int64), np.zeros(36, np.int64)
-    for path in filter(None, lists(fill(grid.encode(city[0]), ways(grid)))):
+    for path in filter(None, lists(connect(grid.encode(city[0]), shortest_paths(grid)))):
         weight = WEIGHT // (len(path) + 1)
         starts[path[0]] += WEIGHT
         for a, b in pairwise(path):

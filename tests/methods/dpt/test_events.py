@@ -17,7 +17,7 @@ from tests.methods.dpt.test_systems import BOX, SLIVER, place, places
 import privtrace as pt
 from privtrace.methods.dpt.events import Mapper, Strings
 from privtrace.methods.dpt.systems import STOP, SWITCH, Systems
-from privtrace.space.ways import DIRECTIONS
+from privtrace.space.shortest_paths import DIRECTIONS
 
 SYSTEMS = {
     "box": Systems(BOX, (8, 4, 2)),

@@ -12,7 +12,7 @@ from privtrace.methods.common.placing import decode
 from privtrace.methods.dpt.systems import STOP, SWITCH, Systems
 from privtrace.paths import Paths
 from privtrace.space.grid import Grid
-from privtrace.space.ways import DIRECTIONS
+from privtrace.space.shortest_paths import DIRECTIONS
 
 BOX = pt.Region.box(0, 0, 10, 10, crs="planar")
 #: A square, and beside it a sliver: a cell of its own in fine systems, nothing to speak of in the coarse one.

@@ -48,7 +48,7 @@ class AdaTrace(Settings):
     fine_factor: float = setting("Visits of a fine cell, in errors of its density.", Number(), 1.0)
     max_cells: int = setting("Fine cells at most: a limit on memory.", Whole(4, 100_000), 10_000)
     max_extra: int | None = setting(
-        "Cells of a path beyond the shortest way at most.", Whole(0, 10_000), None, otherwise="N"
+        "Cells of a path beyond the shortest one at most.", Whole(0, 10_000), None, otherwise="N"
     )
     count_share: Epsilon = share("the count, out of the grid's", "0.01")
     fine_share: Epsilon = share("fine cells, out of the grid's", "0.02")
@@ -107,7 +107,7 @@ class AdaTrace(Settings):
         return round(min(max(size, 2), MOST_BY_RULE))
 
     def most_extra(self, size: int) -> int:
-        """Give the extra cells of a path that are told apart, at most."""
+        """Give the extra cells of a path that are distinguished, at most."""
         return size if self.max_extra is None else self.max_extra
 
     def density_of_fine_cells(self) -> float:

@@ -23,7 +23,7 @@ from privtrace.space.grid import Grid
 from privtrace.trajectories import Integers, Trajectories
 
 #: How trips are known.
-_ESTIMATED = "Flows are estimated from noisy starts and ends, and from the shortest ways between them."
+_ESTIMATED = "Flows are estimated from noisy starts and ends, and from the shortest paths between them."
 
 #: The arrays of a model file: name, type, number of axes.
 SCHEMA = {
@@ -45,7 +45,7 @@ class PrivTraceModel(Model):
 
     density: Integers  # (K, K): noisy visits per coarse cell
     divisions: npt.NDArray[np.int32]  # (K, K): fine cells per side of each coarse cell
-    moves: Integers  # (m + 1, m): noisy first-order moves, as in markov.counts
+    moves: Integers  # (m + 1, m): noisy first-order moves, as in `counts`
     second_states: npt.NDArray[np.int32]  # (s,), rising: states that walk by second order
     second: Transitions  # s * m rows: clean second-order moves
     trips: Integers  # (m, m): estimated trips from state to state, or (0, 0) without trip estimation

@@ -15,7 +15,7 @@ from privtrace.trajectories import Integers
 
 
 def within_components(moves: Integers, components: Integers) -> Integers:
-    """Empty noisy first-order moves between components of the region that no way joins; starts and ends stay.
+    """Empty noisy first-order moves between components of the region that no path joins; starts and ends stay.
 
     `components` (m,) numbers that of each state. Else walks would jump from one to another by noise alone.
     """

@@ -19,7 +19,7 @@ from privtrace.trajectories import Integers
 class Walker:
     """Hold all that a walk needs: integer tables, so that no platform's rounding changes a path.
 
-    Rows and successors are numbered as in `markov.counts`: a successor equal to its state is the end.
+    Rows and successors are numbered as in `counts`: a successor equal to its state is the end.
     """
 
     starts: Integers  # (m,): the weight of each state as a start; not all zero
