@@ -36,9 +36,9 @@ def kernels(request: pytest.FixtureRequest, wanderers: pt.Trajectories) -> dict[
     taken: dict[str, Kernels] = {}
 
     class Watched(Crossing):
-        def _counted(self, text: str, emitting: Kernels, tables: Any, aside: Any = None) -> Any:
+        def _count(self, text: str, emitting: Kernels, tables: Any, aside: Any) -> Any:
             taken[", ".join(table.stage for table in tables)] = emitting
-            return super()._counted(text, emitting, tables, aside)
+            return super()._count(text, emitting, tables, aside)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("privtrace.methods.fitting.Crossing", Watched)

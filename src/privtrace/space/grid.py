@@ -23,6 +23,9 @@ _PAIRS = 1 << 22
 #: Slots of a grid over a polygon: most may be empty, and still each is looked at.
 MAX_SLOTS = 1 << 22
 
+#: A division at most: out of any grid's reach, and its square is far from overflow.
+MAX_DIVISION = 10_000
+
 
 @dataclass(frozen=True, eq=False)
 class Grid:

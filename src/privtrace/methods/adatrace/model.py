@@ -22,7 +22,7 @@ from privtrace.methods.sampling import BLOCK_POINTS
 from privtrace.methods.view import Flows, Layer, Noisy, View, error_of
 from privtrace.paths import Paths
 from privtrace.privacy.ledger import CLAMP
-from privtrace.space.grid import Grid
+from privtrace.space.grid import MAX_DIVISION, Grid
 from privtrace.space.shortest_paths import ShortestPaths, connect, graph_distances, shortest_paths
 from privtrace.trajectories import Integers, Trajectories
 
@@ -60,7 +60,7 @@ class AdaTraceModel(Model):
                 "count": 0 <= self.count <= CLAMP,
                 "divisions": self.divisions.shape == (size, size)
                 and (2 <= size <= MOST_BY_RULE if settings.N is None else size == settings.N)
-                and bool(np.all((self.divisions >= 1) & (self.divisions <= 10_000)))
+                and bool(np.all((self.divisions >= 1) & (self.divisions <= MAX_DIVISION)))
                 and (settings.second_layer or bool(np.all(self.divisions == 1))),
             }
         )

@@ -27,6 +27,10 @@ _NOISY = {
     "lengths": "a number of extra cells",
 }
 
+#: What a fit takes, as measured on two cores (benchmarks/README.md): memory of any fit and of a pair of cells,
+#: and pairs per second.
+_MEMORY_MB, _PAIR_MB, _PAIRS_PER_S = 370, 80e-6, 16e6
+
 
 @dataclass(frozen=True, kw_only=True)
 class AdaTrace(Settings):
@@ -86,9 +90,8 @@ class AdaTrace(Settings):
             grid=f"The grid: about {size} x {size} cells, which are the states; points are {placed}.",
             coarse_per_side=size,
             states=size**2,
-            # As measured on two cores: see benchmarks/README.md.
-            memory_mb=round(370 + 80e-6 * size**4),
-            seconds=1 + size**4 / 16e6,
+            memory_mb=round(_MEMORY_MB + _PAIR_MB * size**4),
+            seconds=1 + size**4 / _PAIRS_PER_S,
         )
 
     def _own_warnings(self, size: int) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +33,14 @@ def block_within_components(block: Integers, state: int, components: Integers) -
         return block
     here = components == components[state]
     return np.where(here[:, np.newaxis] & here, block, 0)
+
+
+class Rows(NamedTuple):
+    """Hold rows to draw from, for kernels; offsets and successors as in `Transitions`."""
+
+    offsets: Integers
+    successors: npt.NDArray[np.int32]
+    cumulative: Integers  # (n_entries,): weights summed up within each row
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,9 +73,9 @@ class Transitions:
         return len(self.offsets) - 1
 
     @cached_property
-    def cumulative(self) -> Integers:
-        """Sum weights up within each row, for drawing."""
-        return _cumulative(self.offsets, self.weights)  # type: ignore[no-any-return]
+    def rows(self) -> Rows:
+        """Prepare the rows for drawing."""
+        return Rows(self.offsets, self.successors, _cumulative(self.offsets, self.weights))
 
 
 @njit(cache=True, nogil=True)
