@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -13,6 +12,7 @@ from scipy import stats
 from tests import polygons
 from tests.conftest import trajectories
 from tests.counting import lists
+from tests.methods.editing import Edit, array, given, setting
 from tests.methods.privtrace.test_counts import slow_neighbors
 from tests.test_models import put_together, taken_apart
 
@@ -260,22 +260,9 @@ def test_bad_settings_are_refused_in_words(settings: dict[str, Any], word: str, 
         pt.AdaTrace(**{"epsilon": 1, "region": region, **settings})
 
 
-Edit = Callable[[dict[str, Any], dict[str, np.ndarray]], None]
-
-
 def edits() -> dict[str, Edit]:
-    def setting(**changes: Any) -> Edit:
-        return lambda header, arrays: header["settings"].update(changes)
-
-    def array(name: str, value: int, place: int = 0) -> Edit:
-        return lambda header, arrays: arrays[name].reshape(-1).__setitem__(place, value)
-
     def shape(name: str, *shape: int) -> Edit:
-        def change(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-            arrays[name] = np.zeros(shape, arrays[name].dtype)
-            next(entry for entry in header["arrays"] if entry[0] == name)[2] = list(shape)
-
-        return change
+        return given(name, lambda values: np.zeros(shape))
 
     def divided(value: int) -> Edit:
         return lambda header, arrays: arrays["divisions"].fill(value)

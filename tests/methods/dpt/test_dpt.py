@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -16,7 +15,8 @@ from tests import polygons
 from tests.conftest import trajectories
 from tests.counting import lists
 from tests.methods.dpt.test_contexts import spelled
-from tests.methods.dpt.test_events import jumpers, told
+from tests.methods.dpt.test_events import as_lists, jumpers
+from tests.methods.editing import Edit, array, given, setting
 from tests.test_models import put_together, taken_apart
 
 import privtrace as pt
@@ -41,7 +41,7 @@ def noiseless(wanderers: pt.Trajectories, region: pt.Region) -> DPTModel:
 def test_without_noise_the_trees_hold_what_happens_after_runs_of_cells(
     noiseless: DPTModel, wanderers: pt.Trajectories
 ) -> None:
-    strings = told(Mapper.of(noiseless.systems, noiseless.settings).strings(wanderers))
+    strings = as_lists(Mapper.of(noiseless.systems, noiseless.settings).strings(wanderers))
     starts, arrivals, after = Counter[int](), Counter[int](), Counter[tuple[tuple[int, ...], int]]()
     for cells, events in filter(all, strings):
         weight = WEIGHT // (len(cells) + 1)
@@ -417,23 +417,7 @@ def test_the_same_settings_are_the_same_file(region: pt.Region) -> None:
     assert one == two
 
 
-Edit = Callable[[dict[str, Any], dict[str, np.ndarray]], None]
-
-
 def edits() -> dict[str, Edit]:
-    def setting(**changes: Any) -> Edit:
-        return lambda header, arrays: header["settings"].update(changes)
-
-    def array(name: str, value: int, place: int = 0) -> Edit:
-        return lambda header, arrays: arrays[name].reshape(-1).__setitem__(place, value)
-
-    def given(name: str, change: Callable[[np.ndarray], Any]) -> Edit:
-        def edit(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-            arrays[name] = np.array(change(arrays[name]), arrays[name].dtype)
-            next(entry for entry in header["arrays"] if entry[0] == name)[2] = list(arrays[name].shape)
-
-        return edit
-
     def impossible(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         arrays["events"][0, SWITCH] = 1  # to its own system
 

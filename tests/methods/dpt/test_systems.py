@@ -9,6 +9,7 @@ from tests import polygons
 
 import privtrace as pt
 from privtrace.methods.common.placing import decode
+from privtrace.methods.dpt.settings import NODES_PER_CELL
 from privtrace.methods.dpt.systems import STOP, SWITCH, Systems
 from privtrace.paths import Paths
 from privtrace.space.grid import Grid
@@ -48,6 +49,10 @@ def place(systems: Systems, cell: int) -> tuple[int, int, int]:
 def places(systems: Systems) -> dict[tuple[int, int, int], int]:
     """Look cells up by system, row and column."""
     return {place(systems, cell): cell for cell in range(systems.n_cells)}
+
+
+def test_the_nodes_of_a_cell_are_its_moves_and_the_stop() -> None:
+    assert NODES_PER_CELL == len(DIRECTIONS) + 1 == STOP + 1
 
 
 def test_cells_are_numbered_system_by_system(systems: Systems) -> None:

@@ -170,7 +170,7 @@ def test_walks_with_a_heading_are_as_likely_as_counted_out(name: str, strength: 
 
 
 def test_the_longest_known_context_decides() -> None:
-    """Where nothing is known after a run of two cells, the last cell alone tells."""
+    """Where nothing is known after a run of two cells, the last cell alone decides."""
     systems = Systems(BOX, (2,))
     contexts = every_context(systems, 2)
     events = np.zeros((len(contexts), systems.n_events), np.int64)

@@ -45,7 +45,7 @@ class Rows(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Transitions:
-    """Hold rows of non-negative integer weights, sparse; a row's weights are its successors' chances."""
+    """Hold rows of non-negative integer weights, sparse; a row's weights are those of its successors."""
 
     offsets: Integers  # (n_rows + 1,): row r is entries offsets[r]:offsets[r + 1]
     successors: npt.NDArray[np.int32]  # (n_entries,), rising in a row
