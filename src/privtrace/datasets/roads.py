@@ -78,15 +78,15 @@ def crossings(some: Floats, others: Floats) -> Crossings:
     first, second = near.row.astype(np.int64), near.col.astype(np.int64)
     gap = from_others[second] - from_some[first]
     along, across = along[first], across[second]
-    turn = _cross(along, across)
+    turn = _cross_product(along, across)
     parallel = turn == 0
     turn[parallel] = 1.0
-    share, other_share = _cross(gap, across) / turn, _cross(gap, along) / turn
+    share, other_share = _cross_product(gap, across) / turn, _cross_product(gap, along) / turn
     inside = ~parallel & (share > 0) & (share < 1) & (other_share > 0) & (other_share < 1)
     return Crossings(first[inside], second[inside], share[inside], other_share[inside])
 
 
-def _cross(a: Floats, b: Floats) -> Floats:
+def _cross_product(a: Floats, b: Floats) -> Floats:
     product: Floats = a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]
     return product
 

@@ -140,7 +140,9 @@ def _cut(boxes, area, max_work):  # type: ignore[no-untyped-def]
                     if n_trapezoids == len(trapezoids):
                         trapezoids = np.concatenate((trapezoids, np.empty_like(trapezoids)))
                     edge = local[left] if left < n_local else _SIDE
-                    _fill(trapezoids[n_trapezoids], box, area, edge, open_right[left], open_south[left], south)
+                    _write_trapezoid(
+                        trapezoids[n_trapezoids], box, area, edge, open_right[left], open_south[left], south
+                    )
                     n_trapezoids += 1
                     open_right[left] = _NONE
             for pair in range(n_now):
@@ -250,7 +252,7 @@ def _pairs(box, height, area, local, active, places, lefts, rights):  # type: ig
 
 
 @njit(cache=True, nogil=True)
-def _fill(trapezoid, box, area, left, right, south, north):  # type: ignore[no-untyped-def]
+def _write_trapezoid(trapezoid, box, area, left, right, south, north):  # type: ignore[no-untyped-def]
     """Write a trapezoid between two edges, or an edge and a side."""
     trapezoid[0], trapezoid[1] = south, north
     for end in range(2):
