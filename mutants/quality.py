@@ -305,9 +305,9 @@ PRIVTRACE = (
 ADATRACE = (
     Mutant(
         "lengths-ignored",
-        "walks have as many cells as the shortest way",
+        "walks have as many cells as the shortest path",
         "methods/adatrace/bridge.py",
-        'extra = np.searchsorted(lengths[apart], draw, side="right")',
+        'extra = np.searchsorted(lengths[distance], draw, side="right")',
         "extra = 0",
         ("methods/adatrace/test_bridge.py",),
     ),
@@ -323,8 +323,8 @@ ADATRACE = (
         "bridge-ignores-transitions",
         "all neighbors are as likely",
         "methods/adatrace/bridge.py",
-        "chances: Floats = self.transitions / np.maximum(totals, 1)",
-        "chances: Floats = (self.transitions > 0) / np.maximum(totals, 1) ** 0.0 / 8",
+        "return Moves(self.transitions / np.maximum(totals, 1), self.shortest.neighbors)",
+        "return Moves((self.transitions > 0) / np.maximum(totals, 1) ** 0.0 / 8, self.shortest.neighbors)",
         ("methods/adatrace/test_bridge.py", _TOWN),
     ),
     Mutant(

@@ -38,6 +38,7 @@ def project(tmp_path: Path) -> Path:
         "tests/test_one.py": "from privtrace.two import VALUE\n\ndef test_value():\n    assert VALUE == 1\n",
         "tests/test_two.py": "import privtrace.one\n\ndef test_it_is_there():\n    pass\n",
         "experiments/__init__.py": "",
+        "examples/README.md": "",
         "pyproject.toml": "[tool.pytest.ini_options]\naddopts = '-ra'\nmarkers = ['slow', 'browser']\n",
     }
     for name, text in files.items():

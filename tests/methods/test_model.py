@@ -43,8 +43,8 @@ def test_large_counts_keep_their_proportions(region: pt.Region, wanderers: pt.Tr
     def counts(n_cells: int) -> Any:
         return np.where(np.arange(n_cells) == 7, 1 << 56, 1 << 55)
 
-    descent = switching(region, wanderers, counts).descent
-    for weights in (descent.starts, descent.arrivals):
+    walker = switching(region, wanderers, counts).walker
+    for weights in (walker.starts, walker.arrivals):
         assert weights[7] == 2 * weights[0] > 0
 
 

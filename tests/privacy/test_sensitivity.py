@@ -20,7 +20,7 @@ from privtrace.methods.dpt.events import Mapper
 from privtrace.methods.dpt.systems import STOP, Systems
 from privtrace.privacy.unit import WEIGHT
 from privtrace.space.grid import Grid
-from privtrace.space.ways import LONGEST, fill, ways
+from privtrace.space.shortest_paths import LONGEST, connect, shortest_paths
 from privtrace.testing import Check, replay, sensitivity
 from privtrace.testing.sensitivity import assert_close
 
@@ -45,7 +45,7 @@ def test_no_trajectory_fills_the_memory(region: pt.Region) -> None:
     assert strings.events[LONGEST - 1] == strings.events[-1] == STOP
     assert events(strings, Contexts.of_cells(np.arange(64 * 64), 64 * 64), STOP + 2).weights.min() > 0
     grid = Grid.uniform(region, 64)
-    assert np.diff(fill(grid.encode(to_and_fro), ways(grid)).offsets).tolist() == [LONGEST, 2]
+    assert np.diff(connect(grid.encode(to_and_fro), shortest_paths(grid)).offsets).tolist() == [LONGEST, 2]
 
 
 @pytest.mark.parametrize("method", HEAVY)

@@ -16,8 +16,8 @@ import privtrace as pt
 from privtrace.paths import Paths
 from privtrace.space.adjacency import adjacency
 from privtrace.space.grid import Grid
+from privtrace.space.shortest_paths import LONGEST
 from privtrace.space.traverse import trace
-from privtrace.space.ways import LONGEST
 from privtrace.trajectories import Floats
 
 #: In cells. What is nearer than this to a line may be in its path, and what it crosses for less may not be.

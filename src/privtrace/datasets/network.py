@@ -168,9 +168,9 @@ class Network:
         """
         west, south, east, north = self.box
         corners = np.array([[west - MARGIN_M, south - MARGIN_M], [east + MARGIN_M, north + MARGIN_M]])
-        parts = 1 if self.middle is None else 1_000  # whole meters, or thousandths of a degree
-        (west, south), (east, north) = (parts * self.own_coordinates(corners)).tolist()
-        return floor(west) / parts, floor(south) / parts, ceil(east) / parts, ceil(north) / parts
+        per_unit = 1 if self.middle is None else 1_000  # whole meters, or thousandths of a degree
+        (west, south), (east, north) = (per_unit * self.own_coordinates(corners)).tolist()
+        return floor(west) / per_unit, floor(south) / per_unit, ceil(east) / per_unit, ceil(north) / per_unit
 
     @property
     def limits(self) -> Floats:
@@ -222,7 +222,7 @@ def simple_edges(ends: Integers, ranks: Array) -> tuple[Integers, Integers]:
 
 
 def largest_component(n_nodes: int, ends: Integers) -> tuple[Flags, Flags, Integers]:
-    """Find the largest part that hangs together, edges (n_edges, 2) being open both ways.
+    """Find the largest connected component, edges (n_edges, 2) being open both ways.
 
     Given are which nodes and which edges lie in it, and the ends of these edges with those nodes numbered anew.
     """

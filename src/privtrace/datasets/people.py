@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -44,8 +43,7 @@ REACH = 0.25  # in diagonals: a place this far away draws a quarter of what it w
 LONGEST_REACH_M = 12_000.0  # on the network of a whole country, too, people stay near home
 
 
-@dataclass(frozen=True, eq=False)
-class Journeys:
+class Journeys(NamedTuple):
     """Hold journeys of users, all of one user together and in order."""
 
     users: Integers  # (n,): whose; rising
@@ -62,6 +60,14 @@ class _Outings(NamedTuple):
     users: Integers
     aims: Integers  # HOME, WORK or ELSEWHERE
     departures_s: Floats
+
+
+class _Attraction(NamedTuple):
+    """Hold the places that journeys lead to, for kernels."""
+
+    nodes: Floats  # (n_nodes, 2): of the network
+    places: Integers  # (n_places,): which of the nodes are
+    weights: Floats  # (n_places,): how attractive each is
 
 
 def draw_journeys(network: Network, n: int, rng: np.random.Generator) -> Journeys:
@@ -81,12 +87,10 @@ def draw_journeys(network: Network, n: int, rng: np.random.Generator) -> Journey
     homes = rng.choice(network.n_nodes, n_users, p=living / living.sum())
     reach_m = min(REACH * _diagonal_m(network), LONGEST_REACH_M)
     reaches_m = reach_m * np.array([vehicle.reach for vehicle in VEHICLES.values()])[vehicles]
-    weights = attraction[places]
-    works = _choose_works(network.nodes, places, weights, homes, reaches_m, rng.random(n_users))
+    attractive = _Attraction(network.nodes, places, attraction[places])
+    works = _choose_works(attractive, homes, reaches_m, rng.random(n_users))
     homes = np.where(vehicles == TRUCK, works, homes)
-    origins, destinations = _choose_stops(
-        network.nodes, places, weights, homes, works, reaches_m, outings.users, outings.aims, rng.random(n)
-    )
+    origins, destinations = _choose_stops(attractive, homes, works, reaches_m, outings, rng.random(n))
     slowest, fastest = np.array([vehicle.paces for vehicle in VEHICLES.values()])[vehicles].T
     paces = rng.uniform(slowest, fastest)
     users = outings.users
@@ -169,20 +173,21 @@ def _attractive_places(network: Network) -> tuple[Floats, Integers]:
 
 
 @njit(cache=True, nogil=True)
-def _choose_works(nodes, places, weights, homes, reaches_m, draws):  # type: ignore[no-untyped-def]
+def _choose_works(attractive, homes, reaches_m, draws):  # type: ignore[no-untyped-def]
     """Choose where each user works."""
     works = np.empty(len(homes), np.int64)
-    summed = np.empty(len(places))
+    scratch = np.empty(len(attractive.places))
     for user in range(len(homes)):
-        works[user] = _choose(nodes, places, weights, homes[user], reaches_m[user], draws[user], summed)
+        works[user] = _choose(attractive, homes[user], reaches_m[user], draws[user], scratch)
     return works
 
 
 @njit(cache=True, nogil=True)
-def _choose_stops(nodes, places, weights, homes, works, reaches_m, users, aims, draws):  # type: ignore[no-untyped-def]
+def _choose_stops(attractive, homes, works, reaches_m, outings, draws):  # type: ignore[no-untyped-def]
     """Follow users from stop to stop; who is already where the next journey should lead goes elsewhere."""
+    users, aims = outings.users, outings.aims
     origins, destinations = np.empty(len(users), np.int64), np.empty(len(users), np.int64)
-    summed = np.empty(len(places))
+    scratch = np.empty(len(attractive.places))
     here = -1
     for journey in range(len(users)):
         user = users[journey]
@@ -190,15 +195,16 @@ def _choose_stops(nodes, places, weights, homes, works, reaches_m, users, aims, 
             here = homes[user]
         there = homes[user] if aims[journey] == HOME else works[user]
         if aims[journey] == ELSEWHERE or there == here:
-            there = _choose(nodes, places, weights, here, reaches_m[user], draws[journey], summed)
+            there = _choose(attractive, here, reaches_m[user], draws[journey], scratch)
         origins[journey], destinations[journey] = here, there
         here = there
     return origins, destinations
 
 
 @njit(cache=True, nogil=True)
-def _choose(nodes, places, weights, here, reach_m, draw, summed):  # type: ignore[no-untyped-def]
-    """Choose a place by attraction and distance, another than `here`; `summed` is room to work in."""
+def _choose(attractive, here, reach_m, draw, summed):  # type: ignore[no-untyped-def]
+    """Choose a place by attraction and distance, another than `here`; `summed` is scratch memory."""
+    nodes, places, weights = attractive.nodes, attractive.places, attractive.weights
     total = 0.0
     for choice in range(len(places)):
         place = places[choice]

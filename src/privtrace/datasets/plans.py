@@ -35,7 +35,7 @@ N_DISTRICTS = 16
 N_PARKS = 6
 MISSING_STREETS = 0.14  # the share of streets that were never built
 LONGEST_STREET_M = 340.0  # longer ones would cross a park
-ROOM = 0.62  # times a street's length: how far third nodes stay from its middle
+THIRD_NODE = 0.62  # times a street's length: how far third nodes stay from its middle
 CLEARANCE_M = 70.0  # of street corners from main roads and from each other
 
 
@@ -46,9 +46,9 @@ def city(seed: int = 1) -> Network:
     does. All edges are open both ways.
     """
     rng = generator(seed)
-    river, ground = River.draw(rng), _Ground.draw(rng)
-    roads = _main_roads(rng, river, ground)
-    nodes = np.concatenate([roads.nodes, _corners(rng, river, ground, roads.nodes)])
+    river, layout = River.draw(rng), _Layout.draw(rng)
+    roads = _main_roads(rng, river, layout)
+    nodes = np.concatenate([roads.nodes, _corners(rng, river, layout, roads.nodes)])
     streets = _streets(rng, river, nodes, roads)
     ends = np.concatenate([roads.edges, streets])  # (n_edges, 2)
     classes = np.concatenate([roads.classes, np.full(len(streets), RoadClass.STREET)])
@@ -59,7 +59,7 @@ def city(seed: int = 1) -> Network:
 
 
 @dataclass(frozen=True, eq=False)
-class _Ground:
+class _Layout:
     """Say where city and suburbs are, and how the plan is bent so that nothing in it is quite straight."""
 
     bulges: Floats  # (3,): phases of the waves of the city's edge
@@ -69,7 +69,7 @@ class _Ground:
     waves_m: Floats  # (2, 2): their lengths
 
     @classmethod
-    def draw(cls, rng: np.random.Generator) -> _Ground:
+    def draw(cls, rng: np.random.Generator) -> _Layout:
         spread = rng.permutation(N_RADIALS) + rng.uniform(-0.3, 0.3, N_RADIALS)
         radials = 2 * np.pi * spread / N_RADIALS
         middles = _planar(radials[:N_SUBURBS], rng.uniform(*SUBURBS_M, N_SUBURBS))
@@ -102,12 +102,12 @@ class _Ground:
         return moved
 
 
-def _main_roads(rng: np.random.Generator, river: River, ground: _Ground) -> Roads:
+def _main_roads(rng: np.random.Generator, river: River, layout: _Layout) -> Roads:
     """Lay rings, radials that lead on into the suburbs, and quays; where roads meet the river, bridges."""
     along_m = np.arange(-2 * RADIUS_M, 2 * RADIUS_M, SPACING_M)
     quays = [river.place(along_m, np.full_like(along_m, gap)) for gap in (-QUAY_M, QUAY_M)]
     bridge = river.place(np.full(2, rng.uniform(-700, 700)), np.array([-1.1, 1.1]) * QUAY_M)
-    courses = [(ground.bent(points), kind) for points, kind in _rings_and_radials(rng, ground)]
+    courses = [(layout.bent(points), kind) for points, kind in _rings_and_radials(rng, layout)]
     # Without its points between the quays, a road leaps over the river.
     crossing = [Road(points[np.abs(river.gaps_m(points)) > QUAY_M], kind) for points, kind in courses]
     roads = join_roads([*crossing, *(Road(points, RoadClass.AVENUE) for points in (*quays, bridge))])
@@ -117,7 +117,7 @@ def _main_roads(rng: np.random.Generator, river: River, ground: _Ground) -> Road
     on_banks = np.all(np.abs(river.gaps_m(roads.nodes))[roads.edges] > WATER_M, axis=1)
     bridges = on_banks & (np.hypot(*(ends - starts).T) < LONGEST_BRIDGE_M)
     # Out of town the banks are green: the quays were there only to give bridges their heads.
-    rural = (roads.classes == RoadClass.AVENUE) & ~ground.in_city((starts + ends) / 2)
+    rural = (roads.classes == RoadClass.AVENUE) & ~layout.in_city((starts + ends) / 2)
     return roads.keep((dry | bridges) & ~rural)
 
 
@@ -136,19 +136,19 @@ def _bridged_once(river: River, roads: Roads) -> Roads:
     return Roads(roads.nodes, np.concatenate(edges), np.concatenate(classes))
 
 
-def _rings_and_radials(rng: np.random.Generator, ground: _Ground) -> list[Road]:
+def _rings_and_radials(rng: np.random.Generator, layout: _Layout) -> list[Road]:
     """Lay radials from the inner ring to a suburb or the edge of the city, and rings that meet them."""
     radii = np.array([radius for radius, _ in RINGS]) * rng.uniform(0.9, 1.08, (N_RADIALS, len(RINGS)))
-    outer = ground.edge_m(ground.radials)
-    outer[: len(ground.suburbs)] = np.hypot(*ground.suburbs[:, :2].T) + 0.8 * ground.suburbs[:, 2]
+    outer = layout.edge_m(layout.radials)
+    outer[: len(layout.suburbs)] = np.hypot(*layout.suburbs[:, :2].T) + 0.8 * layout.suburbs[:, 2]
     stops = np.column_stack([radii, outer])
     roads = [
         Road(_course(np.full(len(RINGS) + 1, angle), stop), RoadClass.ARTERIAL)
-        for angle, stop in zip(ground.radials, stops, strict=True)
+        for angle, stop in zip(layout.radials, stops, strict=True)
     ]
-    order = np.argsort(ground.radials)
+    order = np.argsort(layout.radials)
     order = np.append(order, order[0])
-    around = ground.radials[order] + np.append(np.zeros(N_RADIALS), 2 * np.pi)
+    around = layout.radials[order] + np.append(np.zeros(N_RADIALS), 2 * np.pi)
     return roads + [Road(_course(around, radii[order, ring]), kind) for ring, (_, kind) in enumerate(RINGS)]
 
 
@@ -166,10 +166,10 @@ def _planar(angles: Floats, radii: Floats) -> Floats:
     return np.column_stack([radii * np.cos(angles), radii * np.sin(angles)])
 
 
-def _corners(rng: np.random.Generator, river: River, ground: _Ground, taken: Floats) -> Floats:
+def _corners(rng: np.random.Generator, river: River, layout: _Layout, taken: Floats) -> Floats:
     """Place street corners: each district a grid of its own direction, denser toward the middle."""
-    corners = np.concatenate([_city_corners(rng, ground), *_suburb_corners(rng, ground)])
-    corners = ground.bent(corners)
+    corners = np.concatenate([_city_corners(rng, layout), *_suburb_corners(rng, layout)])
+    corners = layout.bent(corners)
     corners = corners[np.abs(river.gaps_m(corners)) > QUAY_M + CLEARANCE_M / 2]
     corners = corners[KDTree(taken).query(corners)[0] > CLEARANCE_M]
     # Where two districts meet, their grids do not fit: of two corners too close to each other, one goes.
@@ -177,7 +177,7 @@ def _corners(rng: np.random.Generator, river: River, ground: _Ground, taken: Flo
     return np.delete(corners, np.unique(close[:, 1]), axis=0)
 
 
-def _city_corners(rng: np.random.Generator, ground: _Ground) -> Floats:
+def _city_corners(rng: np.random.Generator, layout: _Layout) -> Floats:
     """Cover the city by districts, and leave parks free."""
     radii = RADIUS_M * np.sqrt(np.append(0, rng.random(N_DISTRICTS - 1)))  # the first is the center
     middles = _planar(rng.uniform(0, 2 * np.pi, N_DISTRICTS), radii)
@@ -186,13 +186,13 @@ def _city_corners(rng: np.random.Generator, ground: _Ground) -> Floats:
     district = np.repeat(np.arange(N_DISTRICTS), [len(grid) for grid in grids])
     corners = np.concatenate(grids)
     nearest = KDTree(middles).query(corners)[1]
-    kept: Floats = corners[(nearest == district) & ground.in_city(corners) & ~_in_parks(rng, corners)]
+    kept: Floats = corners[(nearest == district) & layout.in_city(corners) & ~_in_parks(rng, corners)]
     return kept
 
 
-def _suburb_corners(rng: np.random.Generator, ground: _Ground) -> list[Floats]:
+def _suburb_corners(rng: np.random.Generator, layout: _Layout) -> list[Floats]:
     """Give each suburb a round grid of its own."""
-    grids = [(_grid(rng, radius, rng.uniform(130, 170)), x, y, radius) for x, y, radius in ground.suburbs]
+    grids = [(_grid(rng, radius, rng.uniform(130, 170)), x, y, radius) for x, y, radius in layout.suburbs]
     return [[x, y] + grid[np.hypot(*grid.T) < radius] for grid, x, y, radius in grids]
 
 
@@ -236,10 +236,10 @@ def _streets(rng: np.random.Generator, river: River, nodes: Floats, roads: Roads
 
 
 def _neighbors(nodes: Floats) -> Integers:
-    """Pair nodes by the sides of a triangulation, which never cross each other."""
+    """Pair nodes by the edges of a triangulation, which never cross each other."""
     triangles = Delaunay(nodes).simplices.astype(np.int64)
-    sides = np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [2, 0]]])
-    return np.unique(np.sort(sides, axis=1), axis=0)
+    edges = np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [2, 0]]])
+    return np.unique(np.sort(edges, axis=1), axis=0)
 
 
 def _lengths_m(nodes: Floats, pairs: Integers) -> Floats:
@@ -256,7 +256,7 @@ def _open_to_streets(river: River, nodes: Floats, roads: Roads, pairs: Integers)
     barred = np.any(narrowest[pairs] == RoadClass.MOTORWAY, axis=1)
     wet = river.crosses(nodes[pairs[:, 0]], nodes[pairs[:, 1]])
     across = np.zeros(len(pairs), dtype=bool)
-    across[crossings(nodes[pairs], roads.nodes[roads.edges])[0]] = True
+    across[crossings(nodes[pairs], roads.nodes[roads.edges]).some] = True
     free: Flags = ~(on_roads | barred | wet | across)
     return free
 
@@ -265,5 +265,5 @@ def _unobstructed(nodes: Floats, pairs: Integers, lengths: Floats) -> Flags:
     """Tell which pairs have no third node near their middle: sides of blocks have none, diagonals do."""
     middles = nodes[pairs].mean(axis=1)
     third = KDTree(nodes).query(middles, k=3)[0][:, 2]  # the pair itself is two
-    clear: Flags = third > ROOM * lengths
+    clear: Flags = third > THIRD_NODE * lengths
     return clear

@@ -24,6 +24,15 @@ class Road(NamedTuple):
     kind: RoadClass
 
 
+class Crossings(NamedTuple):
+    """Hold where lines of two sets cross: which, and at which share of each; (n_crossings,) each."""
+
+    some: Integers
+    others: Integers
+    share: Floats
+    other_share: Floats
+
+
 @dataclass(frozen=True, eq=False)
 class Roads:
     """Hold roads that are joined wherever they cross."""
@@ -45,9 +54,9 @@ def join_roads(roads: list[Road]) -> Roads:
     """
     lines = np.concatenate([np.stack([road.points[:-1], road.points[1:]], axis=1) for road in roads])
     kinds = np.repeat([road.kind for road in roads], [len(road.points) - 1 for road in roads])
-    first, second, share, other_share = crossings(lines, lines)
-    line = np.concatenate([np.arange(len(lines)), np.arange(len(lines)), first, second])
-    shares = np.concatenate([np.zeros(len(lines)), np.ones(len(lines)), share, other_share])
+    met = crossings(lines, lines)
+    line = np.concatenate([np.arange(len(lines)), np.arange(len(lines)), met.some, met.others])
+    shares = np.concatenate([np.zeros(len(lines)), np.ones(len(lines)), met.share, met.other_share])
     order = np.lexsort([shares, line])
     line, shares = line[order], shares[order]
     points = lines[line, 0] + shares[:, None] * (lines[line, 1] - lines[line, 0])
@@ -58,8 +67,8 @@ def join_roads(roads: list[Road]) -> Roads:
     return Roads(nodes, edges, classes[widest])
 
 
-def crossings(some: Floats, others: Floats) -> tuple[Integers, Integers, Floats, Floats]:
-    """Find where lines of one set, (n, 2, 2), cross lines of another: which, and at which share of each."""
+def crossings(some: Floats, others: Floats) -> Crossings:
+    """Find where lines of one set, (n, 2, 2), cross lines of another."""
     from_some, from_others = some[:, 0], others[:, 0]
     along, across = some[:, 1] - from_some, others[:, 1] - from_others
     reach = (np.hypot(*along.T).max() + np.hypot(*across.T).max()) / 2
@@ -69,15 +78,15 @@ def crossings(some: Floats, others: Floats) -> tuple[Integers, Integers, Floats,
     first, second = near.row.astype(np.int64), near.col.astype(np.int64)
     gap = from_others[second] - from_some[first]
     along, across = along[first], across[second]
-    turn = _cross(along, across)
+    turn = _cross_product(along, across)
     parallel = turn == 0
     turn[parallel] = 1.0
-    share, other_share = _cross(gap, across) / turn, _cross(gap, along) / turn
+    share, other_share = _cross_product(gap, across) / turn, _cross_product(gap, along) / turn
     inside = ~parallel & (share > 0) & (share < 1) & (other_share > 0) & (other_share < 1)
-    return first[inside], second[inside], share[inside], other_share[inside]
+    return Crossings(first[inside], second[inside], share[inside], other_share[inside])
 
 
-def _cross(a: Floats, b: Floats) -> Floats:
+def _cross_product(a: Floats, b: Floats) -> Floats:
     product: Floats = a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]
     return product
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -29,12 +30,38 @@ class Routes:
         return Routes(self.edges[steps], offsets)
 
     @classmethod
-    def gathered(cls, parts: list[tuple[Integers, Routes]]) -> Routes:
-        """Join parts, of each of which the places of its routes among all are known."""
-        places = np.concatenate([places for places, _ in parts])
-        lengths = np.concatenate([np.diff(routes.offsets) for _, routes in parts])
-        edges = np.concatenate([routes.edges for _, routes in parts])
+    def gathered(cls, groups: list[tuple[Integers, Routes]]) -> Routes:
+        """Join groups, of each of which the places of its routes among all are known."""
+        places = np.concatenate([places for places, _ in groups])
+        lengths = np.concatenate([np.diff(routes.offsets) for _, routes in groups])
+        edges = np.concatenate([routes.edges for _, routes in groups])
         return cls(edges, np.concatenate([[0], np.cumsum(lengths)])).take(np.argsort(places))
+
+
+class _Graph(NamedTuple):
+    """Hold a network to be searched from tails to heads, for kernels."""
+
+    firsts: Integers  # (n_nodes + 1,): edges order[firsts[n]:firsts[n + 1]] leave node n
+    order: Integers  # (n_edges,)
+    tails: Integers  # (n_edges,): the node that an edge leaves
+    heads: Integers  # (n_edges,): the node that it enters
+    seconds: Floats  # (n_edges,)
+
+    @classmethod
+    def of(cls, tails: Integers, heads: Integers, seconds: Floats, n_nodes: int) -> _Graph:
+        """Sort the edges by the node that they leave."""
+        order = np.argsort(tails, kind="stable")
+        return cls(np.searchsorted(tails[order], np.arange(n_nodes + 1)), order, tails, heads, seconds)
+
+
+class _Scratch(NamedTuple):
+    """Hold what a search writes, for all searches of a graph to share."""
+
+    reached_s: Floats  # (n_nodes,): how soon
+    via: Integers  # (n_nodes,): the edge by which a node was reached
+    wanted: Integers  # (n_nodes,): the root that a node is a target of
+    keys: Floats  # the heap of nodes that wait: how soon each can be reached
+    waiting: Integers  # and which it is
 
 
 def fastest_routes(network: Network, seconds: Floats, origins: Integers, destinations: Integers) -> Routes:
@@ -46,41 +73,28 @@ def fastest_routes(network: Network, seconds: Floats, origins: Integers, destina
     leaving = np.bincount(origins, minlength=network.n_nodes)
     arriving = np.bincount(destinations, minlength=network.n_nodes)
     backward = arriving[destinations] >= leaving[origins]
-    parts = []
+    groups = []
     for turned, tails, heads, roots, targets in (
         (False, network.starts, network.ends, origins, destinations),
         (True, network.ends, network.starts, destinations, origins),
     ):
         mine = np.flatnonzero(backward == turned)
         mine = mine[np.argsort(roots[mine], kind="stable")]
-        order = np.argsort(tails, kind="stable")
-        firsts = np.searchsorted(tails[order], np.arange(network.n_nodes + 1))
-        edges, offsets = _search(firsts, order, heads, tails, seconds, roots[mine], targets[mine], not turned)
-        parts.append((mine, Routes(edges, offsets)))
-    return Routes.gathered(parts)
+        graph = _Graph.of(tails, heads, seconds, network.n_nodes)
+        edges, offsets = _search(graph, roots[mine], targets[mine], not turned)
+        groups.append((mine, Routes(edges, offsets)))
+    return Routes.gathered(groups)
 
 
 @njit(cache=True, nogil=True)
-def _search(
-    firsts: Integers,
-    order: Integers,
-    heads: Integers,
-    tails: Integers,
-    seconds: Floats,
-    roots: Integers,
-    targets: Integers,
-    turn: bool,
-) -> tuple[Integers, Integers]:
-    """Search from each of the sorted roots until its targets are reached; write down the way to each.
+def _search(graph: _Graph, roots: Integers, targets: Integers, turn: bool) -> tuple[Integers, Integers]:
+    """Search from each of the sorted roots until its targets are reached; write down the route to each.
 
-    The edges at a node n are order[firsts[n]:firsts[n + 1]]. A way is found from its target back to the root;
-    `turn` says to write it the other way around.
+    A route is found from its target back to the root; `turn` says to write it the other way around.
     """
-    n_nodes = len(firsts) - 1
-    reached_s = np.empty(n_nodes)
-    via = np.empty(n_nodes, np.int64)  # the edge by which a node was reached
-    wanted = np.full(n_nodes, -1, np.int64)  # the root that a node is a target of
-    keys, waiting = np.empty(len(heads) + 1), np.empty(len(heads) + 1, np.int64)
+    tails, n_nodes, n_keys = graph.tails, len(graph.firsts) - 1, len(graph.heads) + 1
+    via, wanted = np.empty(n_nodes, np.int64), np.full(n_nodes, -1, np.int64)
+    scratch = _Scratch(np.empty(n_nodes), via, wanted, np.empty(n_keys), np.empty(n_keys, np.int64))
     steps = np.empty(1024, np.int64)
     offsets = np.zeros(len(roots) + 1, np.int64)
     first = 0
@@ -91,7 +105,7 @@ def _search(
                 wanted[targets[last]] = root
                 n_wanted += 1
             last += 1
-        _spread(root, n_wanted, firsts, order, heads, seconds, reached_s, via, wanted, keys, waiting)
+        _spread(root, n_wanted, graph, scratch)
         for route in range(first, last):
             n_steps, node = 0, targets[route]
             while node != root:
@@ -112,8 +126,11 @@ def _search(
 
 
 @njit(cache=True, nogil=True)
-def _spread(root, n_wanted, firsts, order, heads, seconds, reached_s, via, wanted, keys, waiting):  # type: ignore[no-untyped-def]
+def _spread(root, n_wanted, graph, scratch):  # type: ignore[no-untyped-def]
     """Search from a root (Dijkstra) until all wanted nodes are reached."""
+    firsts, order, heads, seconds = graph.firsts, graph.order, graph.heads, graph.seconds
+    reached_s, via, wanted = scratch.reached_s, scratch.via, scratch.wanted
+    keys, waiting = scratch.keys, scratch.waiting
     reached_s[:] = np.inf
     reached_s[root] = 0.0
     keys[0], waiting[0], n_waiting = 0.0, root, 1
@@ -122,7 +139,7 @@ def _spread(root, n_wanted, firsts, order, heads, seconds, reached_s, via, wante
         n_waiting -= 1
         _sink(keys, waiting, n_waiting)
         if key > reached_s[node]:
-            continue  # reached sooner by another way
+            continue  # reached sooner by another route
         if wanted[node] == root:
             n_wanted -= 1
         for place in range(firsts[node], firsts[node + 1]):

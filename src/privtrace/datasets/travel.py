@@ -94,12 +94,12 @@ def _choose_routes(
     network: Network, journeys: Journeys, which: Integers, delays: Floats
 ) -> list[tuple[Integers, Routes]]:
     """Find the fastest routes of some journeys, by vehicle, if edges take `delays` times longer than alone."""
-    parts = []
+    groups = []
     for vehicle, seconds in enumerate(_seconds(network)):
         mine = which[journeys.vehicles[which] == vehicle]
         origins, destinations = journeys.origins[mine], journeys.destinations[mine]
-        parts.append((mine, fastest_routes(network, seconds * delays, origins, destinations)))
-    return parts
+        groups.append((mine, fastest_routes(network, seconds * delays, origins, destinations)))
+    return groups
 
 
 def _seconds(network: Network) -> Floats:
@@ -111,17 +111,8 @@ def _seconds(network: Network) -> Floats:
 def _delays(network: Network, journeys: Journeys, routes: Routes) -> Floats:
     """Give how many times longer than alone each edge takes in this traffic: (n_edges, N_SLICES)."""
     counts = np.zeros((network.n_edges, N_SLICES))
-    traveled_m = _count(
-        counts,
-        network.lengths_m,
-        _seconds(network),
-        journeys.vehicles,
-        journeys.paces,
-        journeys.departures_s,
-        IN_TRAFFIC,
-        routes.edges,
-        routes.offsets,
-    )
+    seconds, lengths_m = _seconds(network), network.lengths_m
+    traveled_m = _count(counts, lengths_m, seconds, IN_TRAFFIC, journeys, routes.edges, routes.offsets)
     capacities = np.array([CAPACITIES[kind] for kind in RoadClass])[network.classes]
     carried_m = N_SLICES * (capacities @ network.lengths_m)
     loads = counts / capacities[:, None] * min(DEMAND * carried_m / max(traveled_m, 1.0), ALONE)
@@ -130,8 +121,9 @@ def _delays(network: Network, journeys: Journeys, routes: Routes) -> Floats:
 
 
 @njit(cache=True, nogil=True)
-def _count(counts, lengths_m, seconds, vehicles, paces, departures_s, in_traffic, edges, offsets):  # type: ignore[no-untyped-def]
+def _count(counts, lengths_m, seconds, in_traffic, journeys, edges, offsets):  # type: ignore[no-untyped-def]
     """Count the objects on each edge in each time slice, as if all moved freely; return the meters traveled."""
+    vehicles, paces, departures_s = journeys.vehicles, journeys.paces, journeys.departures_s
     traveled_m = 0.0
     for journey in range(len(vehicles)):
         if not in_traffic[vehicles[journey]]:
@@ -147,23 +139,15 @@ def _count(counts, lengths_m, seconds, vehicles, paces, departures_s, in_traffic
 
 def _travel(network: Network, journeys: Journeys, routes: Routes, delays: Floats) -> tuple[Floats, Floats]:
     """Give when each journey starts, and how many seconds later each edge of its route is done."""
-    left_s, elapsed_s = _move(
-        _seconds(network),
-        delays,
-        IN_TRAFFIC,
-        journeys.users,
-        journeys.vehicles,
-        journeys.paces,
-        journeys.departures_s,
-        routes.edges,
-        routes.offsets,
-    )
+    left_s, elapsed_s = _move(_seconds(network), delays, IN_TRAFFIC, journeys, routes.edges, routes.offsets)
     return left_s, elapsed_s
 
 
 @njit(cache=True, nogil=True)
-def _move(seconds, delays, in_traffic, users, vehicles, paces, departures_s, edges, offsets):  # type: ignore[no-untyped-def]
+def _move(seconds, delays, in_traffic, journeys, edges, offsets):  # type: ignore[no-untyped-def]
     """Move users along their routes; who arrives late leaves late again."""
+    users, vehicles, paces = journeys.users, journeys.vehicles, journeys.paces
+    departures_s = journeys.departures_s
     left_s, elapsed_s = np.empty(len(users)), np.empty(len(edges))
     clock = 0.0
     for journey in range(len(users)):

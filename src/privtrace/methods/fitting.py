@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -49,8 +48,7 @@ class Fitting:
         region = settings.region.for_data(source.crs)
         unit = replace(settings.protected, gap_minutes=source.gap_minutes)
         noise = noise or SystemNoise()
-        epsilon = Fraction(str(settings.epsilon))
-        ledger = Ledger(epsilon, unit, noise, budget_file=budget_file, method=settings.method)
+        ledger = Ledger(settings.exact("epsilon"), unit, noise, budget_file=budget_file, method=settings.method)
         choice = chosen(passes, unit, noise) if unit.kind == "user" else None
         crossing = Crossing(passes, ledger, settings.budget, choice)
         return cls(settings, crossing, region, passes.backend, passes.observer)

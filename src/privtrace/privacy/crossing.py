@@ -42,7 +42,7 @@ class Table(NamedTuple):
 class Aside(NamedTuple):
     """Tell the curator about a pass: exact numbers that go to the screen and nowhere else."""
 
-    look: Callable[[Trajectories], Any]  # at a part
+    count_part: Callable[[Trajectories], Any]
     tell: Callable[[list[Any], Observer], None]
 
 
@@ -62,14 +62,13 @@ class Crossing:
 
     def measure(self, text: str, kernel: Kernel, table: Table, aside: Aside | None = None) -> Integers:
         """Measure a table in one pass; every entry gets noise."""
-        (noisy,) = self.measure_together(text, lambda part: [kernel(part)], table, aside=aside)
-        return noisy
+        return self.measure_together(text, lambda part: [kernel(part)], table, aside=aside)[0]
 
     def measure_together(
         self, text: str, kernels: Kernels, *tables: Table, aside: Aside | None = None
     ) -> list[Integers]:
         """Measure several tables in one pass; every entry of every table gets noise."""
-        counts = self._counted(text, kernels, tables, aside)
+        counts = self._count(text, kernels, tables, aside)
         return [self._noisy(counted, table) for counted, table in zip(counts, tables, strict=True)]
 
     def _noisy(self, counts: Counts, table: Table) -> Integers:
@@ -78,28 +77,25 @@ class Crossing:
 
     def measure_blocks(self, text: str, kernel: Kernel, table: Table) -> Iterator[Integers]:
         """Measure a table that may be larger than memory, and yield it along its first axis, when asked for."""
-        (counted,) = self._counted(text, lambda part: [kernel(part)], [table])
+        (counted,) = self._count(text, lambda part: [kernel(part)], [table], None)
         epsilon, shape = self.budget[table.stage], table.shape[1:]
         blocks = self.ledger.laplace_blocks(counted, math.prod(shape), table.stage, table.statistic, epsilon)
         return (block.reshape(shape) for block in blocks)
 
-    def _counted(
-        self, text: str, kernels: Kernels, tables: Iterable[Table], aside: Aside | None = None
-    ) -> list[Counts]:
+    def _count(self, text: str, kernels: Kernels, tables: Iterable[Table], aside: Aside | None) -> list[Counts]:
         sums = [Accumulator(math.prod(table.shape), self.ledger.unit) for table in tables]
 
         def of_part(part: Trajectories) -> tuple[list[Sums], list[Any]]:
-            emitted = zip(sums, kernels(part), strict=True)
-            bounded = [table.bounded(contributions, len(part)) for table, contributions in emitted]
-            return bounded, [] if aside is None else [aside.look(part)]
+            bounded = [table.bounded(made, len(part)) for table, made in zip(sums, kernels(part), strict=True)]
+            return bounded, [] if aside is None else [aside.count_part(part)]
 
-        looks: list[Any] = []
-        for bounded, look in self._map(text, of_part):
+        counted: list[Any] = []
+        for bounded, exact in self._map(text, of_part):
             for table, more in zip(sums, bounded, strict=True):
                 table.add(more)
-            looks += look
+            counted += exact
         if aside is not None:
-            aside.tell(looks, self.passes.observer)
+            aside.tell(counted, self.passes.observer)
         return [table.counts() for table in sums]
 
     def _map(self, text: str, task: Callable[[Trajectories], Result]) -> Iterator[Result]:

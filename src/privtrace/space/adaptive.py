@@ -7,8 +7,11 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from privtrace.space.grid import MAX_SLOTS, Grid
+from privtrace.space.grid import MAX_DIVISION, MAX_SLOTS, Grid
 from privtrace.trajectories import Floats
+
+#: Halvings of a density: beyond these, neighboring floating-point numbers are all that is left.
+_MAX_BISECTIONS = 100
 
 
 def refine(grid: Grid, density: Floats, density_per_cell: float, most: int) -> Grid:
@@ -26,7 +29,7 @@ def refine_to(grid: Grid, density: Floats, n_cells: int) -> Grid:
     """
     fits, overfull = max(float(density.max()), 1.0), 0.0  # the largest density divides nothing
     refined, divided_too_much = Grid(grid.region, np.ones_like(grid.divisions)), b""
-    for _ in range(100):
+    for _ in range(_MAX_BISECTIONS):
         middle = (fits + overfull) / 2
         divisions = _divisions(grid, density, middle)
         if divisions.tobytes() == divided_too_much:
@@ -41,8 +44,7 @@ def refine_to(grid: Grid, density: Floats, n_cells: int) -> Grid:
 
 
 def _divisions(grid: Grid, density: Floats, density_per_cell: float) -> npt.NDArray[np.int32]:
-    # 10,000 is out of any grid's reach and keeps the square of a division far from overflow. Over a polygon a
-    # division can be large and the cells still few; there, slots are what takes time and memory.
-    most = 10_000 if grid.region.shape is None else math.isqrt(MAX_SLOTS // density.size)
+    # Over a polygon a division can be large and the cells few: there, slots are what takes time and memory.
+    most = MAX_DIVISION if grid.region.shape is None else math.isqrt(MAX_SLOTS // density.size)
     per_side = np.sqrt(np.maximum(density, 0) / density_per_cell)
     return np.clip(np.round(per_side), 1, most).astype(np.int32)

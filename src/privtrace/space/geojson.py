@@ -146,14 +146,14 @@ def _multi(given: Any) -> list[Any]:
 
 def _checked(parts: list[Any]) -> list[list[list[Point]]]:
     """Turn nested lists into rings of points, refusing whatever is not."""
-    room = MAX_VERTICES
+    capacity = MAX_VERTICES
     checked = []
     for part in parts:
         rings = []
         for ring in _list(part, "the coordinates of a polygon"):
             points = _list(ring, "a ring")
-            room -= len(points) - 1
-            if room < 0:
+            capacity -= len(points) - 1
+            if capacity < 0:
                 raise SettingsError(
                     f"the polygon has more than {MAX_VERTICES:,} vertices; simplify it, for instance to 10 m"
                 )

@@ -23,6 +23,9 @@ _PAIRS = 1 << 22
 #: Slots of a grid over a polygon: most may be empty, and still each is looked at.
 MAX_SLOTS = 1 << 22
 
+#: A division at most: out of any grid's reach, and its square is far from overflow.
+MAX_DIVISION = 10_000
+
 
 @dataclass(frozen=True, eq=False)
 class Grid:
@@ -200,7 +203,7 @@ class Grid:
         return csr_array((distances, (i, j)), shape=(self.n_cells, self.n_cells))
 
     def components(self) -> Integers:
-        """Find the connected component of each cell, by ways from cell to touching cell: (n_cells,)."""
+        """Find the connected component of each cell, by links of touching cells: (n_cells,)."""
         if self.region.shape is None:  # a box is one
             return np.zeros(self.n_cells, np.int64)
         return connected_components(self.touching(), directed=False)[1].astype(np.int64)  # type: ignore[no-any-return]

@@ -40,16 +40,25 @@ class Pieces(NamedTuple):
     centers: Floats  # (n_cells, 2): a point inside
 
 
+class _Cut(NamedTuple):
+    """Hold what of each box is inside, before it is measured; fields as in `Pieces`."""
+
+    done: bool  # False: there was too much to do
+    full: npt.NDArray[np.bool_]  # (n_boxes,): wholly inside
+    offsets: Integers
+    trapezoids: Floats
+
+
 def cut(boxes: Floats, area: Area) -> tuple[Floats, Pieces]:
     """Cut boxes by the region's polygon; return the share of each that is inside, and the pieces.
 
     The share is 1 for a box wholly inside, and 0 where no cell exists.
     """
-    done, full, offsets, trapezoids = _cut(boxes, area, _MAX_WORK)
-    if not done:
+    found = _cut(boxes, area, _MAX_WORK)
+    if not found.done:
         raise SettingsError("the polygon is too intricate to be cut into cells; simplify it")
-    cumulative, centers, shares = _measured(boxes, area, full, offsets, trapezoids)
-    return shares, Pieces(offsets, trapezoids, cumulative, centers)
+    cumulative, centers, shares = _measured(boxes, area, found)
+    return shares, Pieces(found.offsets, found.trapezoids, cumulative, centers)
 
 
 def chosen(pieces: Pieces, which: npt.NDArray[np.bool_]) -> Pieces:
@@ -66,15 +75,15 @@ def whole(boxes: Floats) -> Pieces:
     return Pieces(np.zeros(len(boxes) + 1, np.int64), np.empty((0, 6)), np.empty(0), centers)
 
 
-def stacked(parts: list[Pieces]) -> Pieces:
+def stacked(grids: list[Pieces]) -> Pieces:
     """Put the pieces of several grids one after the other."""
-    before = np.concatenate([[0], np.cumsum([len(part.trapezoids) for part in parts])])
-    offsets = [part.offsets[1:] + first for part, first in zip(parts, before[:-1], strict=True)]
+    before = np.concatenate([[0], np.cumsum([len(pieces.trapezoids) for pieces in grids])])
+    offsets = [pieces.offsets[1:] + first for pieces, first in zip(grids, before[:-1], strict=True)]
     return Pieces(
         np.concatenate([[0], *offsets]),
-        np.concatenate([part.trapezoids for part in parts]),
-        np.concatenate([part.cumulative for part in parts]),
-        np.concatenate([part.centers for part in parts]),
+        np.concatenate([pieces.trapezoids for pieces in grids]),
+        np.concatenate([pieces.cumulative for pieces in grids]),
+        np.concatenate([pieces.centers for pieces in grids]),
     )
 
 
@@ -84,20 +93,20 @@ def _cut(boxes, area, max_work):  # type: ignore[no-untyped-def]
     trapezoids, n_trapezoids = np.empty((64, 6)), 0
     offsets = np.zeros(len(boxes) + 1, np.int64)
     full = np.zeros(len(boxes), np.bool_)
-    room = len(area.edges) + 1
-    local, heights = np.empty(room, np.int64), np.empty(4 * room)
-    active, places = np.empty(room, np.int64), np.empty(room)
-    lefts, rights, old_lefts = np.empty((3, room), np.int64)
+    capacity = len(area.edges) + 1
+    local, heights = np.empty(capacity, np.int64), np.empty(4 * capacity)
+    active, places = np.empty(capacity, np.int64), np.empty(capacity)
+    lefts, rights, old_lefts = np.empty((3, capacity), np.int64)
     # By the rank of the left edge in local, and last for the side: what trapezoid is open there.
-    open_right, last_strip = np.empty((2, room), np.int64)
-    open_south = np.empty(room)
+    open_right, last_strip = np.empty((2, capacity), np.int64)
+    open_south = np.empty(capacity)
     work = 0
     for b in range(len(boxes)):
         box = boxes[b]
         n_local, n_heights, scanned = _gather(box, area, local, heights)
         work += scanned
         if work > max_work:
-            return False, full, offsets, trapezoids
+            return _Cut(False, full, offsets, trapezoids)
         if n_heights == 2:
             full[b] = is_in_polygon((box[0] + box[2]) / 2, (box[1] + box[3]) / 2, area)
             offsets[b + 1] = n_trapezoids
@@ -121,7 +130,7 @@ def _cut(boxes, area, max_work):  # type: ignore[no-untyped-def]
                 band = band_at(middle, area)
                 work += n_active + area.bands[band + 1] - area.bands[band]
                 if work > max_work:
-                    return False, full, offsets, trapezoids
+                    return _Cut(False, full, offsets, trapezoids)
             for pair in range(n_now):
                 if open_right[lefts[pair]] == rights[pair]:
                     last_strip[lefts[pair]] = strip
@@ -131,7 +140,9 @@ def _cut(boxes, area, max_work):  # type: ignore[no-untyped-def]
                     if n_trapezoids == len(trapezoids):
                         trapezoids = np.concatenate((trapezoids, np.empty_like(trapezoids)))
                     edge = local[left] if left < n_local else _SIDE
-                    _fill(trapezoids[n_trapezoids], box, area, edge, open_right[left], open_south[left], south)
+                    _write_trapezoid(
+                        trapezoids[n_trapezoids], box, area, edge, open_right[left], open_south[left], south
+                    )
                     n_trapezoids += 1
                     open_right[left] = _NONE
             for pair in range(n_now):
@@ -141,7 +152,7 @@ def _cut(boxes, area, max_work):  # type: ignore[no-untyped-def]
                 old_lefts[pair] = left
             n_old = n_now
         offsets[b + 1] = n_trapezoids
-    return True, full, offsets, trapezoids[:n_trapezoids].copy()
+    return _Cut(True, full, offsets, trapezoids[:n_trapezoids].copy())
 
 
 @njit(cache=True, nogil=True)
@@ -241,7 +252,7 @@ def _pairs(box, height, area, local, active, places, lefts, rights):  # type: ig
 
 
 @njit(cache=True, nogil=True)
-def _fill(trapezoid, box, area, left, right, south, north):  # type: ignore[no-untyped-def]
+def _write_trapezoid(trapezoid, box, area, left, right, south, north):  # type: ignore[no-untyped-def]
     """Write a trapezoid between two edges, or an edge and a side."""
     trapezoid[0], trapezoid[1] = south, north
     for end in range(2):
@@ -253,11 +264,12 @@ def _fill(trapezoid, box, area, left, right, south, north):  # type: ignore[no-u
 
 
 @njit(cache=True, nogil=True)
-def _measured(boxes, area, full, offsets, trapezoids):  # type: ignore[no-untyped-def]
+def _measured(boxes, area, found):  # type: ignore[no-untyped-def]
     """Add up areas, find centers, and decide which cells exist."""
+    offsets, trapezoids = found.offsets, found.trapezoids
     cumulative = np.empty(len(trapezoids))
     centers = (boxes[:, :2] + boxes[:, 2:]) / 2
-    shares = full.astype(np.float64)
+    shares = found.full.astype(np.float64)
     for b in range(len(boxes)):
         total, most, x, y = 0.0, 0.0, 0.0, 0.0
         for t in range(offsets[b], offsets[b + 1]):

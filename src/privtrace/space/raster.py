@@ -61,7 +61,7 @@ def _passed(points, offsets, area, height, width):  # type: ignore[no-untyped-de
 
 @njit(cache=True, nogil=True, inline="always")
 def _marked(pixels, n_pixels, latest, trajectory, pixel):  # type: ignore[no-untyped-def]
-    """List a pixel, unless its trajectory was there before; in twice the room where there is none left."""
+    """List a pixel, unless its trajectory was there before; a buffer that is full is doubled."""
     if latest[pixel] == trajectory:
         return pixels, n_pixels
     latest[pixel] = trajectory

@@ -61,7 +61,7 @@ class Region:
     shape: Polygon | None = None  # what of the box is inside; None is all of it
 
     def __post_init__(self) -> None:
-        for name in _SIDES:
+        for name in _BOUNDS:
             value = getattr(self, name)
             try:
                 object.__setattr__(self, name, float(value))
@@ -69,7 +69,7 @@ class Region:
                 raise SettingsError(f"the region's {name} must be a number, not {str(value)[:60]!r}") from None
         if self.crs not in (None, "lonlat", "planar"):
             raise SettingsError(f"the region's crs must be 'lonlat' or 'planar', not {self.crs!r}")
-        if not all(math.isfinite(getattr(self, name)) for name in _SIDES):
+        if not all(math.isfinite(getattr(self, name)) for name in _BOUNDS):
             raise SettingsError(f"the region {self} must have finite sides")
         if self.west == self.east or not self.south < self.north:
             raise SettingsError(f"the region {self} is empty: give W,S,E,N with west < east and south < north")
@@ -94,7 +94,7 @@ class Region:
 
     def _check_degrees(self) -> None:
         """Refuse what is not degrees, and where a degree of longitude has not one length."""
-        if not all(abs(getattr(self, name)) <= most for name, most in zip(_SIDES, (180, 90) * 2, strict=True)):
+        if not all(abs(getattr(self, name)) <= most for name, most in zip(_BOUNDS, (180, 90) * 2, strict=True)):
             raise SettingsError(
                 f"the region {self} is not in degrees: longitude goes from -180 to 180 and latitude from -90 "
                 "to 90. Is the order W,S,E,N? A box across the antimeridian has its west greater than its "
@@ -254,7 +254,7 @@ class Region:
         return tally(part.points, part.offsets, self.area)  # type: ignore[no-any-return]
 
 
-_SIDES = ("west", "south", "east", "north")
+_BOUNDS = ("west", "south", "east", "north")
 
 
 @njit(cache=True, nogil=True)

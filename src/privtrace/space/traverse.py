@@ -9,7 +9,7 @@ from privtrace.paths import Paths
 from privtrace.space.area import unwrapped
 from privtrace.space.grid import Grid
 from privtrace.space.lattice import NEAR, longest_run, slot_at
-from privtrace.space.ways import LONGEST
+from privtrace.space.shortest_paths import LONGEST
 from privtrace.trajectories import Trajectories, is_bad
 
 

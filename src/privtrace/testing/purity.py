@@ -29,9 +29,9 @@ def kernels_of(settings: Settings) -> dict[str, Kernels]:
     taken: dict[str, Kernels] = {}
 
     class Watched(Crossing):
-        def _counted(self, text: str, kernels: Kernels, tables: Any, aside: Any = None) -> Any:
+        def _count(self, text: str, kernels: Kernels, tables: Any, aside: Any) -> Any:
             taken[", ".join(table.stage for table in tables)] = kernels
-            return super()._counted(text, kernels, tables, aside)
+            return super()._count(text, kernels, tables, aside)
 
     with mock.patch.object(fitting, "Crossing", Watched):
         settings.fit(wanderers(), noise=SeededNoise(1), backend=Threads(1))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -13,6 +12,7 @@ from scipy import stats
 from tests import polygons
 from tests.conftest import trajectories
 from tests.counting import lists
+from tests.methods.editing import Edit, array, given, setting
 from tests.methods.privtrace.test_counts import slow_neighbors
 from tests.test_models import put_together, taken_apart
 
@@ -23,7 +23,7 @@ from privtrace.methods.adatrace.model import AdaTraceModel
 from privtrace.models import from_bytes, to_bytes
 from privtrace.privacy.unit import WEIGHT
 from privtrace.space.grid import Grid
-from privtrace.space.ways import steps_between, ways
+from privtrace.space.shortest_paths import graph_distances, shortest_paths
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +135,7 @@ def test_trips_that_noise_has_emptied_leave_cells_alone(region: pt.Region) -> No
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_no_path_crosses_where_no_way_leads(seed: int, wanderers: pt.Trajectories) -> None:
+def test_no_path_crosses_where_none_leads(seed: int, wanderers: pt.Trajectories) -> None:
     """With noise on every move and trip, also those from bank to bank."""
     model = pt.AdaTrace(epsilon="0.2", region=polygons.region("two banks"), N=4).fit(
         wanderers, noise=pt.SeededNoise(seed)
@@ -146,7 +146,7 @@ def test_no_path_crosses_where_no_way_leads(seed: int, wanderers: pt.Trajectorie
     for first, last in pairwise(made.offsets.tolist()):
         assert len({*(made.points[first:last, 1] > 5).tolist()}) == 1
     for path in lists(model.walk(range(1000), 1)[0]):
-        assert all(model.steps[a, b] == 1 for a, b in pairwise(path))
+        assert all(model.distances[a, b] == 1 for a, b in pairwise(path))
 
 
 def test_every_cell_of_a_polygon_keeps_a_fine_cell(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,22 +260,9 @@ def test_bad_settings_are_refused_in_words(settings: dict[str, Any], word: str, 
         pt.AdaTrace(**{"epsilon": 1, "region": region, **settings})
 
 
-Edit = Callable[[dict[str, Any], dict[str, np.ndarray]], None]
-
-
 def edits() -> dict[str, Edit]:
-    def setting(**changes: Any) -> Edit:
-        return lambda header, arrays: header["settings"].update(changes)
-
-    def array(name: str, value: int, place: int = 0) -> Edit:
-        return lambda header, arrays: arrays[name].reshape(-1).__setitem__(place, value)
-
     def shape(name: str, *shape: int) -> Edit:
-        def change(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-            arrays[name] = np.zeros(shape, arrays[name].dtype)
-            next(entry for entry in header["arrays"] if entry[0] == name)[2] = list(shape)
-
-        return change
+        return given(name, lambda values: np.zeros(shape))
 
     def divided(value: int) -> Edit:
         return lambda header, arrays: arrays["divisions"].fill(value)
@@ -338,7 +325,7 @@ def test_the_largest_numbers_of_a_sound_file_are_walked_on(content: bytes, value
 def test_polygons_of_files_are_checked(wanderers: pt.Trajectories) -> None:
     model = pt.AdaTrace(epsilon=4, region=polygons.region("mixed 1"), N=5).fit(wanderers)
     header, arrays = taken_apart(to_bytes(model))
-    assert steps_between(ways(model.grid)).max() + 1 == len(model.lengths) != 5
+    assert graph_distances(shortest_paths(model.grid)).max() + 1 == len(model.lengths) != 5
     arrays["density"][arrays["density"] == 0] = 7  # where there is no cell
     with pytest.raises(pt.ModelFormatError, match="density"):
         from_bytes(put_together(header, arrays))

@@ -11,15 +11,15 @@ from scipy import stats
 from tests import polygons
 
 import privtrace as pt
-from privtrace.methods.adatrace.bridge import Bridge, _chances_to_arrive
+from privtrace.methods.adatrace.bridge import Bridge, Moves, step_probabilities
 from privtrace.space.grid import Grid
-from privtrace.space.ways import Ways, steps_between, ways
+from privtrace.space.shortest_paths import ShortestPaths, graph_distances, shortest_paths
 
-BOX = ways(Grid.uniform(pt.Region.box(0, 0, 10, 10, crs="planar"), 3))
+BOX = shortest_paths(Grid.uniform(pt.Region.box(0, 0, 10, 10, crs="planar"), 3))
 EAST, WEST = 4, 3
 
 
-def some_transitions(between: Ways, seed: int = 0) -> np.ndarray:
+def some_transitions(between: ShortestPaths, seed: int = 0) -> np.ndarray:
     """Draw transitions, some of them zero."""
     rng = np.random.default_rng(seed)
     shape = between.neighbors.shape
@@ -27,14 +27,14 @@ def some_transitions(between: Ways, seed: int = 0) -> np.ndarray:
 
 
 def bridge(
-    trips: dict[tuple[int, int], int], extra: int, transitions: np.ndarray, between: Ways = BOX
+    trips: dict[tuple[int, int], int], extra: int, transitions: np.ndarray, between: ShortestPaths = BOX
 ) -> Bridge:
     """Hold these trips alone, all with as many extra cells."""
     m = len(between.neighbors)
     table = np.zeros((m, m), np.int64)
     for trip, weight in trips.items():
         table[trip] = weight
-    lengths = np.zeros((int(steps_between(between).max()) + 1, extra + 1), np.int64)
+    lengths = np.zeros((int(graph_distances(between).max()) + 1, extra + 1), np.int64)
     lengths[:, extra] = 1
     return Bridge(table, lengths, transitions, between)
 
@@ -67,7 +67,7 @@ def all_walks(origin: int, goal: int, n_cells: int, transitions: np.ndarray) -> 
 )
 def test_walks_are_as_likely_as_all_walks_counted_out_say(origin: int, goal: int, extra: int) -> None:
     transitions = some_transitions(BOX)
-    n_cells = max(int(steps_between(BOX)[origin, goal]) + 1, 2) + extra
+    n_cells = max(int(graph_distances(BOX)[origin, goal]) + 1, 2) + extra
     expected = all_walks(origin, goal, n_cells, transitions)
     n = 20_000
     observed = Counter(paths_of(bridge({(origin, goal): 1}, extra, transitions), n))
@@ -97,50 +97,47 @@ def test_trips_and_lengths_are_drawn_by_weight() -> None:
 @pytest.mark.parametrize("bits", [1, 40, 61])
 def test_chances_far_below_any_number_are_exact(bits: int) -> None:
     """In a row of 20 cells, each move east has a chance of 2**-bits but the first; against whole numbers."""
-    wide = ways(Grid.uniform(pt.Region.box(0, 0, 10, 10, crs="planar"), 20))
+    wide = shortest_paths(Grid.uniform(pt.Region.box(0, 0, 10, 10, crs="planar"), 20))
     west, east = 1.0 - 2.0**-bits, 2.0**-bits
     chances = np.zeros(wide.neighbors.shape)
     chances[1:19, WEST], chances[1:19, EAST] = west, east
     chances[0, EAST] = chances[19, WEST] = 1.0
-    values, lifts = _chances_to_arrive(19, 100, chances, wide.neighbors)
+    values, exponents = step_probabilities(19, 100, Moves(chances, wide.neighbors))
     arrive = [0] * 19 + [1]  # times 2**(bits * r)
     for r in range(1, 101):
         inner = [((1 << bits) - 1) * arrive[cell - 1] + arrive[cell + 1] for cell in range(1, 19)]
         arrive = [arrive[1] << bits, *inner, arrive[18] << bits]
         for cell, exact in enumerate(arrive):
             top = max(exact.bit_length() - 60, 0)
-            found = np.ldexp(values[r, cell], bits * r - 512 * int(lifts[r, cell]) - top)
+            found = np.ldexp(values[r, cell], bits * r - 512 * int(exponents[r, cell]) - top)
             assert found == pytest.approx(float(exact >> top), rel=1e-12)
-    assert lifts.max() == {1: 0, 40: 1, 61: 2}[bits]
+    assert exponents.max() == {1: 0, 40: 1, 61: 2}[bits]
     assert not values[:, 20:].any()
 
 
 def test_small_chances_do_not_underflow() -> None:
     """Around the rim, against the stream: each move has a chance of 2**-40."""
-    between = ways(Grid.uniform(pt.Region.box(0, 0, 10, 10, crs="planar"), 8))
+    between = shortest_paths(Grid.uniform(pt.Region.box(0, 0, 10, 10, crs="planar"), 8))
     transitions = np.where(between.neighbors >= 0, 1, 0)
     transitions[:, WEST] *= 1 << 40
     walker = bridge({(0, 7): 1}, 593, transitions, between)  # 601 cells, 7 of them needed
-    chances = transitions / transitions.sum(axis=1, keepdims=True)
-    values, lifts = _chances_to_arrive(7, 600, chances, between.neighbors)
-    assert lifts.max() > 0 and values.min(where=values > 0, initial=1.0) > 2.0**-257
+    values, exponents = step_probabilities(7, 600, walker.moves)
+    assert exponents.max() > 0 and values.min(where=values > 0, initial=1.0) > 2.0**-257
     for path in paths_of(walker, 20):
         assert len(path) == 601 and (path[0], path[-1]) == (0, 7)
-        steps = steps_between(between)
-        assert all(steps[a, b] == 1 for a, b in pairwise(path))
+        distances = graph_distances(between)
+        assert all(distances[a, b] == 1 for a, b in pairwise(path))
 
 
 def test_thousands_of_steps() -> None:
     walker = bridge({(0, 8): 1}, 10_000, some_transitions(BOX))
     (path,) = paths_of(walker, 1)
     assert len(path) == 10_003 and path[-1] == 8
-    values, lifts = _chances_to_arrive(
-        8, 10_002, walker.transitions / walker.transitions.sum(axis=1, keepdims=True), BOX.neighbors
-    )
-    assert values[10_002, 0] > 0 and lifts.max() == 0  # they settle, and stay in range
+    values, exponents = step_probabilities(8, 10_002, walker.moves)
+    assert values[10_002, 0] > 0 and exponents.max() == 0  # they settle, and stay in range
 
 
-def test_what_no_walk_reaches_goes_the_shortest_way() -> None:
+def test_what_no_walk_reaches_takes_the_shortest_path() -> None:
     """Moves to the east and west alone cannot get from 3 to 5 in three; and nothing leads north."""
     transitions = np.where(BOX.neighbors >= 0, 1, 0)
     transitions[:, [0, 1, 2, 5, 6, 7]] = 0
@@ -151,20 +148,20 @@ def test_what_no_walk_reaches_goes_the_shortest_way() -> None:
 
 
 def test_a_single_cell_stays_alone() -> None:
-    one = ways(Grid.uniform(pt.Region.box(0, 0, 1, 1, crs="planar"), 1))
+    one = shortest_paths(Grid.uniform(pt.Region.box(0, 0, 1, 1, crs="planar"), 1))
     for extra in (0, 1, 7):
         assert paths_of(bridge({(0, 0): 1}, extra, np.zeros((1, 8), np.int64), one), 3) == [(0,)] * 3
 
 
 def test_walks_go_around_lakes() -> None:
     grid = Grid.uniform(polygons.region("frame"), 4)
-    between = ways(grid)
-    steps = steps_between(between)
+    between = shortest_paths(grid)
+    distances = graph_distances(between)
     transitions = np.where(between.neighbors >= 0, 1, 0)
     walker = bridge({(0, grid.n_cells - 1): 1, (2, 9): 1}, 3, transitions, between)
     for path in paths_of(walker, 300):
-        assert len(path) == steps[path[0], path[-1]] + 4
-        assert all(steps[a, b] == 1 for a, b in pairwise(path))
+        assert len(path) == distances[path[0], path[-1]] + 4
+        assert all(distances[a, b] == 1 for a, b in pairwise(path))
 
 
 def test_a_path_depends_on_its_number_alone() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from tests import polygons
-from tests.methods.dpt.test_events import jumpers, told
+from tests.methods.dpt.test_events import as_lists, jumpers
 from tests.methods.dpt.test_systems import BOX
 from tests.methods.privtrace.test_transitions import slow_normcut
 
@@ -120,12 +120,12 @@ def test_contexts_are_followed_as_a_table_of_runs_says(depth: int, systems: Syst
     contexts, _, _ = some_tree(systems, depth + 1)
     numbers = {run: number for number, run in enumerate(spelled(contexts, systems))}
     held = np.full(depth, -1)
-    for cells, events in told(Mapper(systems, "speed", False).strings(jumpers())):
+    for cells, events in as_lists(Mapper(systems, "speed", False).strings(jumpers())):
         run: tuple[int, ...] = ()
         for place, cell in enumerate(cells):
             event = events[place - 1] if place else STOP
             run = (*run, cell) if event < STOP else (cell,)
-            follow(held, event, cell, contexts.of_cell, contexts.longer)
+            follow(held, event, cell, contexts.tree)
             suffixes = [run[-length:] if len(run) >= length else None for length in range(1, depth + 1)]
             assert held.tolist() == [numbers.get(suffix, -1) if suffix else -1 for suffix in suffixes]
 

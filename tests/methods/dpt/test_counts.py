@@ -10,7 +10,7 @@ from tests import polygons
 from tests.counting import events_after as table
 from tests.counting import summed
 from tests.methods.dpt.test_contexts import every_context, spelled
-from tests.methods.dpt.test_events import jumpers, told
+from tests.methods.dpt.test_events import as_lists, jumpers
 from tests.methods.dpt.test_systems import BOX
 
 import privtrace as pt
@@ -66,7 +66,7 @@ def some_contexts(systems: Systems, depth: int) -> Contexts:
 def test_starts_and_arrivals_agree_with_loops(mapper: Mapper, strings: Strings) -> None:
     n_cells, of_cell = mapper.systems.n_cells, mapper.systems.of_cell.tolist()
     started, arrived, usage = Counter[int](), Counter[int](), Counter[int]()
-    for cells, _ in told(strings):
+    for cells, _ in as_lists(strings):
         for place, cell in enumerate(cells):
             started[cell] += WEIGHT if place == 0 else 0
             arrived[cell] += WEIGHT // (len(cells) + 1)
@@ -85,7 +85,7 @@ def test_events_agree_with_a_double_loop(depth: int, mapper: Mapper, strings: St
     contexts = some_contexts(systems, depth)
     numbers = {run: number for number, run in enumerate(spelled(contexts, systems)) if len(run) == depth}
     expected = np.zeros((len(numbers), systems.n_events), np.int64)
-    for cells, events in told(strings):
+    for cells, events in as_lists(strings):
         for place, event in enumerate(events):
             run = tuple(cells[max(place - depth + 1, 0) : place + 1])
             led = events[max(place - depth + 1, 0) : place]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -16,7 +15,8 @@ from tests import polygons
 from tests.conftest import trajectories
 from tests.counting import lists
 from tests.methods.dpt.test_contexts import spelled
-from tests.methods.dpt.test_events import jumpers, told
+from tests.methods.dpt.test_events import as_lists, jumpers
+from tests.methods.editing import Edit, array, given, setting
 from tests.test_models import put_together, taken_apart
 
 import privtrace as pt
@@ -27,7 +27,7 @@ from privtrace.methods.dpt.systems import STOP, SWITCH, Systems, kept
 from privtrace.models import from_bytes, to_bytes
 from privtrace.privacy.unit import WEIGHT
 from privtrace.space.grid import Grid
-from privtrace.space.ways import DIRECTIONS, fill, ways
+from privtrace.space.shortest_paths import DIRECTIONS, connect, shortest_paths
 
 #: Settings under which all that has happened is kept.
 ALL: dict[str, Any] = {"keep": 1e-9, "expand": 1e-9}
@@ -41,7 +41,7 @@ def noiseless(wanderers: pt.Trajectories, region: pt.Region) -> DPTModel:
 def test_without_noise_the_trees_hold_what_happens_after_runs_of_cells(
     noiseless: DPTModel, wanderers: pt.Trajectories
 ) -> None:
-    strings = told(Mapper.of(noiseless.systems, noiseless.settings).strings(wanderers))
+    strings = as_lists(Mapper.of(noiseless.systems, noiseless.settings).strings(wanderers))
     starts, arrivals, after = Counter[int](), Counter[int](), Counter[tuple[tuple[int, ...], int]]()
     for cells, events in filter(all, strings):
         weight = WEIGHT // (len(cells) + 1)
@@ -60,7 +60,7 @@ def test_without_noise_the_trees_hold_what_happens_after_runs_of_cells(
         (runs[row], event): int(noiseless.events[row, event]) for row, event in np.argwhere(noiseless.events)
     }
     assert found == after and {len(run) for run in runs} == {1, 2, 3}
-    assert np.array_equal(noiseless.descent.events, noiseless.events)
+    assert np.array_equal(noiseless.walker.events, noiseless.events)
     assert noiseless.usage.sum() == pytest.approx(noiseless.arrivals.sum(), rel=0.01)
     assert noiseless.n_trajectories == sum(len(cells) > 0 for cells, _ in strings)
 
@@ -72,7 +72,7 @@ def test_noise_that_vanishes_gives_the_empirical_model(wanderers: pt.Trajectorie
     for name in ("usage", "starts", "arrivals"):
         assert np.abs(getattr(noisy, name) - getattr(exact, name)).max() < 0.05 * WEIGHT, name
     both = (exact.contexts.of_cell >= 0) & (noisy.contexts.of_cell >= 0)
-    rows = [model.descent.events[model.contexts.of_cell[both]] for model in (exact, noisy)]
+    rows = [model.walker.events[model.contexts.of_cell[both]] for model in (exact, noisy)]
     assert both.sum() > 30 and np.abs(rows[0] - rows[1]).max() < 0.1 * WEIGHT
     assert noisy.n_trajectories == exact.n_trajectories
 
@@ -87,10 +87,10 @@ def flat(city: tuple[pt.Trajectories, pt.Region]) -> DPTModel:
 def test_one_system_and_two_levels_are_a_markov_model(
     flat: DPTModel, city: tuple[pt.Trajectories, pt.Region]
 ) -> None:
-    """Moves to touching cells and stops of filled paths, each path of n cells weighing 1 / (n + 1) a move."""
+    """Moves to neighbors and stops of connected paths, each path of n cells weighing 1 / (n + 1) a move."""
     grid = Grid.uniform(flat.release.region, 6)
     table, starts = np.zeros((36, 9), np.int64), np.zeros(36, np.int64)
-    for path in filter(None, lists(fill(grid.encode(city[0]), ways(grid)))):
+    for path in filter(None, lists(connect(grid.encode(city[0]), shortest_paths(grid)))):
         weight = WEIGHT // (len(path) + 1)
         starts[path[0]] += WEIGHT
         for a, b in pairwise(path):
@@ -417,23 +417,7 @@ def test_the_same_settings_are_the_same_file(region: pt.Region) -> None:
     assert one == two
 
 
-Edit = Callable[[dict[str, Any], dict[str, np.ndarray]], None]
-
-
 def edits() -> dict[str, Edit]:
-    def setting(**changes: Any) -> Edit:
-        return lambda header, arrays: header["settings"].update(changes)
-
-    def array(name: str, value: int, place: int = 0) -> Edit:
-        return lambda header, arrays: arrays[name].reshape(-1).__setitem__(place, value)
-
-    def given(name: str, change: Callable[[np.ndarray], Any]) -> Edit:
-        def edit(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-            arrays[name] = np.array(change(arrays[name]), arrays[name].dtype)
-            next(entry for entry in header["arrays"] if entry[0] == name)[2] = list(arrays[name].shape)
-
-        return edit
-
     def impossible(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         arrays["events"][0, SWITCH] = 1  # to its own system
 

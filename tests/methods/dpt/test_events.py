@@ -1,4 +1,4 @@
-"""Strings of events: against a slow teller of paths, for both mappings, any systems, boxes and polygons."""
+"""Strings of events: against a slow mapper of paths, for both mappings, any systems, boxes and polygons."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.methods.dpt.test_systems import BOX, SLIVER, place, places
 import privtrace as pt
 from privtrace.methods.dpt.events import Mapper, Strings
 from privtrace.methods.dpt.systems import STOP, SWITCH, Systems
-from privtrace.space.ways import DIRECTIONS
+from privtrace.space.shortest_paths import DIRECTIONS
 
 SYSTEMS = {
     "box": Systems(BOX, (8, 4, 2)),
@@ -45,8 +45,8 @@ def mapper(request: pytest.FixtureRequest, systems: Systems) -> Mapper:
     return Mapper(systems, *request.param)
 
 
-class Teller:
-    """Tell paths as events the slow way, by searches among touching cells."""
+class SlowMapper:
+    """Encode paths as events slowly, by searches among touching cells."""
 
     def __init__(self, mapper: Mapper) -> None:
         self.systems, self.mapping, self.stays = mapper.systems, mapper.mapping, mapper.hysteresis
@@ -68,7 +68,7 @@ class Teller:
                     waiting.append(other)
         return steps
 
-    def onward(self, now: int, goal: int) -> int:
+    def next_cell(self, now: int, goal: int) -> int:
         def crow(cell: int) -> int:
             (_, row, column), (_, to_row, to_column) = self.place(cell), self.place(goal)
             return (row - to_row) ** 2 + (column - to_column) ** 2
@@ -113,7 +113,7 @@ class Teller:
                 cells.append(now)
                 system = chosen
             while now != goal:
-                after = self.onward(now, goal)
+                after = self.next_cell(now, goal)
                 (_, row, column), (_, to_row, to_column) = self.place(now), self.place(after)
                 events.append(DIRECTIONS.tolist().index([to_column - column, to_row - row]))
                 cells.append(after)
@@ -137,23 +137,25 @@ def jumpers(n: int = 150) -> pt.Trajectories:
     return trajectories(*made)
 
 
-def told(strings: Strings) -> list[tuple[list[int], list[int]]]:
+def as_lists(strings: Strings) -> list[tuple[list[int], list[int]]]:
     bounds = [*pairwise(strings.offsets.tolist())]
     return [(strings.cells[a:b].tolist(), strings.events[a:b].tolist()) for a, b in bounds]
 
 
-def test_strings_are_those_of_a_slow_teller(mapper: Mapper, wanderers: pt.Trajectories) -> None:
-    teller = Teller(mapper)
+def test_strings_are_those_of_a_slow_mapper(mapper: Mapper, wanderers: pt.Trajectories) -> None:
+    slow = SlowMapper(mapper)
     for source in (jumpers(), wanderers[:100]):
         paths = lists(mapper.systems.encode(source))
-        assert told(mapper.strings(source)) == [teller.string(path) for path in paths]
+        assert as_lists(mapper.strings(source)) == [slow.string(path) for path in paths]
 
 
 def test_every_event_leads_where_it_says(mapper: Mapper) -> None:
     """Moves lead to the neighbor in their direction, switches to a cell around the same place."""
     systems, source = mapper.systems, jumpers()
     finest = partial(place, systems)
-    for (cells, events), path in zip(told(mapper.strings(source)), lists(systems.encode(source)), strict=True):
+    for (cells, events), path in zip(
+        as_lists(mapper.strings(source)), lists(systems.encode(source)), strict=True
+    ):
         assert (len(cells) > 0) == (len(path) > 0)
         assert len(cells) == len(events) and events[-1:] == [STOP][: len(cells)] and STOP not in events[:-1]
         for now, after, event in zip(cells[:-1], cells[1:], events[:-1], strict=True):
@@ -174,17 +176,17 @@ def test_every_event_leads_where_it_says(mapper: Mapper) -> None:
 
 
 def test_a_string_starts_where_its_path_does(mapper: Mapper) -> None:
-    teller, source = Teller(mapper), jumpers()
+    slow, source = SlowMapper(mapper), jumpers()
     for (cells, _), path in zip(
-        told(mapper.strings(source)), lists(mapper.systems.encode(source)), strict=True
+        as_lists(mapper.strings(source)), lists(mapper.systems.encode(source)), strict=True
     ):
         if path:
-            assert cells[0] == teller.within(path[0], place(mapper.systems, cells[0])[0])
+            assert cells[0] == slow.within(path[0], place(mapper.systems, cells[0])[0])
 
 
 def test_moves_are_the_cells_that_have_a_point(mapper: Mapper) -> None:
     strings = mapper.strings(jumpers())
-    for (cells, events), path in zip(told(strings), lists(strings.moves()), strict=True):
+    for (cells, events), path in zip(as_lists(strings), lists(strings.moves()), strict=True):
         arrived = [True, *(event < STOP for event in events[:-1])][: len(cells)]
         assert path == [cell for cell, is_kept in zip(cells, arrived, strict=True) if is_kept]
 
@@ -192,7 +194,7 @@ def test_moves_are_the_cells_that_have_a_point(mapper: Mapper) -> None:
 def test_strings_of_parts_are_strings_of_the_whole(systems: Systems, wanderers: pt.Trajectories) -> None:
     mapper = Mapper(systems, "speed", False)
     parts = [mapper.strings(wanderers[a:b]) for a, b in ((0, 1), (1, 1), (1, 350), (350, 600))]
-    assert [string for part in parts for string in told(part)] == told(mapper.strings(wanderers))
+    assert [string for part in parts for string in as_lists(part)] == as_lists(mapper.strings(wanderers))
 
 
 SW, S, SE, W, E, NW, N, NE = range(8)
@@ -201,13 +203,13 @@ SW, S, SE, W, E, NW, N, NE = range(8)
 @pytest.mark.parametrize(
     ("mapping", "points", "expected"),
     [
-        # Cells of 1.25, 2.5 and 5. A small step is told by the small cells,
+        # Cells of 1.25, 2.5 and 5. A small step is encoded by the small cells,
         ("speed", [(0.1, 0.1), (1.3, 0.1)], [(0, 0, 0), E, (0, 0, 1), STOP]),
         # also over a border of large ones, where "coarsest" takes the large.
         ("speed", [(4.9, 0.1), (5.1, 0.1)], [(0, 0, 3), E, (0, 0, 4), STOP]),
         ("coarsest", [(4.9, 0.1), (5.1, 0.1)], [(2, 0, 0), E, (2, 0, 1), STOP]),
         ("coarsest", [(0.1, 0.1), (1.3, 0.1)], [(0, 0, 0), E, (0, 0, 1), STOP]),
-        # A larger one is told by larger cells; then the place is looked up in the small ones again.
+        # A larger one is encoded by larger cells; then the place is looked up in the small ones again.
         (
             "speed",
             [(0.1, 0.1), (2.6, 2.6), (2.6, 1.3)],
@@ -226,7 +228,7 @@ SW, S, SE, W, E, NW, N, NE = range(8)
 )
 def test_strings_by_hand(mapping: Any, points: list[tuple[float, float]], expected: list[Any]) -> None:
     systems = SYSTEMS["box"]
-    ((cells, events),) = told(Mapper(systems, mapping, False).strings(trajectories(points)))
+    ((cells, events),) = as_lists(Mapper(systems, mapping, False).strings(trajectories(points)))
     assert [place(systems, cell) for cell in cells] == expected[::2] and events == expected[1::2]
 
 
@@ -234,15 +236,17 @@ def test_staying_saves_switches() -> None:
     """After a large step comes one that small cells could tell, and the larger ones as well."""
     source = trajectories([(0.1, 0.1), (4.9, 0.1), (5.1, 0.1)])
     fresh, staying = (
-        told(Mapper(SYSTEMS["box"], "speed", stays).strings(source))[0][1] for stays in (False, True)
+        as_lists(Mapper(SYSTEMS["box"], "speed", stays).strings(source))[0][1] for stays in (False, True)
     )
     assert fresh == [E, SWITCH + 0, E, STOP] and staying == [E, E, STOP]
 
 
 @pytest.mark.parametrize("sizes", [(16, 8, 4), (16, 4), (4,)])
-def test_jumps_are_filled_in_the_coarsest_system(sizes: tuple[int, ...]) -> None:
+def test_jumps_are_connected_in_the_coarsest_system(sizes: tuple[int, ...]) -> None:
     systems = Systems(BOX, sizes)
-    ((cells, events),) = told(Mapper(systems, "speed", False).strings(trajectories([(0.1, 0.1), (9.9, 5.1)])))
+    ((cells, events),) = as_lists(
+        Mapper(systems, "speed", False).strings(trajectories([(0.1, 0.1), (9.9, 5.1)]))
+    )
     assert [place(systems, cell) for cell in cells] == [
         (len(sizes) - 1, i, j) for i, j in ((0, 0), (1, 1), (2, 2), (2, 3))
     ]
@@ -250,9 +254,11 @@ def test_jumps_are_filled_in_the_coarsest_system(sizes: tuple[int, ...]) -> None
 
 
 def test_a_step_within_a_cell_of_the_only_system_that_could_tell_it_is_no_move() -> None:
-    """Of cells of 1/16 and 1/4, neither tells a step of two small cells in one large."""
+    """Of cells of 1/16 and 1/4, neither encodes a step of two small cells in one large."""
     systems = SYSTEMS["gap"]
-    ((cells, events),) = told(Mapper(systems, "speed", False).strings(trajectories([(0.1, 0.1), (1.3, 0.1)])))
+    ((cells, events),) = as_lists(
+        Mapper(systems, "speed", False).strings(trajectories([(0.1, 0.1), (1.3, 0.1)]))
+    )
     assert [place(systems, cell) for cell in cells] == [(1, 0, 0)] and events == [STOP]
 
 
@@ -260,7 +266,7 @@ def test_a_step_within_a_cell_of_the_only_system_that_could_tell_it_is_no_move()
 def test_a_string_ends_where_no_way_leads(mapping: Any) -> None:
     systems = SYSTEMS["two banks"]
     across = trajectories([(1.0, 4.0), (1.0, 4.8), (1.0, 5.3), (1.0, 6.5)], [(1.0, 4.8), (1.0, 5.3)])
-    first, second = told(Mapper(systems, mapping, False).strings(across))
+    first, second = as_lists(Mapper(systems, mapping, False).strings(across))
     assert all(systems.boxes[cell, 3] <= 5 for cell in first[0] + second[0])
     assert len(second[0]) == 1 and second[1] == [STOP]
 
@@ -280,7 +286,7 @@ def test_where_large_cells_know_no_way_smaller_ones_may(mapping: Any) -> None:
 def test_strings_cross_the_antimeridian(region: pt.Region) -> None:
     systems = Systems(region, (8, 4, 2))
     source = trajectories([(179.9, -17.0), (-179.9, -17.0), (-179.6, -17.0)], crs="lonlat")
-    ((cells, events),) = told(Mapper(systems, "speed", False).strings(source))
+    ((cells, events),) = as_lists(Mapper(systems, "speed", False).strings(source))
     assert [place(systems, cell) for cell in cells] == [(0, 4, 3), (0, 4, 4), (0, 4, 5)] and events == [
         E,
         E,

@@ -9,10 +9,11 @@ from tests import polygons
 
 import privtrace as pt
 from privtrace.methods.common.placing import decode
+from privtrace.methods.dpt.settings import NODES_PER_CELL
 from privtrace.methods.dpt.systems import STOP, SWITCH, Systems
 from privtrace.paths import Paths
 from privtrace.space.grid import Grid
-from privtrace.space.ways import DIRECTIONS
+from privtrace.space.shortest_paths import DIRECTIONS
 
 BOX = pt.Region.box(0, 0, 10, 10, crs="planar")
 #: A square, and beside it a sliver: a cell of its own in fine systems, nothing to speak of in the coarse one.
@@ -48,6 +49,10 @@ def place(systems: Systems, cell: int) -> tuple[int, int, int]:
 def places(systems: Systems) -> dict[tuple[int, int, int], int]:
     """Look cells up by system, row and column."""
     return {place(systems, cell): cell for cell in range(systems.n_cells)}
+
+
+def test_the_nodes_of_a_cell_are_its_moves_and_the_stop() -> None:
+    assert NODES_PER_CELL == len(DIRECTIONS) + 1 == STOP + 1
 
 
 def test_cells_are_numbered_system_by_system(systems: Systems) -> None:

@@ -19,8 +19,8 @@ from tests.methods.dpt.test_systems import BOX, SLIVER, place, places
 import privtrace as pt
 from privtrace.methods.dpt.contexts import Contexts
 from privtrace.methods.dpt.systems import STOP, SWITCH, Systems
-from privtrace.methods.dpt.walker import Descent
-from privtrace.space.ways import DIRECTIONS
+from privtrace.methods.dpt.walker import TreeWalker
+from privtrace.space.shortest_paths import DIRECTIONS
 
 Walk = tuple[int, ...]
 LONG = pt.Region.box(0, 0, 40, 10, crs="planar")
@@ -34,7 +34,7 @@ SYSTEMS = {
 SW, S, SE, W, E, NW, N, NE = range(8)
 
 
-def some_descent(name: str, height: int, seed: int = 1, **settings: Any) -> Descent:
+def some_walker(name: str, height: int, seed: int = 1, **settings: Any) -> TreeWalker:
     """Make a random tree: of some cells nothing is known, and of some contexts no more than of shorter ones."""
     systems = SYSTEMS[name]
     rng = np.random.default_rng(seed)
@@ -44,25 +44,25 @@ def some_descent(name: str, height: int, seed: int = 1, **settings: Any) -> Desc
     starts = np.zeros(systems.n_cells, np.int64)
     starts[rng.choice(systems.n_cells, 4, replace=False)] = [1, 2, 3, 4]
     chosen = {"heading_moves": 2, "heading_strength": 0.0, "max_steps": 4, **settings}
-    return Descent(systems, contexts, starts, np.maximum(arrivals, 0), events, **chosen)
+    return TreeWalker(systems, contexts, starts, np.maximum(arrivals, 0), events, **chosen)
 
 
 class Oracle:
     """Count out all walks with their chances."""
 
-    def __init__(self, descent: Descent) -> None:
-        self.descent, self.systems = descent, descent.systems
+    def __init__(self, walker: TreeWalker) -> None:
+        self.walker, self.systems = walker, walker.systems
         self.rows = {
-            run: descent.events[number].tolist()
-            for number, run in enumerate(spelled(descent.contexts, descent.systems))
-            if descent.events[number].any()
+            run: walker.events[number].tolist()
+            for number, run in enumerate(spelled(walker.contexts, walker.systems))
+            if walker.events[number].any()
         }
         self.cells = places(self.systems)
 
     def walks(self) -> dict[tuple[Walk, bool], float]:
         """Give the chance of each walk; and whether it is one that the limit ends."""
         found: dict[tuple[Walk, bool], float] = defaultdict(float)
-        starts = self.descent.starts.tolist()
+        starts = self.walker.starts.tolist()
         for cell, weight in enumerate(starts):
             if weight:
                 self._go((cell,), cell, (cell,), (), 0, weight / sum(starts), found)
@@ -85,7 +85,7 @@ class Oracle:
             return
         chances = self._chances(self.rows[known[0]], system, moves) if known else {SWITCH + system + 1: 1.0}
         for event, share in chances.items():
-            if event == STOP or n == self.descent.max_steps:
+            if event == STOP or n == self.walker.max_steps:
                 found[walk, event != STOP] += chance * share
             elif event < STOP:
                 east, north = DIRECTIONS[event].tolist()
@@ -102,7 +102,7 @@ class Oracle:
 
     def _chances(self, row: list[int], system: int, moves: tuple[tuple[int, int], ...]) -> dict[int, float]:
         chances = {event: weight / sum(row) for event, weight in enumerate(row) if weight}
-        recent = moves[-self.descent.heading_moves :]
+        recent = moves[-self.walker.heading_moves :]
         region = self.systems.region
         heading = (region.width_m * sum(m[0] for m in recent), region.height_m * sum(m[1] for m in recent))
         if heading == (0, 0):
@@ -111,7 +111,7 @@ class Oracle:
         for move in [event for event in chances if event < STOP]:
             east, north = region.width_m * DIRECTIONS[move, 0], region.height_m * DIRECTIONS[move, 1]
             cosine = (heading[0] * east + heading[1] * north) / math.hypot(*heading) / math.hypot(east, north)
-            weights[move] = chances[move] * math.exp(self.descent.heading_strength * round(cosine * 128) / 128)
+            weights[move] = chances[move] * math.exp(self.walker.heading_strength * round(cosine * 128) / 128)
         moving = sum(chances[move] for move in weights)
         turned = {move: weight / sum(weights.values()) * moving for move, weight in weights.items()}
         return {**chances, **turned}
@@ -129,17 +129,17 @@ class Oracle:
             for j in range(ratio)
             if (onto, row * ratio + i, column * ratio + j) in self.cells
         ]
-        weights = {cell: int(self.descent.arrivals[cell]) for cell in inside}
+        weights = {cell: int(self.walker.arrivals[cell]) for cell in inside}
         if not any(weights.values()):
             weights = dict.fromkeys(inside, 1)
         return {cell: weight / sum(weights.values()) for cell, weight in weights.items() if weight}
 
 
-def assert_agree(descent: Descent, n: int = 20_000, seed: int = 2) -> dict[tuple[Walk, bool], float]:
+def assert_agree(walker: TreeWalker, n: int = 20_000, seed: int = 2) -> dict[tuple[Walk, bool], float]:
     """Compare how often walks are walked with their chances."""
-    expected = Oracle(descent).walks()
+    expected = Oracle(walker).walks()
     assert sum(expected.values()) == pytest.approx(1)
-    paths, n_capped = descent.walk(range(n), seed)
+    paths, n_capped = walker.walk(range(n), seed)
     observed = Counter(tuple(path) for path in lists(paths))
     chances: dict[Walk, float] = defaultdict(float)
     for (walk, _), chance in expected.items():
@@ -160,26 +160,26 @@ def assert_agree(descent: Descent, n: int = 20_000, seed: int = 2) -> dict[tuple
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_walks_are_as_likely_as_all_walks_counted_out_say(name: str, height: int) -> None:
     """Runs of one to three cells, shorter ones where longer are unknown, and switches up and down."""
-    assert len(assert_agree(some_descent(name, height))) > 5
+    assert len(assert_agree(some_walker(name, height))) > 5
 
 
 @pytest.mark.parametrize(("strength", "n_moves"), [(1.5, 1), (1.5, 3), (10.0, 2)])
 @pytest.mark.parametrize("name", ["box", "long", "frame"])
 def test_walks_with_a_heading_are_as_likely_as_counted_out(name: str, strength: float, n_moves: int) -> None:
-    assert_agree(some_descent(name, 3, heading_strength=strength, heading_moves=n_moves))
+    assert_agree(some_walker(name, 3, heading_strength=strength, heading_moves=n_moves))
 
 
 def test_the_longest_known_context_decides() -> None:
-    """Where nothing is known after a run of two cells, the last cell alone tells."""
+    """Where nothing is known after a run of two cells, the last cell alone decides."""
     systems = Systems(BOX, (2,))
     contexts = every_context(systems, 2)
     events = np.zeros((len(contexts), systems.n_events), np.int64)
     runs = spelled(contexts, systems)
     for run, event in {(0,): E, (1,): STOP, (0, 1): N, (3,): W, (1, 3): S}.items():
         events[runs.index(run), event] = 1
-    descent = Descent(systems, contexts, np.array([1, 0, 0, 0]), np.zeros(4, np.int64), events, 5, 0.0, 50)
+    walker = TreeWalker(systems, contexts, np.array([1, 0, 0, 0]), np.zeros(4, np.int64), events, 5, 0.0, 50)
     # 0, and east to 1; known after (0, 1): north to 3; after (1, 3): south to 1; nothing after (3, 1): stop.
-    assert lists(descent.walk(range(3), 1)[0]) == [[0, 1, 3, 1]] * 3
+    assert lists(walker.walk(range(3), 1)[0]) == [[0, 1, 3, 1]] * 3
 
 
 def test_an_unknown_cell_hands_over_to_the_coarser_system() -> None:
@@ -192,11 +192,11 @@ def test_an_unknown_cell_hands_over_to_the_coarser_system() -> None:
     arrivals[7] = 1
     starts = np.zeros(systems.n_cells, np.int64)
     starts[5] = 1
-    descent = Descent(systems, contexts, starts, arrivals, events, 5, 1.0, 50)
+    walker = TreeWalker(systems, contexts, starts, arrivals, events, 5, 1.0, 50)
     # 5, coarser to 16, east to 17, finer to 7, of which nothing is known: coarser to 17, and so on for ever.
-    paths, n_capped = descent.walk(range(4), 1)
+    paths, n_capped = walker.walk(range(4), 1)
     assert lists(paths) == [[5, 17]] * 4 and n_capped == 4
-    ended = replace(descent, events=events * [[1], [0]])
+    ended = replace(walker, events=events * [[1], [0]])
     paths, n_capped = ended.walk(range(4), 1)
     assert lists(paths) == [[5, 17]] * 4 and n_capped == 0
 
@@ -211,7 +211,7 @@ def test_a_walk_ends_where_the_other_system_has_no_cell(known: bool) -> None:
     events[0, SWITCH + 2] = known
     starts = np.zeros(systems.n_cells, np.int64)
     starts[[small, middle]] = 1
-    paths, n_capped = Descent(systems, contexts, starts, starts, events, 5, 1.0, 50).walk(range(50), 1)
+    paths, n_capped = TreeWalker(systems, contexts, starts, starts, events, 5, 1.0, 50).walk(range(50), 1)
     assert {tuple(path) for path in lists(paths)} == {(small,), (middle,)} and n_capped == 0
 
 
@@ -222,16 +222,16 @@ def test_endless_walks_are_ended_and_counted(max_steps: int) -> None:
     events = np.zeros((4, systems.n_events), np.int64)
     events[[0, 1, 3, 2], [E, N, W, S]] = 1
     starts = np.array([1, 0, 0, 0])
-    descent = Descent(systems, every_context(systems, 1), starts, starts, events, 5, 0.0, max_steps)
-    paths, n_capped = descent.walk(range(10), 1)
+    walker = TreeWalker(systems, every_context(systems, 1), starts, starts, events, 5, 0.0, max_steps)
+    paths, n_capped = walker.walk(range(10), 1)
     assert lists(paths) == [([0, 1, 3, 2] * 9)[: max_steps + 1]] * 10 and n_capped == 10
     stopping = events.copy()
     stopping[2] = 0
     stopping[2, STOP] = 1
-    assert replace(descent, events=stopping).walk(range(10), 1)[1] == (10 if max_steps < 3 else 0)
+    assert replace(walker, events=stopping).walk(range(10), 1)[1] == (10 if max_steps < 3 else 0)
 
 
-def level(stop: float = 0.2) -> Descent:
+def level(stop: float = 0.2) -> TreeWalker:
     """Lay out cells in which every move is as likely, and the stop has the same chance everywhere."""
     systems = Systems(BOX, (9,))
     legal = systems.legal[:, :STOP]
@@ -241,13 +241,13 @@ def level(stop: float = 0.2) -> Descent:
     events[:, STOP] = 1050 - events.sum(axis=1)
     starts = np.zeros(81, np.int64)
     starts[40] = 1
-    return Descent(systems, every_context(systems, 1), starts, starts, events, 5, 0.0, 1000)
+    return TreeWalker(systems, every_context(systems, 1), starts, starts, events, 5, 0.0, 1000)
 
 
-def cosines(descent: Descent) -> float:
+def cosines(walker: TreeWalker) -> float:
     """Tell how straight on walks go: the mean cosine between a move and the next."""
     turns = []
-    for path in lists(descent.walk(range(4000), 3)[0]):
+    for path in lists(walker.walk(range(4000), 3)[0]):
         places = np.array([divmod(cell, 9) for cell in path], float)
         moves = np.diff(places, axis=0)
         moves /= np.hypot(*moves.T)[:, None]
@@ -262,15 +262,15 @@ def test_a_stronger_heading_goes_straighter() -> None:
 
 def test_no_heading_is_any_heading() -> None:
     descents = [replace(level(), heading_moves=n) for n in (1, 5, 1000)]
-    one, *others = (lists(descent.walk(range(500), 3)[0]) for descent in descents)
+    one, *others = (lists(walker.walk(range(500), 3)[0]) for walker in descents)
     assert all(other == one for other in others)
 
 
 @pytest.mark.parametrize("strength", [0.0, 1.0, 10.0])
 def test_the_heading_does_not_change_when_walks_stop(strength: float) -> None:
-    descent = replace(level(), heading_strength=strength)
-    assert {*(descent.events[:, STOP] / descent.events.sum(axis=1)).tolist()} == {0.2}
-    lengths = Counter(len(path) for path in lists(descent.walk(range(20_000), 5)[0]))
+    walker = replace(level(), heading_strength=strength)
+    assert {*(walker.events[:, STOP] / walker.events.sum(axis=1)).tolist()} == {0.2}
+    lengths = Counter(len(path) for path in lists(walker.walk(range(20_000), 5)[0]))
     shares = np.array([0.2 * 0.8**n for n in range(30)])
     counts = [lengths[n + 1] for n in range(30)]
     expected = np.append(shares, 1 - shares.sum()) * 20_000
@@ -284,8 +284,8 @@ def test_who_comes_back_has_no_heading() -> None:
     events[[1, 2, 3, 6, 5, 4], [E, E, NW, W, SW, STOP]] = 1
     events[0, [E, N]] = 1
     starts = (np.arange(16) == 0).astype(np.int64)
-    descent = Descent(systems, every_context(systems, 1), starts, starts, events, 6, 10.0, 100)
-    rounds = Counter(min(path.count(1), 2) for path in lists(descent.walk(range(4000), 1)[0]))
+    walker = TreeWalker(systems, every_context(systems, 1), starts, starts, events, 6, 10.0, 100)
+    rounds = Counter(min(path.count(1), 2) for path in lists(walker.walk(range(4000), 1)[0]))
     assert stats.chisquare([rounds[0], rounds[1], rounds[2]], [2000, 1000, 1000]).pvalue > 1e-4
 
 
@@ -296,8 +296,8 @@ def test_headings_are_those_of_meters() -> None:
     systems = SYSTEMS["long"]
     events[~systems.legal] = 0
     starts = (np.arange(20) == 0).astype(np.int64)
-    descent = Descent(systems, every_context(systems, 1), starts, starts, events, 1, 3.0, 2)
-    paths = lists(descent.walk(range(30_000), 1)[0])
+    walker = TreeWalker(systems, every_context(systems, 1), starts, starts, events, 1, 3.0, 2)
+    paths = lists(walker.walk(range(30_000), 1)[0])
     after_east = Counter(path[2] for path in paths if path[1] == 1)
     chances = np.exp(3 * np.array([1, 4 / math.hypot(4, 1), 0]))
     counts = [after_east[2], after_east[6], after_east[5]]
@@ -306,9 +306,9 @@ def test_headings_are_those_of_meters() -> None:
 
 
 def test_a_path_depends_on_its_number_alone() -> None:
-    descent = some_descent("box", 3, heading_strength=1.0, max_steps=100)
-    whole, n_capped = descent.walk(range(1000), 9)
-    parts = [descent.walk(numbers, 9) for numbers in (range(7), range(7, 7), range(7, 640), range(640, 1000))]
+    walker = some_walker("box", 3, heading_strength=1.0, max_steps=100)
+    whole, n_capped = walker.walk(range(1000), 9)
+    parts = [walker.walk(numbers, 9) for numbers in (range(7), range(7, 7), range(7, 640), range(640, 1000))]
     assert np.array_equal(np.concatenate([paths.cells for paths, _ in parts]), whole.cells)
     assert sum(capped for _, capped in parts) == n_capped
-    assert not np.array_equal(descent.walk(range(1000), 8)[0].cells[:500], whole.cells[:500])
+    assert not np.array_equal(walker.walk(range(1000), 8)[0].cells[:500], whole.cells[:500])

@@ -16,7 +16,7 @@ from privtrace.methods.privtrace.counts import first_order, second_order
 from privtrace.paths import Paths
 from privtrace.privacy.unit import WEIGHT
 from privtrace.space.grid import Grid
-from privtrace.space.ways import DIRECTIONS, fill, ways
+from privtrace.space.shortest_paths import DIRECTIONS, connect, shortest_paths
 
 GRID = Grid.uniform(pt.Region.box(*BOX, crs="planar"), 6)
 
@@ -70,8 +70,8 @@ def slow_neighbors(paths: list[list[int]], grid: Grid) -> np.ndarray:
 @pytest.mark.parametrize("shape", [None, "frame", "mixed 1", "two banks"])
 def test_moves_to_neighbors_agree_with_a_double_loop(shape: str | None, wanderers: pt.Trajectories) -> None:
     grid = GRID if shape is None else Grid.uniform(polygons.region(shape), 6)
-    between = ways(grid)
-    paths = fill(grid.encode(wanderers), between)
+    between = shortest_paths(grid)
+    paths = connect(grid.encode(wanderers), between)
     counts = summed(to_neighbors(paths, between), *between.neighbors.shape)
     assert np.array_equal(counts, slow_neighbors(lists(paths), grid)) and counts.any()
     assert not counts[between.neighbors < 0].any()
@@ -79,7 +79,7 @@ def test_moves_to_neighbors_agree_with_a_double_loop(shape: str | None, wanderer
 
 def test_moves_to_neighbors_by_hand() -> None:
     """0 -> 1 -> 3 -> 1 on 2 x 2 cells: east, north and south, a third each; cell 2 alone has no move."""
-    between = ways(Grid.uniform(pt.Region.box(*BOX, crs="planar"), 2))
+    between = shortest_paths(Grid.uniform(pt.Region.box(*BOX, crs="planar"), 2))
     paths = Paths(np.array([0, 1, 3, 1, 2], np.int32), np.array([0, 4, 5, 5]))
     counts = summed(to_neighbors(paths, between), *between.neighbors.shape)
     third = WEIGHT // 3
@@ -103,5 +103,5 @@ def test_no_path_weighs_more_than_one() -> None:
         paths = Paths(np.arange(length, dtype=np.int32) % 2, np.array([0, length]))
         for emitted in (first_order(paths, 2), second_order(paths, 2, np.array([0, 1], np.int32))):
             assert WEIGHT - length - 1 <= emitted.weights.sum() <= WEIGHT
-        moves = to_neighbors(paths, ways(GRID)).weights.sum()
+        moves = to_neighbors(paths, shortest_paths(GRID)).weights.sum()
         assert WEIGHT - length <= moves <= WEIGHT if length > 1 else moves == 0

@@ -73,7 +73,7 @@ def test_sparse_rows_hold_the_clean_table(rows: np.ndarray) -> None:
     assert np.array_equal(table, normcut(np.vstack([rows, rows[:1]])))
     for row in range(transitions.n_rows):
         entries = slice(transitions.offsets[row], transitions.offsets[row + 1])
-        assert np.array_equal(np.cumsum(transitions.weights[entries]), transitions.cumulative[entries])
+        assert np.array_equal(np.cumsum(transitions.weights[entries]), transitions.rows.cumulative[entries])
 
 
 def test_no_blocks_make_no_rows() -> None:

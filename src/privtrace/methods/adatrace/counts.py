@@ -1,11 +1,11 @@
-"""Say what filled paths contribute to tables of lengths and of moves to neighbors. Private until measured.
+"""Say what connected paths contribute to tables of lengths and of moves to neighbors. Private until measured.
 
-A filled path moves from neighbor to neighbor, so it has at least the cells of the shortest way between its
+A connected path moves from neighbor to neighbor, so it has at least the cells of a shortest path between its
 ends. Those it has beyond that are its extra cells. A trip within a cell has two at least, the cell and the cell
 again: a path that never leaves it has no extra cell, and one that leaves it and comes straight back has one.
 
-The table of moves to neighbors, for filled paths, has a row of eight entries for each cell, one for each of
-`space.ways.DIRECTIONS`. Those that would lead out of the region stay empty, and get noise like all others.
+The table of moves to neighbors, for connected paths, has a row of eight entries for each cell, one for each of
+`DIRECTIONS`. Those that would lead out of the region stay empty, and get noise like all others.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from privtrace.methods.common.counts import ends
 from privtrace.paths import Paths
 from privtrace.privacy.contributions import Contributions, once
 from privtrace.privacy.unit import WEIGHT
-from privtrace.space.ways import Ways
+from privtrace.space.shortest_paths import ShortestPaths
 
 
-def lengths(paths: Paths, steps: npt.NDArray[np.int16], max_extra: int) -> Contributions:
-    """Emit the extra cells of each path, by the steps between its ends: (most steps + 1, max_extra + 1).
+def lengths(paths: Paths, distances: npt.NDArray[np.int16], max_extra: int) -> Contributions:
+    """Emit the extra cells of each path, by the distance of its ends: (most distance + 1, max_extra + 1).
 
-    `steps` is that of `space.ways.steps_between`. The last column holds max_extra or more. Paths are filled.
+    `distances` are `graph_distances`. The last column holds max_extra or more. Paths are connected.
     """
     starts, goals, present = ends(paths)
-    apart = steps[starts, goals].astype(np.int64)
-    extra = np.maximum(np.diff(paths.offsets)[present] - np.maximum(apart + 1, 2), 0)
-    return once(apart * (max_extra + 1) + np.minimum(extra, max_extra), present)
+    distance = distances[starts, goals].astype(np.int64)
+    extra = np.maximum(np.diff(paths.offsets)[present] - np.maximum(distance + 1, 2), 0)
+    return once(distance * (max_extra + 1) + np.minimum(extra, max_extra), present)
 
 
-def to_neighbors(paths: Paths, ways: Ways) -> Contributions:
+def to_neighbors(paths: Paths, shortest: ShortestPaths) -> Contributions:
     """Emit moves to neighbors, floor(2**20 / moves) each, to the table (n_cells, 8).
 
-    Paths must be filled. Those of one cell have no move.
+    Paths must be connected. Those of one cell have no move.
     """
-    return Contributions(*_to_neighbors(paths.cells, paths.offsets, ways.neighbors, WEIGHT))
+    return Contributions(*_to_neighbors(paths.cells, paths.offsets, shortest.neighbors, WEIGHT))
 
 
 @njit(cache=True, nogil=True)

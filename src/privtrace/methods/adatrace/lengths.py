@@ -47,55 +47,55 @@ def closest_family(counts):  # type: ignore[no-untyped-def]
         mean += extra * shares[extra]
     mean = min(mean, np.float64(len(shares) - 1))
     best, least, nearest = 0, np.inf, shares
-    for family, chances in enumerate(
+    for family, probabilities in enumerate(
         (_uniform(mean, len(shares)), _geometric(mean, len(shares)), _poisson(mean, len(shares)))
     ):
-        distance = _distance(shares, chances)
+        distance = _distance(shares, probabilities)
         if distance < least:
-            best, least, nearest = family, distance, chances
+            best, least, nearest = family, distance, probabilities
     return best, np.rint(nearest * TOTAL).astype(np.int64)
 
 
 @njit(cache=True, nogil=True)
 def _uniform(mean, size):  # type: ignore[no-untyped-def]
-    chances = np.zeros(size)
-    chances[: min(np.int64(np.rint(2.0 * mean)) + 1, size)] = 1.0
-    return _normalized(chances)
+    probabilities = np.zeros(size)
+    probabilities[: min(np.int64(np.rint(2.0 * mean)) + 1, size)] = 1.0
+    return _normalized(probabilities)
 
 
 @njit(cache=True, nogil=True)
 def _geometric(mean, size):  # type: ignore[no-untyped-def]
-    chances = np.ones(size)
+    probabilities = np.ones(size)
     for extra in range(1, size):
-        chances[extra] = chances[extra - 1] * (mean / (1.0 + mean))
-    return _normalized(chances)
+        probabilities[extra] = probabilities[extra - 1] * (mean / (1.0 + mean))
+    return _normalized(probabilities)
 
 
 @njit(cache=True, nogil=True)
 def _poisson(mean, size):  # type: ignore[no-untyped-def]
-    # From the mode, the largest chance, to both sides: exp(-mean) could vanish.
+    # From the mode, the largest probability, to both sides: exp(-mean) could vanish.
     mode = np.int64(mean)
-    chances = np.ones(size)
+    probabilities = np.ones(size)
     for extra in range(mode + 1, size):
-        chances[extra] = chances[extra - 1] * (mean / extra)
+        probabilities[extra] = probabilities[extra - 1] * (mean / extra)
     for extra in range(mode - 1, -1, -1):
-        chances[extra] = chances[extra + 1] * ((extra + 1) / mean)
-    return _normalized(chances)
+        probabilities[extra] = probabilities[extra + 1] * ((extra + 1) / mean)
+    return _normalized(probabilities)
 
 
 @njit(cache=True, nogil=True)
-def _normalized(chances):  # type: ignore[no-untyped-def]
+def _normalized(probabilities):  # type: ignore[no-untyped-def]
     total = 0.0
-    for chance in chances:
-        total += chance
-    return chances / total
+    for probability in probabilities:
+        total += probability
+    return probabilities / total
 
 
 @njit(cache=True, nogil=True)
-def _distance(shares, chances):  # type: ignore[no-untyped-def]
+def _distance(shares, probabilities):  # type: ignore[no-untyped-def]
     """Give the earth mover's distance of two distributions on 0, 1, 2, ..."""
     ahead, distance = 0.0, 0.0
     for extra in range(len(shares)):
-        ahead += shares[extra] - chances[extra]
+        ahead += shares[extra] - probabilities[extra]
         distance += abs(ahead)
     return distance

@@ -6,40 +6,40 @@ from privtrace.methods.adatrace import counts
 from privtrace.methods.common.counts import trips
 from privtrace.privacy.crossing import Crossing, Table
 from privtrace.space.grid import Grid
-from privtrace.space.ways import Ways, fill, steps_between
+from privtrace.space.shortest_paths import ShortestPaths, connect, graph_distances
 from privtrace.trajectories import Integers
 
 
-def measure_transitions(crossing: Crossing, grid: Grid, ways: Ways) -> Integers:
+def measure_transitions(crossing: Crossing, grid: Grid, shortest: ShortestPaths) -> Integers:
     """Count moves from each cell to its neighbors; noisy, in weights, (m, 8) as in `counts`."""
     statistic = "moves between neighboring cells, with a total weight of one per trajectory"
     return crossing.measure(
         "Measuring moves from cell to neighboring cell",
-        lambda part: counts.to_neighbors(fill(grid.encode(part), ways), ways),
-        Table("transitions", statistic, ways.neighbors.shape),
+        lambda part: counts.to_neighbors(connect(grid.encode(part), shortest), shortest),
+        Table("transitions", statistic, shortest.neighbors.shape),
     )
 
 
-def measure_trips(crossing: Crossing, grid: Grid, ways: Ways) -> Integers:
+def measure_trips(crossing: Crossing, grid: Grid, shortest: ShortestPaths) -> Integers:
     """Count trips from each cell to each; noisy, in weights, (m, m)."""
     m = grid.n_cells
     return crossing.measure(
         "Measuring trips",
-        lambda part: trips(fill(grid.encode(part), ways), m),
+        lambda part: trips(connect(grid.encode(part), shortest), m),
         Table("trips", "trips from first to last cell, one per trajectory", (m, m)),
     )
 
 
-def measure_lengths(crossing: Crossing, grid: Grid, ways: Ways, max_extra: int) -> Integers:
-    """Count the extra cells of trips, by the steps between their ends; noisy, in weights, as in `counts`.
+def measure_lengths(crossing: Crossing, grid: Grid, shortest: ShortestPaths, max_extra: int) -> Integers:
+    """Count the extra cells of trips, by the distance of their ends; noisy, in weights, as in `counts`.
 
     Trips as far apart are counted together before the noise: a histogram for each pair of cells would be
     nothing but noise.
     """
-    steps = steps_between(ways)
+    distances = graph_distances(shortest)
     statistic = "extra cells of trips by the steps between their ends, one per trajectory"
     return crossing.measure(
         "Measuring how much longer than needed trips are",
-        lambda part: counts.lengths(fill(grid.encode(part), ways), steps, max_extra),
-        Table("lengths", statistic, (int(steps.max()) + 1, max_extra + 1)),
+        lambda part: counts.lengths(connect(grid.encode(part), shortest), distances, max_extra),
+        Table("lengths", statistic, (int(distances.max()) + 1, max_extra + 1)),
     )

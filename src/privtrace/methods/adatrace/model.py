@@ -22,8 +22,8 @@ from privtrace.methods.sampling import BLOCK_POINTS
 from privtrace.methods.view import Flows, Layer, Noisy, View, error_of
 from privtrace.paths import Paths
 from privtrace.privacy.ledger import CLAMP
-from privtrace.space.grid import Grid
-from privtrace.space.ways import Ways, fill, steps_between, ways
+from privtrace.space.grid import MAX_DIVISION, Grid
+from privtrace.space.shortest_paths import ShortestPaths, connect, graph_distances, shortest_paths
 from privtrace.trajectories import Integers, Trajectories
 
 #: How trips are known.
@@ -48,9 +48,9 @@ class AdaTraceModel(Model):
     density: Integers  # (N, N): visits per cell
     divisions: npt.NDArray[np.int32]  # (N, N): fine cells per side of each cell
     fine_density: Integers  # (n_fine,): visits per fine cell; (0,) without a second layer
-    transitions: Integers  # (m, 8): moves to neighbors, as in markov.counts
+    transitions: Integers  # (m, 8): moves to neighbors, as in `counts`
     trips: Integers  # (m, m): from first to last cell
-    lengths: Integers  # (most steps + 1, max_extra + 1): extra cells, as in trips.counts
+    lengths: Integers  # (most distance + 1, max_extra + 1): extra cells, as in `counts`
 
     def __post_init__(self) -> None:
         settings = AdaTrace.of_release(self.release)
@@ -60,7 +60,7 @@ class AdaTraceModel(Model):
                 "count": 0 <= self.count <= CLAMP,
                 "divisions": self.divisions.shape == (size, size)
                 and (2 <= size <= MOST_BY_RULE if settings.N is None else size == settings.N)
-                and bool(np.all((self.divisions >= 1) & (self.divisions <= 10_000)))
+                and bool(np.all((self.divisions >= 1) & (self.divisions <= MAX_DIVISION)))
                 and (settings.second_layer or bool(np.all(self.divisions == 1))),
             }
         )
@@ -75,10 +75,10 @@ class AdaTraceModel(Model):
                 and bool(np.all(np.diff(fine_offsets(self.grid, self.fine)) > 0)),
                 "fine_density": self.fine_density.shape == (n_fine if settings.second_layer else 0,)
                 and within_limits(self.fine_density),
-                "transitions": self.transitions.shape == self.ways.neighbors.shape
+                "transitions": self.transitions.shape == self.shortest.neighbors.shape
                 and within_limits(self.transitions),
                 "trips": self.trips.shape == (m, m) and within_limits(self.trips),
-                "lengths": self.lengths.shape == (int(self.steps.max()) + 1, settings.most_extra(size) + 1)
+                "lengths": self.lengths.shape == (int(self.distances.max()) + 1, settings.most_extra(size) + 1)
                 and within_limits(self.lengths),
             }
         )
@@ -94,23 +94,23 @@ class AdaTraceModel(Model):
         return Grid(self.release.region, self.divisions)
 
     @cached_property
-    def ways(self) -> Ways:
-        """Find the neighbors of each cell, and the ways between any two."""
-        return ways(self.grid)
+    def shortest(self) -> ShortestPaths:
+        """Find the neighbors of each cell, and shortest paths between any two."""
+        return shortest_paths(self.grid)
 
     @cached_property
-    def steps(self) -> npt.NDArray[np.int16]:
-        """Count the steps from each cell to each, -1 where no way leads."""
-        return steps_between(self.ways)
+    def distances(self) -> npt.NDArray[np.int16]:
+        """Count the steps from each cell to each, -1 where no path leads."""
+        return graph_distances(self.shortest)
 
     @cached_property
     def bridge(self) -> Bridge:
         """Clean trips, lengths and transitions into tables to walk on."""
-        trips, lengths = clean_trips(self.trips, self.steps), likely_lengths(self.lengths)
+        trips, lengths = clean_trips(self.trips, self.distances), likely_lengths(self.lengths)
         if not trips.any():  # noise has left nothing: any cell, and not beyond it
             trips, lengths = np.eye(len(trips), dtype=np.int64), np.ones((len(lengths), 1), np.int64)
-        transitions = normcut(np.where(self.ways.neighbors >= 0, self.transitions, 0))
-        return Bridge(trips, lengths, transitions, self.ways)
+        transitions = normcut(np.where(self.shortest.neighbors >= 0, self.transitions, 0))
+        return Bridge(trips, lengths, transitions, self.shortest)
 
     @cached_property
     def fine_cells(self) -> FineCells:
@@ -140,7 +140,7 @@ class AdaTraceModel(Model):
 
     def encode(self, part: Trajectories) -> Paths:
         """Turn real trajectories into paths from neighbor to neighbor. NOT PRIVATE."""
-        return fill(self.grid.encode(part), self.ways)
+        return connect(self.grid.encode(part), self.shortest)
 
     def place(self, paths: Paths, first: int, seed: int) -> Trajectories:
         """Place a point in each cell of the paths, numbered from `first`, and two in a lone cell."""
@@ -161,7 +161,7 @@ class AdaTraceModel(Model):
             layers.append(Layer("fine cells", self.fine, (fine_visits,)))
         bridge = self.bridge
         moves = Flows.to_neighbors(
-            0, np.arange(m), self.ways.neighbors, bridge.transitions, error_of(release, "transitions")
+            0, np.arange(m), self.shortest.neighbors, bridge.transitions, error_of(release, "transitions")
         )
         trips = Flows.of_table(0, bridge.trips, error_of(release, "trips"))
         return View(tuple(layers), trips, _MEASURED, (moves,))

@@ -12,7 +12,7 @@ from privtrace.methods.common.measure import measure_count, measure_density
 from privtrace.methods.fitting import Fitting
 from privtrace.privacy.unit import WEIGHT
 from privtrace.space.grid import Grid
-from privtrace.space.ways import ways
+from privtrace.space.shortest_paths import shortest_paths
 
 if TYPE_CHECKING:
     from privtrace.methods.adatrace.settings import AdaTrace
@@ -32,10 +32,10 @@ def released(settings: AdaTrace, fitting: Fitting) -> dict[str, Any]:
         fine_density = measure_density(crossing, fine, "fine density")
 
     # Paths go from neighbor to neighbor: their moves, their ends, and how long they are between them.
-    between = ways(grid)
-    transitions = measure_transitions(crossing, grid, between)
-    trips = measure_trips(crossing, grid, between)
-    lengths = measure_lengths(crossing, grid, between, settings.most_extra(size))
+    shortest = shortest_paths(grid)
+    transitions = measure_transitions(crossing, grid, shortest)
+    trips = measure_trips(crossing, grid, shortest)
+    lengths = measure_lengths(crossing, grid, shortest, settings.most_extra(size))
 
     return {
         "count": round(n_trajectories * WEIGHT),

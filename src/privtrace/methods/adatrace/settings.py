@@ -27,6 +27,10 @@ _NOISY = {
     "lengths": "a number of extra cells",
 }
 
+#: What a fit takes, as measured on two cores (benchmarks/README.md): memory of any fit and of a pair of cells,
+#: and pairs per second.
+_MEMORY_MB, _PAIR_MB, _PAIRS_PER_S = 370, 80e-6, 16e6
+
 
 @dataclass(frozen=True, kw_only=True)
 class AdaTrace(Settings):
@@ -48,7 +52,7 @@ class AdaTrace(Settings):
     fine_factor: float = setting("Visits of a fine cell, in errors of its density.", Number(), 1.0)
     max_cells: int = setting("Fine cells at most: a limit on memory.", Whole(4, 100_000), 10_000)
     max_extra: int | None = setting(
-        "Cells of a path beyond the shortest way at most.", Whole(0, 10_000), None, otherwise="N"
+        "Cells of a path beyond the shortest one at most.", Whole(0, 10_000), None, otherwise="N"
     )
     count_share: Epsilon = share("the count, out of the grid's", "0.01")
     fine_share: Epsilon = share("fine cells, out of the grid's", "0.02")
@@ -86,9 +90,8 @@ class AdaTrace(Settings):
             grid=f"The grid: about {size} x {size} cells, which are the states; points are {placed}.",
             coarse_per_side=size,
             states=size**2,
-            # As measured on two cores: see benchmarks/README.md.
-            memory_mb=round(370 + 80e-6 * size**4),
-            seconds=1 + size**4 / 16e6,
+            memory_mb=round(_MEMORY_MB + _PAIR_MB * size**4),
+            seconds=1 + size**4 / _PAIRS_PER_S,
         )
 
     def _own_warnings(self, size: int) -> Iterator[str]:
@@ -107,7 +110,7 @@ class AdaTrace(Settings):
         return round(min(max(size, 2), MOST_BY_RULE))
 
     def most_extra(self, size: int) -> int:
-        """Give the extra cells of a path that are told apart, at most."""
+        """Give the extra cells of a path that are distinguished, at most."""
         return size if self.max_extra is None else self.max_extra
 
     def density_of_fine_cells(self) -> float:

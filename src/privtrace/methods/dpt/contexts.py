@@ -1,4 +1,4 @@
-"""Grow prefix trees: which runs of cells deserve to be told what happens after them. Post-processing.
+"""Grow prefix trees: which runs of cells deserve a count of what happens after them. Post-processing.
 
 A context is a run of cells, each reached from the one before by a move in one system; its depth is their
 number. What happens after each context stands in a row of a table, as systems.py numbers events. A context
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,14 @@ from privtrace.trajectories import Integers
 
 if TYPE_CHECKING:
     from privtrace.methods.dpt.settings import DPT
+
+
+class Tree(NamedTuple):
+    """Hold which context follows which, for kernels; fields as in `Contexts`."""
+
+    of_cell: npt.NDArray[np.int32]
+    longer: npt.NDArray[np.int32]
+    depth: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +75,11 @@ class Contexts:
         return len(self.first) - 1
 
     @property
+    def tree(self) -> Tree:
+        """Prepare the contexts for kernels."""
+        return Tree(self.of_cell, self.longer, self.depth)
+
+    @property
     def deepest(self) -> slice:
         """Find the deepest contexts."""
         return slice(int(self.first[-2]), int(self.first[-1]))
@@ -77,7 +90,7 @@ class Growth:
     """Say how a tree grows; all of it is public."""
 
     height: int  # levels of the tree; the deepest contexts have height - 1 cells
-    least: int  # the noisy count, in weights, from which on a node is told what follows it
+    least: int  # the noisy count, in weights, from which on a node is expanded
     most: int  # contexts of one depth at most
 
     @classmethod
@@ -134,9 +147,10 @@ def consistent(contexts: Contexts, arrivals: Integers, events: Integers) -> Inte
 
 
 @njit(cache=True, nogil=True)
-def follow(held, event, cell, of_cell, longer):  # type: ignore[no-untyped-def]
+def follow(held, event, cell, tree):  # type: ignore[no-untyped-def]
     """Bring the contexts that a string is in, one of each depth or -1, up to date: an event led to a cell."""
+    longer = tree.longer
     for depth in range(len(held) - 1, 0, -1):
         is_in = event < STOP and held[depth - 1] >= 0
         held[depth] = longer[held[depth - 1], event] if is_in else -1
-    held[0] = of_cell[cell]
+    held[0] = tree.of_cell[cell]

@@ -35,34 +35,25 @@ def arrivals(strings: Strings) -> Contributions:
 
 def events(strings: Strings, contexts: Contexts, n_events: int) -> Contributions:
     """Emit what happens after each of the deepest contexts, to the table (contexts, events)."""
+    tree, first = contexts.tree, contexts.deepest.start
     return Contributions(
-        *_events(
-            strings.cells,
-            strings.events,
-            strings.offsets,
-            contexts.of_cell,
-            contexts.longer,
-            contexts.depth,
-            contexts.deepest.start,
-            n_events,
-            WEIGHT,
-        )
+        *_events(strings.cells, strings.events, strings.offsets, tree, first, n_events, WEIGHT)
     )
 
 
 @njit(cache=True, nogil=True)
-def _events(cells, events, offsets, of_cell, longer, depth, first, n_events, weight):  # type: ignore[no-untyped-def]
+def _events(cells, events, offsets, tree, first, n_events, weight):  # type: ignore[no-untyped-def]
     codes, weights = np.empty(len(cells), np.int64), np.empty(len(cells), np.int32)
     emitted = np.zeros(len(offsets), np.int64)
-    held = np.empty(depth, np.int64)
+    held = np.empty(tree.depth, np.int64)
     n = 0
     for string in range(len(offsets) - 1):
         begin, end = offsets[string], offsets[string + 1]
         held[:] = -1
         for p in range(begin, end):
-            follow(held, events[p - 1] if p > begin else STOP, cells[p], of_cell, longer)
-            if held[depth - 1] >= 0:
-                codes[n] = (held[depth - 1] - first) * n_events + events[p]
+            follow(held, events[p - 1] if p > begin else STOP, cells[p], tree)
+            if held[-1] >= 0:
+                codes[n] = (held[-1] - first) * n_events + events[p]
                 weights[n] = weight // (end - begin + 1)
                 n += 1
         emitted[string + 1] = n

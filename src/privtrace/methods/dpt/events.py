@@ -11,7 +11,7 @@ from numba import njit
 
 from privtrace.methods.dpt.systems import STOP, SWITCH, Systems
 from privtrace.paths import Paths
-from privtrace.space.ways import LONGEST, Ways, direction, onward
+from privtrace.space.shortest_paths import LONGEST, ShortestPaths, direction, next_cell
 from privtrace.trajectories import Integers, Trajectories
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ class Strings:
 class Mapper:
     """Map trajectories to strings on reference systems.
 
-    By "speed", two consecutive cells are told in the finest system in which they touch or are one. By
-    "coarsest", and where they touch in none, in the coarsest system in which they differ and a way leads from
+    By "speed", two consecutive cells are encoded in the finest system in which they touch or are one. By
+    "coarsest", and where they touch in none, in the coarsest system in which they differ and a path leads from
     one to the other, with the cells between. With hysteresis, the system stays where the two cells touch in it.
     A string has LONGEST cells at most, and stops there.
     """
@@ -83,28 +83,28 @@ def _strings(path_cells, path_offsets, stack, by_speed, hysteresis, longest):  #
         for p in range(first, last - 1):
             chosen = _system(path_cells[p], path_cells[p + 1], system, stack, by_speed, hysteresis)
             if chosen < 0 or n == end:
-                break  # no way leads on, as from one part of a region to another; or it is long enough
+                break  # no path leads on, as from one component of a region to another; or it is long enough
             now, goal = _cell(path_cells[p], chosen, stack), _cell(path_cells[p + 1], chosen, stack)
-            ways = _ways(chosen, stack)
+            shortest = _shortest_paths(chosen, stack)
             if chosen != system:
                 if system >= 0:
                     events[n - 1] = SWITCH + chosen
                 if n == len(cells):
-                    cells, events = _longer(cells), _longer(events)
+                    cells, events = _doubled(cells), _doubled(events)
                 cells[n] = stack.first_cell[chosen] + now
                 n += 1
                 system = chosen
             while now != goal and n < end:
-                onto = onward(now, goal, ways)
-                events[n - 1] = direction(now, onto, ways)
+                onto = next_cell(now, goal, shortest)
+                events[n - 1] = direction(now, onto, shortest)
                 if n == len(cells):
-                    cells, events = _longer(cells), _longer(events)
+                    cells, events = _doubled(cells), _doubled(events)
                 cells[n] = stack.first_cell[chosen] + onto
                 n += 1
                 now = onto
         if system < 0:
             if n == len(cells):
-                cells, events = _longer(cells), _longer(events)
+                cells, events = _doubled(cells), _doubled(events)
             cells[n] = path_cells[first]
             n += 1
         events[n - 1] = STOP
@@ -114,7 +114,7 @@ def _strings(path_cells, path_offsets, stack, by_speed, hysteresis, longest):  #
 
 @njit(cache=True, nogil=True)
 def _system(here, there, system, stack, by_speed, hysteresis):  # type: ignore[no-untyped-def]
-    """Choose the system that tells a pair of cells of the finest one, or -1 where none can."""
+    """Choose the system that encodes a pair of cells of the finest one, or -1 where none can."""
     n_systems = len(stack.sizes)
     if hysteresis and system >= 0 and _relation(here, there, system, stack) == _TOUCHING:
         return system
@@ -128,7 +128,7 @@ def _system(here, there, system, stack, by_speed, hysteresis):  # type: ignore[n
     return -1
 
 
-_NO_WAY, _APART, _TOUCHING, _SAME = -1, 0, 1, 2
+_NO_PATH, _APART, _TOUCHING, _SAME = -1, 0, 1, 2
 
 
 @njit(cache=True, nogil=True)
@@ -136,12 +136,12 @@ def _relation(here, there, system, stack):  # type: ignore[no-untyped-def]
     """Tell how two cells of the finest system stand to each other in another."""
     now, goal = _cell(here, system, stack), _cell(there, system, stack)
     if now < 0 or goal < 0:
-        return _NO_WAY
+        return _NO_PATH
     if now == goal:
         return _SAME
-    onto = onward(now, goal, _ways(system, stack))
+    onto = next_cell(now, goal, _shortest_paths(system, stack))
     if onto < 0:
-        return _NO_WAY
+        return _NO_PATH
     return _TOUCHING if onto == goal else _APART
 
 
@@ -155,18 +155,20 @@ def _cell(finest, system, stack):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _ways(system, stack):  # type: ignore[no-untyped-def]
+def _shortest_paths(system, stack):  # type: ignore[no-untyped-def]
+    """Take the shortest paths of one system out of the stack."""
     first, last = stack.first_cell[system], stack.first_cell[system + 1]
-    steps = stack.steps[stack.first_step[system] : stack.first_step[system + 1]]
-    n_steps = last - first if len(steps) else 0
-    return Ways(
+    distances = stack.distances[stack.first_distance[system] : stack.first_distance[system + 1]]
+    n_sources = last - first if len(distances) else 0
+    return ShortestPaths(
         stack.sizes[system],
         stack.slots[first:last],
         stack.neighbors[first:last],
-        steps.reshape((n_steps, n_steps)),
+        distances.reshape((n_sources, n_sources)),
     )
 
 
 @njit(cache=True, nogil=True)
-def _longer(values):  # type: ignore[no-untyped-def]
+def _doubled(values):  # type: ignore[no-untyped-def]
+    """Make a buffer twice as long."""
     return np.concatenate((values, np.empty_like(values)))

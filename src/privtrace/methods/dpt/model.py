@@ -14,9 +14,9 @@ from privtrace.methods.common.normcut import normcut, shrunk
 from privtrace.methods.common.placing import decode
 from privtrace.methods.dpt.contexts import Contexts, Growth, consistent, grow
 from privtrace.methods.dpt.events import Mapper
-from privtrace.methods.dpt.settings import DPT
+from privtrace.methods.dpt.settings import DPT, EVENTS_PER_SIDE_CELL
 from privtrace.methods.dpt.systems import STOP, Systems, kept
-from privtrace.methods.dpt.walker import Descent
+from privtrace.methods.dpt.walker import TreeWalker
 from privtrace.methods.model import SAMPLED, Model, check_sound, within_limits
 from privtrace.methods.view import Flows, Layer, Noisy, View, error_of
 from privtrace.paths import Paths
@@ -89,12 +89,12 @@ class DPTModel(Model):
         return grow(self.systems, self.arrivals, Growth.of(self.settings), table)[0]
 
     @cached_property
-    def descent(self) -> Descent:
+    def walker(self) -> TreeWalker:
         """Prepare the tables to walk on."""
         starts = normcut(shrunk(self.starts)[np.newaxis])[0]
         if not starts.any():  # any cell of the coarsest system
             starts = (self.systems.of_cell == len(self.systems.sizes) - 1).astype(np.int64)
-        return Descent(
+        return TreeWalker(
             self.systems,
             self.contexts,
             starts,
@@ -112,12 +112,11 @@ class DPTModel(Model):
 
     @property
     def _max_steps(self) -> int:
-        # Few trips cross a region ten times, and noise can lead a walk round in circles.
-        return self.settings.max_steps or 10 * self.systems.sizes[0]
+        return self.settings.max_steps or EVENTS_PER_SIDE_CELL * self.systems.sizes[0]
 
     def walk(self, trajectories: range, seed: int) -> tuple[Paths, int]:
         """Walk one path for each trajectory number; also count the walks that max_steps ended."""
-        return self.descent.walk(trajectories, seed)
+        return self.walker.walk(trajectories, seed)
 
     def encode(self, part: Trajectories) -> Paths:
         """Turn real trajectories into the cells that their strings of events move to. NOT PRIVATE."""
@@ -156,7 +155,7 @@ class DPTModel(Model):
     def _after_single_cells(self) -> tuple[Integers, Integers]:
         """Give the cells that are contexts alone, and the clean moves that follow them: (n,), (n, 8)."""
         single = slice(0, int(self.contexts.first[1]))
-        return self.contexts.last_cell[single].astype(np.int64), self.descent.events[single, :STOP]
+        return self.contexts.last_cell[single].astype(np.int64), self.walker.events[single, :STOP]
 
     def summary(self) -> dict[str, Any]:
         """Describe sizes for a reader."""

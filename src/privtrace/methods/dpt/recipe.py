@@ -28,7 +28,7 @@ def released(settings: DPT, fitting: Fitting) -> dict[str, Any]:
     usage = measure_systems(crossing, Mapper.of(every, settings))
     systems = kept(every, usage, settings)
 
-    # Prefix trees on these systems, level by level: a node that passes the threshold is told what follows.
+    # Prefix trees on these systems, level by level: a node that passes the threshold is expanded.
     mapper = Mapper.of(systems, settings)
     starts = measure_starts(crossing, mapper)
     arrivals = measure_arrivals(crossing, mapper)

@@ -16,6 +16,17 @@ from privtrace.privacy.epsilon import Epsilon
 #: Cells per side of the finest system at most.
 MOST_PER_SIDE = 512
 
+#: The nodes that a cell has in its tree, switches aside: eight moves and the stop.
+NODES_PER_CELL = 9
+
+#: Events of a walk at most, per cell of the finest side: few trips cross a region ten times, and noise can lead
+#: a walk round in circles.
+EVENTS_PER_SIDE_CELL = 10
+
+#: What a fit takes, as measured on two cores (benchmarks/README.md): memory of any fit and of a cell at the
+#: default height, twice as much for each level more; and cells per second.
+_MEMORY_MB, _CELL_MB, _MEASURED_HEIGHT, _CELLS_PER_S = 370, 1e-3, 3, 50_000
+
 
 @dataclass(frozen=True, kw_only=True)
 class DPT(Settings):
@@ -36,9 +47,9 @@ class DPT(Settings):
         "Reference systems at most: the finest and its halves, while they are even.", Whole(1, 10), 8
     )
     mapping: Literal["speed", "coarsest"] = setting(
-        "Which system tells a pair of points.", OneOf(("speed", "coarsest")), "speed"
+        "Which system encodes a pair of points.", OneOf(("speed", "coarsest")), "speed"
     )
-    hysteresis: bool = setting("Stay in a system as long as it can tell the next pair.", Flag(), True)
+    hysteresis: bool = setting("Stay in a system as long as it can encode the next pair.", Flag(), True)
     load: float = setting("Mean mass of a node of the finest system, in errors of its noise.", Number(), 0.8)
     keep: float = setting("Keep systems whose nodes have this mean mass, in the same errors.", Number(), 0.3)
     expand: float = setting("Expand nodes from this count on, in the same errors.", Number(), 2.0)
@@ -57,7 +68,7 @@ class DPT(Settings):
         "Events of a walk at most.",
         Whole(1, 1_000_000),
         None,
-        otherwise="10 per cell of the finest side",
+        otherwise=f"{EVENTS_PER_SIDE_CELL} per cell of the finest side",
     )
 
     def check_together(self) -> None:
@@ -90,9 +101,8 @@ class DPT(Settings):
             "those are kept that are used enough.",
             coarse_per_side=sizes[-1],
             states=states,
-            # As measured on two cores: see benchmarks/README.md.
-            memory_mb=round(370 + 1e-3 * states * 2 ** (self.height - 3)),
-            seconds=1 + states / 50_000,
+            memory_mb=round(_MEMORY_MB + _CELL_MB * states * 2 ** (self.height - _MEASURED_HEIGHT)),
+            seconds=1 + states / _CELLS_PER_S,
         )
 
     def _own_warnings(self, finest: int) -> Iterator[str]:
@@ -107,7 +117,7 @@ class DPT(Settings):
     @property
     def most_per_side(self) -> int:
         """Limit the finest system."""
-        from privtrace.space.ways import MOST_OVER_POLYGON
+        from privtrace.space.shortest_paths import MOST_OVER_POLYGON
 
         return MOST_PER_SIDE if self.region.shape is None else MOST_OVER_POLYGON
 
@@ -119,14 +129,15 @@ class DPT(Settings):
         return tuple(sizes)
 
     def finest_size(self, n_trajectories: float) -> int:
-        """Choose the finest system: as fine as its nodes bear, if it told all events.
+        """Choose the finest system: as fine as its nodes bear, if it encoded all events.
 
         It has 2, 3, 4, 6, 8, 12, 16, 24, ... cells per side, so that it can be halved often.
         """
         if self.finest is not None:
             return self.finest
-        most = min(math.sqrt(n_trajectories / (9 * self.load * self.node_error)), self.most_per_side)
-        return max(size << level for size in (2, 3) for level in range(9) if size << level <= max(most, 2))
+        bearable = math.sqrt(n_trajectories / (NODES_PER_CELL * self.load * self.node_error))
+        most, levels = max(min(bearable, self.most_per_side), 2), range(MOST_PER_SIDE.bit_length())
+        return max(size << level for size in (2, 3) for level in levels if size << level <= most)
 
 
 def _noisy(height: int) -> dict[str, str]:

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from privtrace.caching import cached_property
+from privtrace.methods.dpt.settings import DPT, NODES_PER_CELL
 from privtrace.paths import Paths
 from privtrace.privacy.unit import WEIGHT
 from privtrace.space.grid import Grid
 from privtrace.space.pieces import Pieces, stacked
 from privtrace.space.region import Region
-from privtrace.space.ways import DIRECTIONS, ways
+from privtrace.space.shortest_paths import DIRECTIONS, shortest_paths
 from privtrace.trajectories import Floats, Integers, Trajectories
-
-if TYPE_CHECKING:
-    from privtrace.methods.dpt.settings import DPT
 
 #: What can happen in a cell: a move in one of DIRECTIONS, the stop, or a switch to the n-th system: SWITCH + n.
 STOP = len(DIRECTIONS)
@@ -34,8 +32,8 @@ class Stack(NamedTuple):
     slots: Integers  # (n_cells,): row * size + column of each cell, in its system
     cells: npt.NDArray[np.int32]  # (n_slots,): the cell of each slot, numbered in its system, or -1
     neighbors: npt.NDArray[np.int32]  # (n_cells, 8): the touching cell in each direction, in its system, or -1
-    first_step: Integers  # (n_systems + 1,): where its steps begin
-    steps: npt.NDArray[np.int16]  # the tables of `Ways.steps`, flat; empty over a box
+    first_distance: Integers  # (n_systems + 1,): where its distances begin
+    distances: npt.NDArray[np.int16]  # the tables of `ShortestPaths.distances`, flat; empty over a box
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,16 +74,16 @@ class Systems:
     @cached_property
     def stack(self) -> Stack:
         """Prepare the systems for kernels."""
-        parts = [ways(grid) for grid in self.grids]
+        shortest = [shortest_paths(grid) for grid in self.grids]
         return Stack(
             np.array(self.sizes),
             self.first_cell,
             np.concatenate([[0], np.cumsum([grid.n_slots for grid in self.grids])]),
-            np.concatenate([part.slots for part in parts]),
+            np.concatenate([each.slots for each in shortest]),
             np.concatenate([grid.cells for grid in self.grids]),
-            np.concatenate([part.neighbors for part in parts]),
-            np.concatenate([[0], np.cumsum([part.steps.size for part in parts])]),
-            np.concatenate([part.steps.ravel() for part in parts]),
+            np.concatenate([each.neighbors for each in shortest]),
+            np.concatenate([[0], np.cumsum([each.distances.size for each in shortest])]),
+            np.concatenate([each.distances.ravel() for each in shortest]),
         )
 
     @cached_property
@@ -126,7 +124,7 @@ class Systems:
 
 def kept(systems: Systems, usage: Integers, settings: DPT) -> Systems:
     """Keep the systems whose nodes hold more than noise, by their mean; and in any case the most used."""
-    nodes = 9 * np.diff(systems.first_cell)  # eight moves and the stop
+    nodes = NODES_PER_CELL * np.diff(systems.first_cell)
     kept = usage / nodes >= settings.keep * settings.node_error * WEIGHT
     kept[np.argmax(usage)] = True
     sizes = tuple(size for size, is_kept in zip(systems.sizes, kept, strict=True) if is_kept)

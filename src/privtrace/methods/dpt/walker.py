@@ -3,23 +3,43 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from privtrace.caching import cached_property
-from privtrace.methods.dpt.contexts import Contexts, follow
-from privtrace.methods.dpt.systems import STOP, SWITCH, Systems
+from privtrace.methods.dpt.contexts import Contexts, Tree, follow
+from privtrace.methods.dpt.systems import STOP, SWITCH, Stack, Systems
 from privtrace.paths import Paths
 from privtrace.random import WALKING, below, philox, uniform
 from privtrace.trajectories import Floats, Integers
 
-#: Angles between a move and the heading are told apart by this many steps of their cosine.
+#: Angles between a move and the heading are distinguished by this many steps of their cosine.
 _COSINES = 256
 
 
+class _Tables(NamedTuple):
+    """Hold what a walk draws from, for kernels; starts and events summed up."""
+
+    stack: Stack
+    tree: Tree
+    starts: Integers  # (n_cells,)
+    arrivals: Integers  # (n_cells,)
+    events: Integers  # (n_contexts, n_events)
+
+
+class _Heading(NamedTuple):
+    """Hold how the heading of a walk weighs its next move, for kernels."""
+
+    n_moves: int  # that make the heading
+    factors: Floats  # (_COSINES + 1,): how much likelier a move is, by its cosine from -1 to 1
+    strides: Integers  # (n_systems, 8, 2): as `Systems.strides`
+    cell_m: Floats  # (2,): as `Systems.cell_m`
+
+
 @dataclass(frozen=True, eq=False)
-class Descent:
+class TreeWalker:
     """Hold all that a walk on prefix trees needs; counts are integers.
 
     What happens next is drawn from the row of the longest context that has one. Where even the cell alone has
@@ -36,66 +56,34 @@ class Descent:
     max_steps: int  # a walk has at most so many events
 
     @cached_property
-    def _factors(self) -> Floats:
-        """Tell by the cosine, from -1 to 1, how much likelier the heading makes a move.
-
-        Rounded, so that machines whose exp differs in the last bit walk alike.
-        """
-        return np.round(np.exp(self.heading_strength * np.linspace(-1, 1, _COSINES + 1)) * 2.0**20)
+    def _heading(self) -> _Heading:
+        # Rounded, so that machines whose exp differs in the last bit walk alike.
+        factors = np.round(np.exp(self.heading_strength * np.linspace(-1, 1, _COSINES + 1)) * 2.0**20)
+        return _Heading(self.heading_moves, factors, self.systems.strides, self.systems.cell_m)
 
     @cached_property
-    def _cumulative(self) -> tuple[Integers, Integers]:
-        """Sum starts and events up, for drawing."""
-        return np.cumsum(self.starts), np.cumsum(self.events, axis=1)
+    def _tables(self) -> _Tables:
+        starts, events = np.cumsum(self.starts), np.cumsum(self.events, axis=1)
+        return _Tables(self.systems.stack, self.contexts.tree, starts, self.arrivals, events)
 
     def walk(self, trajectories: range, seed: int) -> tuple[Paths, int]:
         """Walk one path for each trajectory number; also count the walks that max_steps ended.
 
         A path depends on the seed and its own number alone.
         """
-        starts, events = self._cumulative
-        cells, offsets, n_capped = _walk(
-            trajectories.start,
-            len(trajectories),
-            np.uint64(seed),
-            starts,
-            self.arrivals,
-            events,
-            self.contexts.of_cell,
-            self.contexts.longer,
-            self.contexts.depth,
-            self.systems.stack,
-            self.systems.strides,
-            self.systems.cell_m,
-            self.heading_moves,
-            self._factors,
-            self.max_steps,
-        )
+        first, n, tables, heading = trajectories.start, len(trajectories), self._tables, self._heading
+        cells, offsets, n_capped = _walk(first, n, np.uint64(seed), tables, heading, self.max_steps)
         return Paths(cells, offsets), int(n_capped)
 
 
 @njit(cache=True, nogil=True)
-def _walk(  # type: ignore[no-untyped-def]
-    first_trajectory,
-    n_trajectories,
-    seed,
-    starts,
-    arrivals,
-    events,
-    of_cell,
-    longer,
-    depth,
-    stack,
-    strides,
-    cell_m,
-    heading_moves,
-    factors,
-    max_steps,
-):
+def _walk(first_trajectory, n_trajectories, seed, tables, heading, max_steps):  # type: ignore[no-untyped-def]
+    stack, tree, starts, events = tables.stack, tables.tree, tables.starts, tables.events
     cells = np.empty(16 * n_trajectories + 16, np.int32)
     offsets = np.zeros(n_trajectories + 1, np.int64)
-    held = np.empty(depth, np.int64)
-    recent = np.empty((heading_moves, 2), np.int64)
+    held = np.empty(tree.depth, np.int64)
+    recent = np.empty((heading.n_moves, 2), np.int64)
+    has_heading = heading.factors[0] != heading.factors[-1]
     n_cells = 0
     n_capped = 0
     for path in range(n_trajectories):
@@ -113,7 +101,7 @@ def _walk(  # type: ignore[no-untyped-def]
                     cells = np.concatenate((cells, np.empty_like(cells)))
                 cells[n_cells] = now
                 n_cells += 1
-            follow(held, event, now, of_cell, longer)
+            follow(held, event, now, tree)
             row = _row(held, events)
             if row < 0:
                 if system == len(stack.sizes) - 1:
@@ -128,15 +116,15 @@ def _walk(  # type: ignore[no-untyped-def]
                 n_capped += 1
                 break
             if event < STOP:
-                if n_moves > 0 and factors[0] != factors[-1]:
+                if n_moves > 0 and has_heading:
                     word, _ = philox(seed, trajectory, np.uint64(step), np.uint64(WALKING))
                     step += 1
-                    event = _ahead(events[row], recent, strides[system], cell_m, factors, uniform(word))
-                recent[n_moves % heading_moves] = strides[system, event]
+                    event = _draw_move(events[row], recent, system, heading, uniform(word))
+                recent[n_moves % heading.n_moves] = heading.strides[system, event]
                 n_moves += 1
                 now = stack.first_cell[system] + stack.neighbors[now, event]
             else:
-                now, step = _switched(now, system, event - SWITCH, arrivals, stack, seed, trajectory, step)
+                now, step = _switched(now, system, event - SWITCH, tables, seed, trajectory, step)
                 if now < 0:
                     break
                 system = event - SWITCH
@@ -154,8 +142,9 @@ def _row(held, events):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _ahead(cumulative, recent, strides, cell_m, factors, share):  # type: ignore[no-untyped-def]
+def _draw_move(cumulative, recent, system, heading, share):  # type: ignore[no-untyped-def]
     """Draw a move, those along the heading being likelier than the tree says and those against it less."""
+    strides, cell_m, factors = heading.strides[system], heading.cell_m, heading.factors
     east, north = recent[:, 0].sum() * cell_m[0], recent[:, 1].sum() * cell_m[1]
     length = np.sqrt(east * east + north * north)
     weights = np.empty(STOP)
@@ -179,8 +168,9 @@ def _last(cumulative):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _switched(now, system, onto, arrivals, stack, seed, trajectory, step):  # type: ignore[no-untyped-def]
+def _switched(now, system, onto, tables, seed, trajectory, step):  # type: ignore[no-untyped-def]
     """Find the cell in another system: the one around this one, or one of those within, by their arrivals."""
+    stack, arrivals = tables.stack, tables.arrivals
     size, onto_size = stack.sizes[system], stack.sizes[onto]
     row, column = stack.slots[now] // size, stack.slots[now] % size
     numbers = stack.cells[stack.first_slot[onto] : stack.first_slot[onto + 1]]
@@ -193,8 +183,8 @@ def _switched(now, system, onto, arrivals, stack, seed, trajectory, step):  # ty
     within = np.empty(ratio * ratio, np.int64)
     cumulative = np.empty(ratio * ratio, np.int64)
     n_within, total = 0, 0
-    for part in range(ratio * ratio):
-        fine_row, fine_column = row * ratio + part // ratio, column * ratio + part % ratio
+    for child in range(ratio * ratio):
+        fine_row, fine_column = row * ratio + child // ratio, column * ratio + child % ratio
         cell = np.int64(numbers[fine_row * onto_size + fine_column])
         if cell >= 0:
             within[n_within] = first + cell

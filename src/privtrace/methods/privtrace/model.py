@@ -19,11 +19,11 @@ from privtrace.methods.view import Flows, Layer, Noisy, View, error_of
 from privtrace.paths import Paths
 from privtrace.privacy.ledger import CLAMP
 from privtrace.release import Release
-from privtrace.space.grid import Grid
+from privtrace.space.grid import MAX_DIVISION, Grid
 from privtrace.trajectories import Integers, Trajectories
 
 #: How trips are known.
-_ESTIMATED = "Flows are estimated from noisy starts and ends, and from the shortest ways between them."
+_ESTIMATED = "Flows are estimated from noisy starts and ends, and from the shortest paths between them."
 
 #: The arrays of a model file: name, type, number of axes.
 SCHEMA = {
@@ -45,7 +45,7 @@ class PrivTraceModel(Model):
 
     density: Integers  # (K, K): noisy visits per coarse cell
     divisions: npt.NDArray[np.int32]  # (K, K): fine cells per side of each coarse cell
-    moves: Integers  # (m + 1, m): noisy first-order moves, as in markov.counts
+    moves: Integers  # (m + 1, m): noisy first-order moves, as in `counts`
     second_states: npt.NDArray[np.int32]  # (s,), rising: states that walk by second order
     second: Transitions  # s * m rows: clean second-order moves
     trips: Integers  # (m, m): estimated trips from state to state, or (0, 0) without trip estimation
@@ -60,7 +60,7 @@ class PrivTraceModel(Model):
             and size > 0
             and within_limits(self.density)
             and not np.delete(self.density, Grid.uniform(self.release.region, size).slots).any(),
-            "divisions": bool(np.all((self.divisions >= 1) & (self.divisions <= 10_000))),
+            "divisions": bool(np.all((self.divisions >= 1) & (self.divisions <= MAX_DIVISION))),
             "moves": self.moves.shape == (m + 1, m) and m == self.grid.n_cells and within_limits(self.moves),
             "second_states": _rising(self.second_states, 0, m),
             "second_offsets": second.n_rows == len(self.second_states) * m
@@ -122,7 +122,7 @@ class PrivTraceModel(Model):
         visits = Noisy.of("visits", self.density.ravel()[coarse.slots], error_of(self.release, "density"))
         error = error_of(self.release, "first order")
         numbers = (
-            # A state's moves lead to states of its own part; the others were emptied.
+            # A state's moves lead to states of its own component; the others were emptied.
             Noisy.of("visits", self.moves[:-1].sum(axis=1), error_of(self.release, "first order", largest)),
             Noisy.of("starts", self.moves[-1], error),
             Noisy.of("ends", self.moves[:-1].diagonal(), error),
@@ -164,7 +164,7 @@ class PrivTraceModel(Model):
 
     @classmethod
     def from_arrays(cls, release: Release, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
-        """Make the model again from its file's parts, checking settings and arrays."""
+        """Make the model again from its file's arrays, checking settings and arrays."""
         return cls(
             release=release,
             count=only_number(arrays["count"]),

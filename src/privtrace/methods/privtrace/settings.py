@@ -22,6 +22,22 @@ _NOISY = {
     "second order": "a second-order count",
 }
 
+#: The paper's rule for the second layer: a fine cell holds this over K times the population in thousands.
+_PAPER_DENSITY = 2e7
+
+#: The share of states that walk by second order, where an average state just passes the threshold, and the
+#: power of its load by which that grows: as it went on three public data sets.
+_SECOND_ORDER_AT_THRESHOLD, _SECOND_ORDER_POWER = 0.2, 1.6
+
+#: Below this share of the states, second order is not worth its share of epsilon.
+_HARDLY_USED = 0.2
+
+#: What a fit takes, as measured on two cores (benchmarks/README.md): memory of any fit and of a pair of states,
+#: seconds to estimate trips between so many states, and second-order entries per second.
+_MEMORY_MB, _PAIR_MB = 370, 80e-6
+_TRIPS_S, _TRIPS_STATES = 35, 3000
+_SECOND_ORDER_PER_S = 40e6
+
 
 @dataclass(frozen=True, kw_only=True)
 class PrivTrace(Settings):
@@ -107,9 +123,8 @@ class PrivTrace(Settings):
             coarse_per_side=size,
             states=states,
             second_order_share=share,
-            # As measured on two cores: see benchmarks/README.md.
-            memory_mb=round(370 + 80e-6 * states**2),
-            seconds=1 + 35 * (states / 3000) ** 3 + share * states**3 / 40e6,
+            memory_mb=round(_MEMORY_MB + _PAIR_MB * states**2),
+            seconds=1 + _TRIPS_S * (states / _TRIPS_STATES) ** 3 + share * states**3 / _SECOND_ORDER_PER_S,
         )
 
     def _expected_states(self, count: int) -> int:
@@ -122,14 +137,14 @@ class PrivTrace(Settings):
         return max(coarse, min(wanted, self.max_states))
 
     def _expected_second_order(self, count: int, states: int) -> float:
-        """Foresee the share of states that walk by second order, from how it went on three public data sets."""
+        """Foresee the share of states that walk by second order."""
         if self.order != "adaptive":
             return float(self.order == 2)
         load = count / states / self.least_moves(states)  # 1 where an average state just passes the threshold
-        return float(min(0.2 * load**1.6, 1.0))
+        return float(min(_SECOND_ORDER_AT_THRESHOLD * load**_SECOND_ORDER_POWER, 1.0))
 
     def _own_warnings(self, states: int, share: float) -> Iterator[str]:
-        if self.order == "adaptive" and share < 0.2:
+        if self.order == "adaptive" and share < _HARDLY_USED:
             yield (
                 f"second order will hardly be used, for about {share:.0%} of the states; --order 1 (order=1) "
                 "would give its share of epsilon to first order"
@@ -161,7 +176,7 @@ class PrivTrace(Settings):
         """Find the visits that a fine cell should hold, where settings say it."""
         if self.population is None:
             return self.density_per_cell
-        return 2e7 / (coarse_size * self.population / 1000)  # the paper's formula, population in thousands
+        return _PAPER_DENSITY / (coarse_size * self.population / 1000)
 
     def least_moves(self, n_states: int) -> float:
         """Give the moves, in trajectories, below which a state stays first order: the paper's theta1."""

@@ -14,10 +14,10 @@ _TIE_BREAK = 1e-9
 
 
 def shortest_transitions(links: csr_array) -> Floats:
-    """Count, for each pair of cells, the transitions of a path along the shortest way, start and end included.
+    """Count, for each pair of cells, the transitions of a shortest path, start and end included.
 
-    A path through s cells has s + 1 transitions, so a path within one cell has 2. Where there is no way the
-    count is infinite. `links` (m, m) holds the distances of neighboring cells.
+    A path through s cells has s + 1 transitions, so a path within one cell has 2. Where there is none
+    the count is infinite. `links` (m, m) holds the distances of neighboring cells.
     """
     if links.nnz:
         longer = links.data + _TIE_BREAK * links.data.mean()
@@ -30,7 +30,7 @@ def shortest_transitions(links: csr_array) -> Floats:
 def _transitions(nearest, before):  # type: ignore[no-untyped-def]
     transitions = np.full(before.shape, np.inf)
     for source in range(len(before)):
-        for cell in nearest[source]:  # a cell comes after the one before it on its way
+        for cell in nearest[source]:  # a cell comes after the one before it on its path
             if cell == source:
                 transitions[source, cell] = 2.0
             elif before[source, cell] >= 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,7 @@ from privtrace.trajectories import Integers
 
 
 def within_components(moves: Integers, components: Integers) -> Integers:
-    """Empty noisy first-order moves between components of the region that no way joins; starts and ends stay.
+    """Empty noisy first-order moves between components of the region that no path joins; starts and ends stay.
 
     `components` (m,) numbers that of each state. Else walks would jump from one to another by noise alone.
     """
@@ -34,9 +35,17 @@ def block_within_components(block: Integers, state: int, components: Integers) -
     return np.where(here[:, np.newaxis] & here, block, 0)
 
 
+class Rows(NamedTuple):
+    """Hold rows to draw from, for kernels; offsets and successors as in `Transitions`."""
+
+    offsets: Integers
+    successors: npt.NDArray[np.int32]
+    cumulative: Integers  # (n_entries,): weights summed up within each row
+
+
 @dataclass(frozen=True, eq=False)
 class Transitions:
-    """Hold rows of non-negative integer weights, sparse; a row's weights are its successors' chances."""
+    """Hold rows of non-negative integer weights, sparse; a row's weights are those of its successors."""
 
     offsets: Integers  # (n_rows + 1,): row r is entries offsets[r]:offsets[r + 1]
     successors: npt.NDArray[np.int32]  # (n_entries,), rising in a row
@@ -64,9 +73,9 @@ class Transitions:
         return len(self.offsets) - 1
 
     @cached_property
-    def cumulative(self) -> Integers:
-        """Sum weights up within each row, for drawing."""
-        return _cumulative(self.offsets, self.weights)  # type: ignore[no-any-return]
+    def rows(self) -> Rows:
+        """Prepare the rows for drawing."""
+        return Rows(self.offsets, self.successors, _cumulative(self.offsets, self.weights))
 
 
 @njit(cache=True, nogil=True)

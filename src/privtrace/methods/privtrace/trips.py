@@ -67,6 +67,12 @@ _MAX_PROXIMAL, _MAX_NEWTON, _MAX_HALVINGS = 40, 30, 40
 _MAX_STALLED = 3  # proximal steps without a better certificate, once _PROMISED: only rounding is left
 _NEWTON_DECREMENT = 1e-9  # squared, before the last step; that step squares it once more
 
+_LEAST_COUNT = 1e-12  # of the marginals: below, the answer is proportional to n, as far as J can tell
+_LEAST_MARGINAL = 0.01  # of a mean one: zeros are raised to it in the first table, because f must stay positive
+_VANISHED = 0.1  # of n: a table with less has a low Φ, but leaves no curvature for β to be found by
+_LARGEST_LOG = 20.0  # of f, where Σ f is about one: larger ones are absurd
+_SMALLEST = 1e-130  # of f: squares of smaller ones would be subnormal, which slows products a hundredfold
+
 
 def estimated_trips(grid: Grid, moves: Integers, n_trajectories: float, settings: PrivTrace) -> Integers:
     """Estimate how many trips go from each state to each, in weights; (0, 0) without trip estimation."""
@@ -110,8 +116,7 @@ def estimate_trips(starts: Floats, ends: Floats, lengths: Floats, n_trips: float
     _check(b, q, l, n_trips)
     if n_trips == 0:
         return np.zeros_like(l)
-    # Below a trillionth of the marginals the answer is proportional to n, as far as J can tell.
-    n = max(float(n_trips), 1e-12 * float(max(np.abs(b).max(), np.abs(q).max())))
+    n = max(float(n_trips), _LEAST_COUNT * float(max(np.abs(b).max(), np.abs(q).max())))
     problem = _pose(b, q, l, n)
     # On one thread: these matrices are too small to share (sharing was seen to take 20 times as long), and
     # the rounding, and so the model, should not depend on the number of cores.
@@ -150,7 +155,7 @@ class _Problem:
     n: float
     nearest: tuple[Floats, Floats]  # marginals closest to (b, q), if n were free
     floor: float  # their J, a lower bound
-    scratch: Floats  # (2, m, m): room for Newton's method; asking the system for it each time costs a third
+    scratch: Floats  # (2, m, m): for Newton's method; asking the system for it each time costs a third
 
 
 @dataclass(frozen=True)
@@ -203,8 +208,8 @@ def _nearest_marginals(b: Floats, q: Floats) -> tuple[Floats, Floats]:
     surplus = r_sum - c_sum
     after = min(max(int(np.searchsorted(-surplus, 0.0)), 1), len(turns) - 1)
     left, right = surplus[after - 1], surplus[after]
-    part = np.clip(left / (left - right), 0.0, 1.0) if left > right else 0.0
-    shift = turns[after - 1] + part * (turns[after] - turns[after - 1])
+    share = np.clip(left / (left - right), 0.0, 1.0) if left > right else 0.0
+    shift = turns[after - 1] + share * (turns[after] - turns[after - 1])
     return np.maximum(b - shift, 0.0), np.maximum(q + shift, 0.0)
 
 
@@ -213,10 +218,10 @@ def _nearest_by_component(b: Floats, q: Floats, is_open: npt.NDArray[np.bool_]) 
     m = len(b)
     rows, columns = np.nonzero(is_open)
     pairs = coo_array((np.ones(len(rows), dtype=np.int8), (rows, m + columns)), shape=(2 * m, 2 * m))
-    n_parts, part = connected_components(pairs, directed=False)
+    n_components, component = connected_components(pairs, directed=False)
     r, c = np.zeros(m), np.zeros(m)
-    for label in range(n_parts):
-        inside_rows, inside_columns = part[:m] == label, part[m:] == label
+    for label in range(n_components):
+        inside_rows, inside_columns = component[:m] == label, component[m:] == label
         if inside_rows.any() and inside_columns.any():
             r[inside_rows], c[inside_columns] = _nearest_marginals(b[inside_rows], q[inside_columns])
     return r, c
@@ -256,7 +261,7 @@ def _solve(problem: _Problem) -> Floats:
 def _first_table(problem: _Problem) -> _Table:
     """Build independent trips with the nearest marginals, zeros raised a little: f must stay positive."""
     r, c = problem.nearest
-    least = 0.01 / len(r)
+    least = _LEAST_MARGINAL / len(r)
     a, g = np.log(np.maximum(r, least)), np.log(np.maximum(c, least))
     table = _tabulate(problem, a - a.max(), g - g.max(), 0.0)
     assert table is not None  # exponents are at most zero
@@ -273,10 +278,10 @@ def _tabulate(problem: _Problem, a: Floats, g: Floats, beta: float) -> _Table | 
     f += g
     if problem.barrier is not None:
         f += problem.barrier
-    if not f.max() < 20.0 + np.log1p(problem.n):
+    if not f.max() < _LARGEST_LOG + np.log1p(problem.n):
         return None
     np.exp(f, out=f)
-    f[f < 1e-130] = 0.0  # their squares would be subnormal, which slows products a hundredfold
+    f[f < _SMALLEST] = 0.0
     n = float(np.vdot(problem.lengths, f))
     return _Table(a, g, beta, f, f.sum(axis=1), f.sum(axis=0), n) if n > 0 else None
 
@@ -334,8 +339,7 @@ def _predict(problem: _Problem, center: _Table, move: tuple[Floats, Floats, floa
             problem, center.a + move[0] / eta, center.g + move[1] / eta, center.beta + move[2] / eta
         )
 
-    # A table that has all but vanished can have a low Φ, but leaves no curvature for β to be found by.
-    sound = [guess for guess in guesses() if guess is not None and guess.n > 0.1 * problem.n]
+    sound = [guess for guess in guesses() if guess is not None and guess.n > _VANISHED * problem.n]
     return min(sound, key=lambda guess: _phi(problem, center, guess, eta), default=center)
 
 
@@ -396,8 +400,8 @@ def _newton_direction(
     border = u - f @ (inverse * w)
     # Transposed, for LAPACK to work in place.
     factor = cho_factor(schur.T, lower=True, overwrite_a=True, check_finite=False)
-    sides = np.stack([f @ (inverse * by_g) - by_a, border], axis=1)
-    plain, per_beta = cho_solve(factor, sides, check_finite=False).T
+    right_hand = np.stack([f @ (inverse * by_g) - by_a, border], axis=1)
+    plain, per_beta = cho_solve(factor, right_hand, check_finite=False).T
     curvature = s - w @ (inverse * w) - border @ per_beta
     if not curvature > 0:  # positive but for rounding
         raise LinAlgError("no curvature along β is left")
@@ -431,8 +435,7 @@ def _search(
     for _ in range(_MAX_HALVINGS):
         d_a, d_g, d_beta = direction
         found = _tabulate(problem, table.a + t * d_a, table.g + t * d_g, table.beta + t * d_beta)
-        # Steps at which f collapses would be a decrease, too, but leave no curvature for the next.
-        if found is not None and found.n > 0.1 * min(table.n, problem.n):
+        if found is not None and found.n > _VANISHED * min(table.n, problem.n):
             slope = _inner(_gradient(problem, center, found, eta), direction)
             if slope <= decrement / 2:
                 return found

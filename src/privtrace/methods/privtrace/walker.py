@@ -19,7 +19,7 @@ from privtrace.trajectories import Integers
 class Walker:
     """Hold all that a walk needs: integer tables, so that no platform's rounding changes a path.
 
-    Rows and successors are numbered as in `markov.counts`: a successor equal to its state is the end.
+    Rows and successors are numbered as in `counts`: a successor equal to its state is the end.
     """
 
     starts: Integers  # (m,): the weight of each state as a start; not all zero
@@ -49,8 +49,8 @@ class Walker:
             len(trajectories),
             np.uint64(seed),
             self._cumulative_starts,
-            (self.first.offsets, self.first.successors, self.first.cumulative),
-            (self.second.offsets, self.second.successors, self.second.cumulative),
+            self.first.rows,
+            self.second.rows,
             self._rank,
             self.max_steps,
         )
@@ -78,19 +78,18 @@ def _walk(  # type: ignore[no-untyped-def]
             cells[n_cells] = now
             n_cells += 1
             length += 1
-            offsets_table, successors, cumulative, row = first[0], first[1], first[2], now
+            rows, row = first, now
             # The second state comes from first order: before it there is only the start.
             if rank[now] >= 0 and length > 1:
                 second_row = rank[now] * n_states + before
-                if second[0][second_row] < second[0][second_row + 1]:
-                    offsets_table, successors, cumulative = second[0], second[1], second[2]
-                    row = second_row
-            low, high = offsets_table[row], offsets_table[row + 1]
+                if second.offsets[second_row] < second.offsets[second_row + 1]:
+                    rows, row = second, second_row
+            low, high = rows.offsets[row], rows.offsets[row + 1]
             if low == high:
                 break  # nothing is known to follow: the walk ends
-            draw, step = below(cumulative[high - 1], seed, trajectory, step)
-            entry = low + np.searchsorted(cumulative[low:high], draw, side="right")
-            before, now = now, np.int64(successors[entry])
+            draw, step = below(rows.cumulative[high - 1], seed, trajectory, step)
+            entry = low + np.searchsorted(rows.cumulative[low:high], draw, side="right")
+            before, now = now, np.int64(rows.successors[entry])
             if now == before:
                 break
             if length == max_steps:
