@@ -43,7 +43,7 @@ class StraightLines(pm.Settings):
         noisy = {"count": "the total", "density": "a cell", "trips": "a trip from cell to cell"}
         grid = f"The grid: {self.cells} x {self.cells} cells; trips are straight lines between them."
         sizes = {"coarse_per_side": self.cells, "states": self.cells**2}
-        return self.planned(self.sized_by(count), noisy, grid=grid, memory_mb=400, seconds=1.0, **sizes)
+        return self.planned(self.sized_by(count), noisy, grid=grid, memory_mb=30, seconds=1.0, **sizes)
 
 
 def released(settings: StraightLines, fitting: pm.Fitting) -> dict[str, Any]:

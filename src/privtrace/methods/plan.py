@@ -10,6 +10,9 @@ from fractions import Fraction
 from privtrace.privacy.epsilon import LARGE_EPSILON
 from privtrace.privacy.unit import Unit
 
+#: What every fit takes at the peak, libraries and compiled kernels included: see benchmarks/README.md.
+BASE_MEMORY_MB = 370
+
 #: Below this a model shows little but which quarter of the region is busy.
 FEW_STATES = 16
 

@@ -24,7 +24,7 @@ from privtrace.methods.declaring import (
     spelled,
     whole,
 )
-from privtrace.methods.plan import Plan, StagePlan, general_warnings
+from privtrace.methods.plan import BASE_MEMORY_MB, Plan, StagePlan, general_warnings
 from privtrace.privacy.epsilon import MOST_DIGITS, Epsilon, check_scale, decimal
 from privtrace.privacy.unit import MOST_PER_USER, Unit
 from privtrace.privacy.wording import each_or_all
@@ -196,10 +196,14 @@ class Settings(ABC):
         warnings: Iterable[str] = (),
         *,
         states: int,
+        memory_mb: float,
         second_order_share: float = 0.0,
         **foreseen: Any,
     ) -> Plan:
-        """Add what follows from any settings to what a method foresees; `noisy` names what gets the noise."""
+        """Add what follows from any settings to what a method foresees; `noisy` names what gets the noise.
+
+        `memory_mb` is what the method takes beyond what every fit does.
+        """
         epsilon, unit = self.exact("epsilon"), self.protected
         return Plan(
             method=self.method,
@@ -207,6 +211,7 @@ class Settings(ABC):
             unit=unit,
             count=count,
             states=states,
+            memory_mb=round(BASE_MEMORY_MB + memory_mb),
             second_order_share=second_order_share,
             stages=tuple(
                 StagePlan(stage, share, float(unit.contributions / share), noisy[stage])

@@ -29,7 +29,7 @@ _NOISY = {
 
 #: What a fit takes, as measured on two cores (benchmarks/README.md): memory of any fit and of a pair of cells,
 #: and pairs per second.
-_MEMORY_MB, _PAIR_MB, _PAIRS_PER_S = 370, 80e-6, 16e6
+_PAIR_MB, _PAIRS_PER_S = 80e-6, 16e6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +90,7 @@ class AdaTrace(Settings):
             grid=f"The grid: about {size} x {size} cells, which are the states; points are {placed}.",
             coarse_per_side=size,
             states=size**2,
-            memory_mb=round(_MEMORY_MB + _PAIR_MB * size**4),
+            memory_mb=_PAIR_MB * size**4,
             seconds=1 + size**4 / _PAIRS_PER_S,
         )
 

@@ -118,7 +118,7 @@ class BridgeTrace(Settings):
             coarse_per_side=size,
             states=states,
             # As measured on two cores: see benchmarks/README.md.
-            memory_mb=round(370 + 24e-6 * 4 * states * n_zones * len(LOSSES) + 0.02 * states),
+            memory_mb=24e-6 * 4 * states * n_zones * len(LOSSES) + 0.02 * states,
             seconds=0.4 + 7e-8 * (self.rounds + 1) * states**1.5 * n_zones,
         )
 

@@ -25,7 +25,7 @@ EVENTS_PER_SIDE_CELL = 10
 
 #: What a fit takes, as measured on two cores (benchmarks/README.md): memory of any fit and of a cell at the
 #: default height, twice as much for each level more; and cells per second.
-_MEMORY_MB, _CELL_MB, _MEASURED_HEIGHT, _CELLS_PER_S = 370, 1e-3, 3, 50_000
+_CELL_MB, _MEASURED_HEIGHT, _CELLS_PER_S = 1e-3, 3, 50_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +101,7 @@ class DPT(Settings):
             "those are kept that are used enough.",
             coarse_per_side=sizes[-1],
             states=states,
-            memory_mb=round(_MEMORY_MB + _CELL_MB * states * 2 ** (self.height - _MEASURED_HEIGHT)),
+            memory_mb=_CELL_MB * states * 2 ** (self.height - _MEASURED_HEIGHT),
             seconds=1 + states / _CELLS_PER_S,
         )
 

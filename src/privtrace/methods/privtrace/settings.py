@@ -34,7 +34,7 @@ _HARDLY_USED = 0.2
 
 #: What a fit takes, as measured on two cores (benchmarks/README.md): memory of any fit and of a pair of states,
 #: seconds to estimate trips between so many states, and second-order entries per second.
-_MEMORY_MB, _PAIR_MB = 370, 80e-6
+_PAIR_MB = 80e-6
 _TRIPS_S, _TRIPS_STATES = 35, 3000
 _SECOND_ORDER_PER_S = 40e6
 
@@ -123,7 +123,7 @@ class PrivTrace(Settings):
             coarse_per_side=size,
             states=states,
             second_order_share=share,
-            memory_mb=round(_MEMORY_MB + _PAIR_MB * states**2),
+            memory_mb=_PAIR_MB * states**2,
             seconds=1 + _TRIPS_S * (states / _TRIPS_STATES) ** 3 + share * states**3 / _SECOND_ORDER_PER_S,
         )
 
