@@ -84,7 +84,7 @@ def test_points_lie_in_a_polygon(shape: str, wanderers: pt.Trajectories) -> None
 def test_no_walk_crosses_where_no_way_leads(seed: int, wanderers: pt.Trajectories) -> None:
     """With noise on every trip, also those from bank to bank."""
     model = banks(seed, wanderers, epsilon=1)
-    assert not model.ground.joined.all() and np.any(model.trips[~model.ground.joined] > 0)
+    assert not model.space.joined.all() and np.any(model.trips[~model.space.joined] > 0)
     made = model.sample(1000, seed=1)
     north = made.points[:, 1] > 5
     assert np.array_equal(np.minimum.reduceat(north, made.offsets[:-1]), north[made.offsets[:-1]])
@@ -97,7 +97,7 @@ def test_cells_that_meet_at_corners_alone(wanderers: pt.Trajectories) -> None:
     area = polygons.region("two squares at a corner")
     settings = pt.BridgeTrace(epsilon=1, region=area, K=1, cell_factor=1e6)
     model = from_bytes(to_bytes(settings.fit(wanderers, noise=pt.SeededNoise(1))))
-    assert isinstance(model, BridgeTraceModel) and model.ground.steps.n_links == 0
+    assert isinstance(model, BridgeTraceModel) and model.space.steps.n_links == 0
     paths, _ = model.walk(range(200), 1)
     assert np.diff(paths.offsets).tolist() == [1] * 200 and {*paths.cells} == {0, 1}
     assert len(model.view().moves[0].weights) == 0
@@ -153,7 +153,7 @@ def test_lengths_and_diameters_follow_the_measured_ones(
 
 
 def test_the_same_on_any_number_of_threads(wanderers: pt.Trajectories, region: pt.Region) -> None:
-    """With all rounds: also the walks that a fit makes to close the loop."""
+    """With all rounds: also the walks that calibration makes."""
     settings = pt.BridgeTrace(epsilon=1, region=region)
     one, four = (
         settings.fit(wanderers, noise=pt.SeededNoise(7), backend=pt.Threads(n_threads)) for n_threads in (1, 4)

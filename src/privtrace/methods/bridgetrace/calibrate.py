@@ -1,11 +1,11 @@
-"""Close the loop: walk, measure the walks as the data was measured, compare, and adjust what walks go by.
+"""Calibrate walks: walk, measure the walks as the data was measured, compare, and adjust the parameters.
 
 What was measured gives each trajectory the same weight, however long it is, and so do the walks when they
 are measured: whatever that does to the numbers it does to both. Where they differ by more than noise
-explains, chances, starts and trips are multiplied by some of the difference, and the walks walk anew. Walks
-that are all drawn alike would be too short or too long; by how they are drawn (the level of discount) and
-which are kept (by shape), their diameters and lengths follow the measured ones. All randomness here is from
-fixed seeds, and nothing but noisy numbers comes in.
+explains, chances, starts and trips are multiplied by some of the ratio, and new walks are drawn. Walks that
+are all drawn alike would be too short or too long; by how they are drawn (the level of discount) and which
+are kept (by shape), their diameters and lengths follow the measured ones. All randomness here is from fixed
+seeds, and nothing but noisy numbers comes in.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import numpy as np
 from numba import njit
 
 from privtrace.backends.base import Backend
-from privtrace.methods.bridgetrace.empirical_bayes import shrink, sums
-from privtrace.methods.bridgetrace.hitting import arrivals
-from privtrace.methods.bridgetrace.initial import POSSIBLE, Guess, clean_shapes, first_guess, normalized
-from privtrace.methods.bridgetrace.sampler import Bridges, Drawn
+from privtrace.methods.bridgetrace.empirical_bayes import posterior_means, sums
+from privtrace.methods.bridgetrace.hitting import hitting_probabilities
+from privtrace.methods.bridgetrace.initial import POSSIBLE, WalkParameters, clean_shapes, initialize, normalized
+from privtrace.methods.bridgetrace.sampler import Drawn, Sampler
 from privtrace.methods.bridgetrace.shapes import N_BINS
-from privtrace.methods.bridgetrace.states import N_CLASSES, Ground
+from privtrace.methods.bridgetrace.states import N_CLASSES, StateSpace
 from privtrace.methods.bridgetrace.steps import step_entries, weight_of
 from privtrace.methods.bridgetrace.tuning import LOSSES
 from privtrace.methods.common.measure import in_trajectories
@@ -30,7 +30,7 @@ from privtrace.paths import Paths
 from privtrace.trajectories import Floats, Integers
 
 if TYPE_CHECKING:
-    from privtrace.methods.bridgetrace.measure import Measured
+    from privtrace.methods.bridgetrace.measure import Measurements
     from privtrace.methods.bridgetrace.settings import BridgeTrace
 
 #: Walks that are measured in a round, at most: a block for each so many trips. One task walks a block.
@@ -41,7 +41,7 @@ _BLOCK = 1024
 _DAMPING, _TRIPS_DAMPING = 0.7, 0.3
 _MOST = 10.0  # times as much, or as little
 
-#: Groups in which visits are judged.
+#: Groups of cells, each with a prior of its own for their visits.
 _GROUPS = 4
 
 #: Walks drawn for one that is kept, at most where they are as often called for as drawn; and the least chance.
@@ -66,46 +66,48 @@ class Target:
 
 
 @dataclass(frozen=True, eq=False)
-class Calibrated:
-    """Hold what walks go by when the loop is closed."""
+class Calibration:
+    """Hold calibrated parameters, and how walks are drawn and kept by them."""
 
-    guess: Guess
+    parameters: WalkParameters
     levels: Floats  # (N_CLASSES, n_levels): chances, by how far zones are apart
     kept: Floats  # (N_BINS, N_BINS): the chance to keep a walk, by its shape
 
 
-def close_loop(ground: Ground, guess: Guess, target: Target, n_rounds: int, backend: Backend) -> Calibrated:
-    """Adjust a guess to the target in so many rounds, and fit levels and shapes to the last."""
+def calibrate(
+    space: StateSpace, parameters: WalkParameters, target: Target, n_rounds: int, backend: Backend
+) -> Calibration:
+    """Adjust parameters to the target in so many rounds, and fit levels and shapes to the last."""
     drawn_by = np.full((N_CLASSES, len(LOSSES)), 1.0 / len(LOSSES))
-    arriving = None
+    hitting = None
     for turn in range(n_rounds + 1):
-        arriving = arrivals(
-            ground.steps, guess.chances, ground.discounts, ground.zone_of, ground.n_zones, backend, arriving
+        hitting = hitting_probabilities(
+            space.steps, parameters.chances, space.discounts, space.zone_of, space.n_zones, backend, hitting
         )
-        paths, drawn = _walks(ground, guess, arriving, drawn_by, turn, backend)
-        levels, wanted = _fit_shapes(drawn, _class_shares(ground, guess), target.shapes)
+        paths, drawn = _walks(space, parameters, hitting, drawn_by, turn, backend)
+        levels, wanted = _fit_shapes(drawn, _class_shares(space, parameters), target.shapes)
         if turn == n_rounds:
             break
         weights = levels[drawn.classes, drawn.levels] / drawn_by[drawn.classes, drawn.levels]
         weights *= np.minimum(wanted, _MOST)[drawn.diameters, drawn.lengths]
-        weights *= guess.trips.sum() / max(float(weights.sum()), 1e-12)
-        guess = _adjusted(ground, guess, target, paths, weights)
+        weights *= parameters.trips.sum() / max(float(weights.sum()), 1e-12)
+        parameters = _adjusted(space, parameters, target, paths, weights)
         drawn_by = (1 - _EXPLORING) * levels + _EXPLORING / len(LOSSES)
     kept = np.clip(wanted / _DRAWN_FOR_ONE, _LEAST_KEPT, 1.0)
-    return Calibrated(guess, levels, np.where(POSSIBLE, kept, _LEAST_KEPT))
+    return Calibration(parameters, levels, np.where(POSSIBLE, kept, _LEAST_KEPT))
 
 
 def fitted_walks(
-    ground: Ground,
+    space: StateSpace,
     density: Floats,
     weights: Integers,
-    measured: Measured,
+    measured: Measurements,
     settings: BridgeTrace,
     backend: Backend,
 ) -> dict[str, Integers]:
-    """Guess what walks go by and close the loop; in integers, so that a file walks alike everywhere."""
+    """Initialize and calibrate walks; in whole weights, so that a file walks alike everywhere."""
     visits, moves, trips, shapes = (in_trajectories(noisy) for noisy in measured)
-    guess = first_guess(ground, density.ravel(), moves, trips, settings.error("trips"))
+    parameters = initialize(space, density.ravel(), moves, trips, settings.error("trips"))
     target = Target(
         visits,
         weights,
@@ -114,13 +116,13 @@ def fitted_walks(
         settings.error("visits"),
         settings.error("moves"),
     )
-    fitted = close_loop(ground, guess, target, settings.rounds, backend)
-    guess = fitted.guess
-    trips = guess.trips / guess.trips.sum()
+    fitted = calibrate(space, parameters, target, settings.rounds, backend)
+    parameters = fitted.parameters
+    trips = parameters.trips / parameters.trips.sum()
     return {
-        "walk_trips": np.where(ground.joined, in_weights(trips), 0),
-        "walk_starts": in_weights(within_zones(guess.starts, ground)),
-        "walk_moves": in_weights(guess.chances / np.maximum(guess.chances.max(), 1.0)),
+        "walk_trips": np.where(space.joined, in_weights(trips), 0),
+        "walk_starts": in_weights(within_zones(parameters.starts, space)),
+        "walk_moves": in_weights(parameters.chances / np.maximum(parameters.chances.max(), 1.0)),
         "walk_levels": in_weights(fitted.levels),
         "walk_kept": in_weights(fitted.kept),
     }
@@ -131,36 +133,41 @@ def in_weights(chances: Floats) -> Integers:
     return np.maximum(np.round(chances * 2.0**30), 1.0).astype(np.int64)
 
 
-def within_zones(starts: Floats, ground: Ground) -> Floats:
+def within_zones(starts: Floats, space: StateSpace) -> Floats:
     """Divide starts by those of their zone."""
-    return starts / sums(starts, ground.zone_of, ground.n_zones)[ground.zone_of]
+    return starts / sums(starts, space.zone_of, space.n_zones)[space.zone_of]
 
 
 def _walks(
-    ground: Ground, guess: Guess, arriving: Floats, drawn_by: Floats, seed: int, backend: Backend
+    space: StateSpace,
+    parameters: WalkParameters,
+    hitting: Floats,
+    drawn_by: Floats,
+    seed: int,
+    backend: Backend,
 ) -> tuple[Paths, Drawn]:
-    """Walk by a guess."""
-    starts = within_zones(guess.starts, ground)
-    bridges = Bridges(
-        ground,
-        trips=np.round(guess.trips * 2.0**20).astype(np.int64),
+    """Walk by these parameters, and keep every walk."""
+    starts = within_zones(parameters.starts, space)
+    sampler = Sampler(
+        space,
+        trips=np.round(parameters.trips * 2.0**20).astype(np.int64),
         starts=in_weights(starts),
-        chances=guess.chances,
-        arriving=arriving,
+        chances=parameters.chances,
+        hitting=hitting,
         levels=in_weights(drawn_by),
         kept=np.ones((N_BINS, N_BINS)),
     )
-    n_walks = min(max(round(guess.trips.sum() / _BLOCK), 1) * _BLOCK, _WALKS)
+    n_walks = min(max(round(parameters.trips.sum() / _BLOCK), 1) * _BLOCK, _WALKS)
     blocks = [range(first, first + _BLOCK) for first in range(0, n_walks, _BLOCK)]
-    walked = list(backend.map(lambda block: bridges.candidates(block, seed), blocks))
+    walked = list(backend.map(lambda block: sampler.candidates(block, seed), blocks))
     sizes = np.concatenate([np.diff(paths.offsets) for paths, _ in walked])
     cells = np.concatenate([paths.cells for paths, _ in walked])
     drawn = Drawn(*(np.concatenate(column) for column in zip(*(drawn for _, drawn in walked), strict=True)))
     return Paths(cells, np.concatenate([[0], np.cumsum(sizes)])), drawn
 
 
-def _class_shares(ground: Ground, guess: Guess) -> Floats:
-    shares = sums(guess.trips.ravel(), ground.classes.ravel().astype(np.int64), N_CLASSES)
+def _class_shares(space: StateSpace, parameters: WalkParameters) -> Floats:
+    shares = sums(parameters.trips.ravel(), space.classes.ravel().astype(np.int64), N_CLASSES)
     return shares / max(float(shares.sum()), 1e-12)
 
 
@@ -188,58 +195,60 @@ def _fit_shapes(drawn: Drawn, class_shares: Floats, shapes: Floats) -> tuple[Flo
     return levels, (shapes + 1e-5) / (made + 1e-5)
 
 
-def _adjusted(ground: Ground, guess: Guess, target: Target, paths: Paths, weights: Floats) -> Guess:
+def _adjusted(
+    space: StateSpace, parameters: WalkParameters, target: Target, paths: Paths, weights: Floats
+) -> WalkParameters:
     """Multiply chances, starts and trips by some of what walks lack or have too much."""
-    entries = ground.entries
-    visits, moves = _measured(paths.cells, paths.offsets, weights, target.weights, ground.steps)
-    by_visits, of_zones = _visits_ratio(ground, target, visits)
-    by_moves, by_starts = _moves_ratio(ground, guess, target, moves, weights.sum() / len(weights))
-    chances = guess.chances * (by_moves * by_visits[entries.onto]) ** _DAMPING
+    entries = space.entries
+    visits, moves = _measured(paths.cells, paths.offsets, weights, target.weights, space.steps)
+    by_visits, of_zones = _visits_ratio(space, target, visits)
+    by_moves, by_starts = _moves_ratio(space, parameters, target, moves, weights.sum() / len(weights))
+    chances = parameters.chances * (by_moves * by_visits[entries.onto]) ** _DAMPING
     return replace(
-        guess,
-        trips=guess.trips * (np.outer(of_zones, of_zones) ** _TRIPS_DAMPING),
-        starts=guess.starts * (by_starts * by_visits) ** _DAMPING,
-        chances=normalized(np.maximum(chances, 1e-9), ground),
+        parameters,
+        trips=parameters.trips * (np.outer(of_zones, of_zones) ** _TRIPS_DAMPING),
+        starts=parameters.starts * (by_starts * by_visits) ** _DAMPING,
+        chances=normalized(np.maximum(chances, 1e-9), space),
     )
 
 
-def _visits_ratio(ground: Ground, target: Target, visits: Floats) -> tuple[Floats, Floats]:
+def _visits_ratio(space: StateSpace, target: Target, visits: Floats) -> tuple[Floats, Floats]:
     """Compare visits, first of coarse cells and then of cells; return the ratios of cells and of zones."""
     expected = visits + 0.02 * np.maximum(visits, 0.05 * visits.mean())
-    n_coarse = ground.grid.divisions.size
-    n_within = np.bincount(ground.coarse_of, minlength=n_coarse)
+    n_coarse = space.grid.divisions.size
+    n_within = np.bincount(space.coarse_of, minlength=n_coarse)
     exists = n_within > 0
-    coarse = sums(expected, ground.coarse_of, n_coarse)
-    judged = np.zeros(len(coarse))
-    judged[exists] = shrink(
-        sums(target.visits, ground.coarse_of, n_coarse)[exists],
+    coarse = sums(expected, space.coarse_of, n_coarse)
+    estimate_coarse = np.zeros(len(coarse))
+    estimate_coarse[exists] = posterior_means(
+        sums(target.visits, space.coarse_of, n_coarse)[exists],
         coarse[exists],
         target.visits_error * np.sqrt(n_within[exists]),
         n_groups=_GROUPS,
-        summed=True,
+        noise="normal",
     )
-    expected *= np.maximum(judged / np.where(exists, coarse, 1.0), 1e-3)[ground.coarse_of]
-    estimate = shrink(target.visits, expected, target.visits_error, n_groups=_GROUPS)
+    expected *= np.maximum(estimate_coarse / np.where(exists, coarse, 1.0), 1e-3)[space.coarse_of]
+    estimate = posterior_means(target.visits, expected, target.visits_error, n_groups=_GROUPS)
     estimate *= visits.sum() / max(float(estimate.sum()), 1e-12)
-    by_zone = (sums(values, ground.zone_of, ground.n_zones) for values in (estimate, visits + 1e-9))
+    by_zone = (sums(values, space.zone_of, space.n_zones) for values in (estimate, visits + 1e-9))
     of_zones = np.divide(*by_zone)
     return _bounded(estimate / (visits + 1e-3 * visits.mean())), _bounded(of_zones)
 
 
 def _moves_ratio(
-    ground: Ground, guess: Guess, target: Target, moves: Floats, weight: float
+    space: StateSpace, parameters: WalkParameters, target: Target, moves: Floats, weight: float
 ) -> tuple[Floats, Floats]:
     """Compare moves; return the ratios of the entries of the table, and of starts in each cell.
 
-    Few walks take a rare step. So half a walk is added to each row, which steps as the guess does.
+    Few walks take a rare step. So half a walk is added to each row, which steps as the parameters say.
     """
-    rows, n_rows, n_links = ground.entries.rows, len(ground.steps.cells), ground.steps.n_links
+    rows, n_rows, n_links = space.entries.rows, len(space.steps.cells), space.steps.n_links
     taken = sums(moves, rows, n_rows)
-    going = moves + 0.5 * weight * guess.chances / sums(guess.chances, rows, n_rows)[rows]
+    going = moves + 0.5 * weight * parameters.chances / sums(parameters.chances, rows, n_rows)[rows]
     least = 0.02 * taken[:n_links].mean() if n_links else 0.0
     expected = np.maximum(taken, least + 1e-9)[rows] * going / sums(going, rows, n_rows)[rows]
     expected *= max(float(target.moves.sum()), 1.0) / expected.sum()
-    estimate = shrink(target.moves, expected, target.moves_error)
+    estimate = posterior_means(target.moves, expected, target.moves_error)
     started = sums(estimate, rows, n_rows)[n_links:] / sums(expected, rows, n_rows)[n_links:]
     return _bounded(estimate / expected), _bounded(started)
 

@@ -1,8 +1,8 @@
 """Say what traced paths contribute to the tables of BridgeTrace. Private until measured.
 
 Visits: a path divides its weight over the different cells that it comes to, in proportion to public weights
-that are larger where few people go: what is rare is told as well as what is common. Steps are those of
-`bridges.steps`. A trip leads from the zone of a path's first cell to that of its last. A shape is the bin of
+that are larger where few people go: so what is rare is measured as well as what is common. Steps are those of
+`Steps`. A trip leads from the zone of a path's first cell to that of its last. A shape is the bin of
 a line's diameter and that of its length.
 """
 

@@ -1,14 +1,16 @@
-"""Find the chance to arrive: how likely a walk, wherever it is, still ends in a given zone.
+"""Solve for the hitting probabilities of zones: how likely a walk, wherever it is, still ends in a given zone.
 
-A walk on links goes from link e to link f with chance P[e, f], and every step is discounted by how long it
-is. The discounted chance to end in zone d, h, then solves
+The Markov chain of walks is on links: it goes from link e to link f with chance P[e, f], and a step onto e
+survives with chance discount[e], which is smaller for longer steps (the chain is discounted, or killed). Its
+hitting probability h of zone d then solves
 
-    h[e] = discount[e] * (end[e] if e leads into d, else 0 + the sum over f of P[e, f] h[f])
+    h[e] = discount[e] * ((end[e] if e leads into d, else 0) + the sum over f of P[e, f] h[f])
 
-and a walk that goes on in proportion to P[e, f] h[f] is one that ends in d for certain: a Doob transform.
+and a walk that goes on in proportion to P[e, f] h[f], the Doob h-transform of the chain, ends in d for certain.
 Strong discounts make short walks likelier, weak ones let them wander. Since all moves on sum to one and each
-is discounted, h is finite; it is found by going through the links to and fro, from one level of discount to
-the next weaker one. Only + - * are used, one after the other, so every machine comes to the same numbers.
+is discounted, h is finite; it is found by Gauss-Seidel sweeps over the links to and fro, from one level of
+discount to the next weaker one. Only + - * are used, one after the other, so every machine comes to the same
+numbers.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from privtrace.trajectories import Floats, Integers
 #: Zones solved together: they share what is read of the links.
 _TOGETHER = 16
 
-#: Chances are known to this part of themselves, or as well as so many times through the links can do.
+#: Probabilities are known to this part of themselves, or as well as so many sweeps over the links can do.
 _TOLERANCE = 1e-2
 _MOST_ROUNDS = 400
 
@@ -39,7 +41,7 @@ def discounts(lengths: Floats) -> Floats:
     return kept
 
 
-def arrivals(
+def hitting_probabilities(
     steps: Steps,
     chances: Floats,
     kept: Floats,
@@ -48,18 +50,18 @@ def arrivals(
     backend: Backend,
     before: Floats | None = None,
 ) -> Floats:
-    """Solve for the chances to arrive, (n_zones, n_levels, n_links).
+    """Solve for the hitting probabilities of zones, (n_zones, n_levels, n_links).
 
     `chances` (n_entries,) are those of the steps table: in a row, all moves sum to one, and the end's comes on
-    top. `kept` is that of `discounts`. From a solution for chances that were not much different `before`, a new
-    one is soon found.
+    top. `kept` is that of `discounts`. Sweeps that begin with the solution `before`, for chances that were not
+    much different, are fewer.
     """
     firsts = range(0, n_zones, _TOGETHER)
     known = np.empty((0, *kept.shape)) if before is None else before
 
     def solve(first: int) -> Floats:
         n_together = min(_TOGETHER, n_zones - first)
-        solved: Floats = _arrivals(
+        solved: Floats = _hitting(
             steps, chances, kept, zone_of, first, n_together, known, _TOLERANCE, _MOST_ROUNDS
         )
         return solved
@@ -68,19 +70,19 @@ def arrivals(
 
 
 @njit(cache=True, nogil=True)
-def _arrivals(  # type: ignore[no-untyped-def]
+def _hitting(  # type: ignore[no-untyped-def]
     steps, chances, kept, zone_of, first, n_zones, known, tolerance, most_rounds
 ):
     links, offsets = steps.links, steps.offsets
     n_levels, n_links = kept.shape
-    chance = np.zeros((n_links, n_zones))
+    hitting = np.zeros((n_links, n_zones))
     found = np.empty((n_zones, n_levels, n_links))
     row = np.empty(n_zones)
     for level in range(n_levels):
         if len(known):
             for zone in range(n_zones):
                 for link in range(n_links):
-                    chance[link, zone] = known[first + zone, level, link]
+                    hitting[link, zone] = known[first + zone, level, link]
         for turn in range(most_rounds):
             settled = turn % 4 == 3  # looked at now and then: it costs as much as a round
             for place in range(n_links):
@@ -94,16 +96,16 @@ def _arrivals(  # type: ignore[no-untyped-def]
                 for entry in range(offsets[link], last):
                     weight = chances[entry]
                     for zone in range(n_zones):
-                        row[zone] += weight * chance[onward + entry, zone]
+                        row[zone] += weight * hitting[onward + entry, zone]
                 keep = kept[level, link]
                 for zone in range(n_zones):
                     value = row[zone] * keep
-                    if settled and abs(value - chance[link, zone]) > tolerance * value:
+                    if settled and abs(value - hitting[link, zone]) > tolerance * value:
                         settled = False
-                    chance[link, zone] = value
+                    hitting[link, zone] = value
             if settled:
                 break
         for zone in range(n_zones):
             for link in range(n_links):
-                found[zone, level, link] = chance[link, zone]
+                found[zone, level, link] = hitting[link, zone]
     return found

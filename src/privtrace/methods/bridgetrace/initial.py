@@ -1,4 +1,4 @@
-"""Make a first guess: walks that know where people are, how often they turn, and where they travel."""
+"""Initialize the parameters of walks: where people are, how often they turn, and where they travel."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privtrace.methods.bridgetrace.empirical_bayes import shrink, smoothed, sums
+from privtrace.methods.bridgetrace.empirical_bayes import posterior_means, smoothed, sums
 from privtrace.methods.bridgetrace.shapes import N_BINS
-from privtrace.methods.bridgetrace.states import N_CLASSES, Ground
+from privtrace.methods.bridgetrace.states import N_CLASSES, StateSpace
 from privtrace.methods.common.measure import in_trajectories
 from privtrace.trajectories import Floats, Integers
 
@@ -24,8 +24,8 @@ POSSIBLE = np.arange(N_BINS) >= np.arange(N_BINS)[:, np.newaxis]
 
 
 @dataclass(frozen=True, eq=False)
-class Guess:
-    """Hold what walks go by, in trajectories or as chances."""
+class WalkParameters:
+    """Hold the parameters of walks, in trajectories or as chances."""
 
     trips: Floats  # (n_zones, n_zones)
     starts: Floats  # (n_cells,): in proportion within a zone
@@ -33,29 +33,31 @@ class Guess:
 
 
 def clean_density(noisy: Integers, n_trajectories: float, error: float) -> Floats:
-    """Judge the noisy density of coarse cells, expecting the same of each; it adds up to the count."""
+    """Estimate the density of coarse cells, expecting the same of each; it adds up to the count."""
     total = max(n_trajectories, 1.0)
     even = np.full(len(noisy), total / len(noisy))
-    clean = shrink(in_trajectories(noisy), even, error)
+    clean = posterior_means(in_trajectories(noisy), even, error)
     return clean * (total / clean.sum()) if clean.sum() > 0 else even
 
 
-def first_guess(ground: Ground, density: Floats, moves: Floats, trips: Floats, error: float) -> Guess:
-    """Guess from the clean density (K * K,) of coarse cells, and from noisy moves and trips.
+def initialize(
+    space: StateSpace, density: Floats, moves: Floats, trips: Floats, error: float
+) -> WalkParameters:
+    """Set the parameters from the clean density (K * K,) of coarse cells, and from noisy moves and trips.
 
     `error` is the standard deviation of the noise of a trip.
     """
-    area = ground.grid.sizes_m.prod(axis=1)
-    share = area / sums(area, ground.coarse_of, len(density))[ground.coarse_of]
-    visits = density[ground.coarse_of] * share
+    area = space.grid.sizes_m.prod(axis=1)
+    share = area / sums(area, space.coarse_of, len(density))[space.coarse_of]
+    visits = density[space.coarse_of] * share
     visits = np.maximum(visits, _LEAST * visits.mean())
-    between = _trips(ground, sums(visits, ground.zone_of, ground.n_zones), trips, error)
-    return Guess(between, visits, normalized(_steps(ground, visits, moves), ground))
+    between = _trips(space, sums(visits, space.zone_of, space.n_zones), trips, error)
+    return WalkParameters(between, visits, normalized(_steps(space, visits, moves), space))
 
 
-def normalized(weights: Floats, ground: Ground) -> Floats:
+def normalized(weights: Floats, space: StateSpace) -> Floats:
     """Divide rows of the steps table by the sum of their moves; a row that has none ends for certain."""
-    entries, n_rows = ground.entries, len(ground.steps.cells)
+    entries, n_rows = space.entries, len(space.steps.cells)
     moves = sums(np.where(entries.is_end, 0.0, weights), entries.rows, n_rows)
     rows = moves[entries.rows]
     chances: Floats = np.where(rows > 0, weights / np.where(rows > 0, rows, 1.0), 1.0)
@@ -66,39 +68,39 @@ def clean_shapes(noisy: Floats, error: float) -> Floats:
     """Clean noisy shapes into chances, expecting of each what its neighbors have: (N_BINS, N_BINS)."""
     expected = np.maximum(smoothed(noisy, POSSIBLE), 1e-3 * np.abs(noisy).mean() + 1e-9)
     clean = np.zeros(noisy.shape)
-    clean[POSSIBLE] = shrink(noisy[POSSIBLE], expected[POSSIBLE], error)
+    clean[POSSIBLE] = posterior_means(noisy[POSSIBLE], expected[POSSIBLE], error)
     if not clean.any():  # noise has left nothing: any shape will do
         clean = POSSIBLE.astype(np.float64)
     shapes: Floats = clean / clean.sum()
     return shapes
 
 
-def _steps(ground: Ground, visits: Floats, moves: Floats) -> Floats:
+def _steps(space: StateSpace, visits: Floats, moves: Floats) -> Floats:
     """Expect steps in proportion to the flow before and after them, and as often as their kind is measured."""
-    steps, entries, sides = ground.steps, ground.entries, ground.sides
+    steps, entries, sides = space.steps, space.entries, space.sides
     links, n_links, n_cells = steps.links, steps.n_links, len(visits)
     if not n_links:
         return np.ones(steps.n_entries)
-    scale = np.array(ground.grid.region.scale_m)
+    scale = np.array(space.grid.region.scale_m)
     border = (sides.high - sides.low) * scale[1 - sides.axis]
-    part = border / (2 * ground.grid.sizes_m.sum(axis=1))[links.sources]
+    part = border / (2 * space.grid.sizes_m.sum(axis=1))[links.sources]
     flow = np.sqrt(visits[links.sources] * part * visits[links.targets] * part[links.back])
     through = np.maximum(sums(flow, links.sources.astype(np.int64), n_cells), 1e-12)
     flow_in = np.concatenate([flow, through])[entries.rows]
     flow_out = np.where(entries.is_end, through[entries.cells], flow[entries.links])
     expected = flow_in * flow_out / through[entries.cells]
-    kinds = _kinds(ground)
-    measured, guessed = sums(moves, kinds, _END + 1), sums(expected, kinds, _END + 1)
+    kinds = _kinds(space)
+    measured, modeled = sums(moves, kinds, _END + 1), sums(expected, kinds, _END + 1)
     measured = np.maximum(measured, _LEAST_KIND * np.abs(measured).sum() + 1e-12)
-    weights: Floats = expected * (measured / np.maximum(guessed, 1e-300))[kinds]
+    weights: Floats = expected * (measured / np.maximum(modeled, 1e-300))[kinds]
     return weights
 
 
-def _kinds(ground: Ground) -> Integers:
+def _kinds(space: StateSpace) -> Integers:
     """Tell straight steps from turns, ways back, first steps and ends."""
-    steps, entries, sides = ground.steps, ground.entries, ground.sides
+    steps, entries, sides = space.steps, space.entries, space.sides
     links, n_links = steps.links, steps.n_links
-    centers = ground.grid.centers_m
+    centers = space.grid.centers_m
     ahead = np.sign(centers[links.targets] - centers[links.sources])[np.arange(n_links), sides.axis]
     before = np.minimum(entries.rows, n_links - 1)
     same_axis = sides.axis[before] == sides.axis[entries.links]
@@ -110,31 +112,31 @@ def _kinds(ground: Ground) -> Integers:
     )
 
 
-def _trips(ground: Ground, visits: Floats, noisy: Floats, error: float) -> Floats:
+def _trips(space: StateSpace, visits: Floats, noisy: Floats, error: float) -> Floats:
     """Clean noisy trips, expecting what starts, ends and distances say."""
-    total, n_zones = max(float(noisy.sum()), 1.0), ground.n_zones
+    total, n_zones = max(float(noisy.sum()), 1.0), space.n_zones
     like = visits / visits.sum() * total
     starts, ends = (
-        _scaled(shrink(noisy.sum(axis=axis), like, error * np.sqrt(n_zones), summed=True), total)
+        _scaled(posterior_means(noisy.sum(axis=axis), like, error * np.sqrt(n_zones), noise="normal"), total)
         for axis in (1, 0)
     )
-    expected = _by_distance(ground, noisy, np.maximum(starts, 1e-6), np.maximum(ends, 1e-6), error)
-    clean = shrink(noisy.ravel(), expected.ravel(), error).reshape(noisy.shape)
-    return _scaled(np.where(ground.joined, np.maximum(clean, 1e-3 * expected), 0.0), total)
+    expected = _by_distance(space, noisy, np.maximum(starts, 1e-6), np.maximum(ends, 1e-6), error)
+    clean = posterior_means(noisy.ravel(), expected.ravel(), error).reshape(noisy.shape)
+    return _scaled(np.where(space.joined, np.maximum(clean, 1e-3 * expected), 0.0), total)
 
 
-def _by_distance(ground: Ground, noisy: Floats, starts: Floats, ends: Floats, error: float) -> Floats:
+def _by_distance(space: StateSpace, noisy: Floats, starts: Floats, ends: Floats, error: float) -> Floats:
     """Expect trips in proportion to starts and ends, and to how many are measured at their distance."""
-    classes = ground.classes.ravel().astype(np.int64)
+    classes = space.classes.ravel().astype(np.int64)
     n_pairs = np.bincount(classes, minlength=N_CLASSES)
     measured, errors = sums(noisy.ravel(), classes, N_CLASSES), error * np.sqrt(n_pairs)
-    expected = np.where(ground.joined, np.outer(starts, ends), 1e-12)
+    expected = np.where(space.joined, np.outer(starts, ends), 1e-12)
     for _ in range(4):
         expected = _fitted(expected, starts, ends)
-        guessed = sums(expected.ravel(), classes, N_CLASSES)
-        trust = guessed**2 / (guessed**2 + errors**2 + 1e-12)
-        better = np.maximum(guessed + trust * (measured - guessed), 0.05 * guessed)
-        expected *= (better / np.maximum(guessed, 1e-12))[ground.classes]
+        modeled = sums(expected.ravel(), classes, N_CLASSES)
+        trust = modeled**2 / (modeled**2 + errors**2 + 1e-12)
+        better = np.maximum(modeled + trust * (measured - modeled), 0.05 * modeled)
+        expected *= (better / np.maximum(modeled, 1e-12))[space.classes]
     return np.maximum(_fitted(expected, starts, ends), 1e-9)
 
 

@@ -20,18 +20,18 @@ _TRIPS = "trips from first to last zone, one per trajectory"
 _SHAPES = "diameter and length in bins, one per trajectory"
 
 
-class Measured(NamedTuple):
+class Measurements(NamedTuple):
     """Hold noisy counts, in weights."""
 
     visits: Integers  # (n_cells,)
-    moves: Integers  # (n_entries,), as `bridges.steps` lays them out
+    moves: Integers  # (n_entries,), as `Steps` lays them out
     trips: Integers  # (n_zones, n_zones)
     shapes: Integers  # (N_BINS, N_BINS)
 
 
 def measure_paths(
     crossing: Crossing, grid: Grid, steps: Steps, weights: Integers, zone_of: Integers
-) -> Measured:
+) -> Measurements:
     """Trace trajectories and measure what they do in one pass.
 
     Grid, weights and zones come from earlier releases.
@@ -53,4 +53,4 @@ def measure_paths(
         Table("trips", _TRIPS, (n_zones, n_zones)),
         Table("shapes", _SHAPES, (N_BINS, N_BINS)),
     )
-    return Measured(*noisy)
+    return Measurements(*noisy)

@@ -80,8 +80,8 @@ def place_on_lines(
     return Trajectories(points, offsets, crs=grid.region.crs)
 
 
-class Room(NamedTuple):
-    """Hold room for the line of one path."""
+class Scratch(NamedTuple):
+    """Hold scratch memory for the line of one path."""
 
     line: Floats  # (n + 1, 2): the start, a place on each side, and the end
     links: npt.NDArray[np.int64]  # (n,): the link between each cell and the next
@@ -89,15 +89,15 @@ class Room(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def room_for(n_cells):  # type: ignore[no-untyped-def]
-    """Make room for the line of a path with up to so many cells."""
-    return Room(np.empty((n_cells + 1, 2)), np.empty(n_cells, np.int64), np.empty(n_cells))
+def scratch_for(n_cells):  # type: ignore[no-untyped-def]
+    """Make scratch memory for a path with up to so many cells."""
+    return Scratch(np.empty((n_cells + 1, 2)), np.empty(n_cells, np.int64), np.empty(n_cells))
 
 
 @njit(cache=True, nogil=True)
-def draw_line(room, cells, first, last, sides, seed, trajectory):  # type: ignore[no-untyped-def]
-    """Draw the line of the path cells[first:last] into room.line[: last - first + 1]."""
-    line, over, drawn = room.line, room.links, room.drawn
+def draw_line(scratch, cells, first, last, sides, seed, trajectory):  # type: ignore[no-untyped-def]
+    """Draw the line of the path cells[first:last] into scratch.line[: last - first + 1]."""
+    line, over, drawn = scratch.line, scratch.links, scratch.drawn
     n_cells = last - first
     for end in range(2):
         words = philox(seed, trajectory, np.uint64(end), np.uint64(PLACING))
@@ -152,21 +152,21 @@ def _place(cells, offsets, sides, spacing_m, first_trajectory, seed):  # type: i
     points = np.empty((4 * len(cells) + 16, 2))
     point_offsets = np.zeros(len(offsets), np.int64)
     n_points = 0
-    room = room_for(64)
+    scratch = scratch_for(64)
     for path in range(len(offsets) - 1):
         first, last = offsets[path], offsets[path + 1]
         if first < last:
-            if last - first > len(room.links):
-                room = room_for(2 * (last - first))
+            if last - first > len(scratch.links):
+                scratch = scratch_for(2 * (last - first))
             trajectory = np.uint64(first_trajectory + path)
-            draw_line(room, cells, first, last, sides, seed, trajectory)
-            length_m = shape_of(room.line, last - first + 1, sides.scale_m)[1]
+            draw_line(scratch, cells, first, last, sides, seed, trajectory)
+            length_m = shape_of(scratch.line, last - first + 1, sides.scale_m)[1]
             # Rounded up or down at random, so that spacing is right on average.
             words = philox(seed, trajectory, np.uint64(2), np.uint64(PLACING))
             n_gaps = max(1, int(min(length_m / spacing_m, 1e9) + uniform(words[1])))
             while n_points + n_gaps + 1 > len(points):
                 points = np.concatenate((points, np.empty_like(points)))
-            _set_out(points, n_points, n_gaps, length_m, room.line, cells, first, last, sides)
+            _set_out(points, n_points, n_gaps, length_m, scratch.line, cells, first, last, sides)
             n_points += n_gaps + 1
         point_offsets[path + 1] = n_points
     return points[:n_points].copy(), point_offsets

@@ -1,9 +1,9 @@
-"""Walk from zone to zone on links, each walk led to its goal, and keep those whose shape is called for.
+"""Walk h-transforms between zones, and keep the walks whose shape is called for.
 
 A trip is drawn from the table of zones, its first cell from the starts of its zone, and its level of
-discount by how far the zones are apart. Then each step is drawn in proportion to its chance times the chance
-to arrive from there (`walk.arrive`), so that it ends in its zone. Last the walk is kept or drawn
-anew, by the shape of its line: so lengths and diameters come out as they were measured.
+discount by how far the zones are apart. Then each step is drawn in proportion to its chance times the hitting
+probability from there (`hitting.py`), so that the walk ends in its zone. Last the walk is kept or drawn
+again, by the shape of its line: so lengths and diameters come out as they were measured.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import numpy.typing as npt
 from numba import njit
 
 from privtrace.caching import cached_property
-from privtrace.methods.bridgetrace.polyline import draw_line, room_for
+from privtrace.methods.bridgetrace.polyline import draw_line, scratch_for
 from privtrace.methods.bridgetrace.shapes import shape_bin, shape_of
-from privtrace.methods.bridgetrace.states import Ground
+from privtrace.methods.bridgetrace.states import StateSpace
 from privtrace.paths import Paths
 from privtrace.random import WALKING, below, philox, uniform
 from privtrace.trajectories import Floats, Integers
@@ -27,7 +27,7 @@ from privtrace.trajectories import Floats, Integers
 MOST_TRIES = 8
 
 #: Cells of a walk at most. Even the weakest discount makes so many as good as impossible; a walk that had them
-#: all the same would be drawn anew.
+#: all the same is drawn again.
 MOST_CELLS = 1 << 16
 
 
@@ -41,21 +41,21 @@ class Drawn(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Bridges:
-    """Hold all that walks between zones need; weights are integers, not negative."""
+class Sampler:
+    """Draw walks between zones; weights are integers, not negative."""
 
-    ground: Ground
+    space: StateSpace
     trips: Integers  # (n_zones, n_zones); not all zero
     starts: Integers  # (n_cells,); not all zero in a zone
-    chances: Floats  # (n_entries,), as `walk.arrive.arrivals` takes them
-    arriving: Floats  # (n_zones, n_levels, n_links), as it gives them
+    chances: Floats  # (n_entries,), as `hitting_probabilities` takes them
+    hitting: Floats  # (n_zones, n_levels, n_links), as it gives them
     levels: Integers  # (n_classes, n_levels): by it the level of a trip is drawn; no row all zero
     kept: Floats  # (N_BINS, N_BINS): the chance to keep a walk, by the bins of its diameter and length
 
     @cached_property
     def _cumulative(self) -> tuple[Integers, Integers, Integers, Integers, Integers]:
         """Sum weights up for drawing: trips; cells by zone, where each zone's begin, their starts; levels."""
-        zone_of = self.ground.zone_of
+        zone_of = self.space.zone_of
         cells = np.argsort(zone_of, kind="stable")
         firsts = np.searchsorted(zone_of[cells], np.arange(len(self.trips) + 1))
         return np.cumsum(self.trips), cells, firsts, np.cumsum(self.starts[cells]), np.cumsum(self.levels, 1)
@@ -65,18 +65,18 @@ class Bridges:
         return self._walk(trajectories, seed, MOST_TRIES)[0]
 
     def candidates(self, trajectories: range, seed: int) -> tuple[Paths, Drawn]:
-        """Walk one path for each number and keep it, whatever its shape; tell how each was drawn."""
+        """Walk one path for each number and keep it, whatever its shape; say how each was drawn."""
         return self._walk(trajectories, seed, 1)
 
     def _walk(self, trajectories: range, seed: int, tries: int) -> tuple[Paths, Drawn]:
-        ground = self.ground
+        space = self.space
         cells, offsets, drawn = _walk(
             trajectories.start,
             len(trajectories),
             np.uint64(seed),
             self._cumulative,
-            (ground.steps, self.chances, self.arriving, ground.zone_of, ground.classes),
-            (ground.sides, ground.edges, self.kept),
+            (space.steps, self.chances, self.hitting, space.zone_of, space.classes),
+            (space.sides, space.edges, self.kept),
             tries,
         )
         return Paths(cells, offsets), Drawn(*drawn.T)
@@ -85,13 +85,13 @@ class Bridges:
 @njit(cache=True, nogil=True)
 def _walk(first_trajectory, n_trajectories, seed, cumulative, going, keeping, tries):  # type: ignore[no-untyped-def]
     trips, cells_by_zone, firsts, starts, levels = cumulative
-    steps, chances, arriving, zone_of, classes = going
+    steps, chances, hitting, zone_of, classes = going
     sides, edges, kept = keeping
     n_zones = len(classes)
     cells = np.empty(16 * n_trajectories + 16, np.int32)
     offsets = np.zeros(n_trajectories + 1, np.int64)
     drawn = np.zeros((n_trajectories, 4), np.int8)
-    room = room_for(64)
+    scratch = scratch_for(64)
     n_cells = 0
     for path in range(n_trajectories):
         trajectory = np.uint64(first_trajectory + path)
@@ -113,7 +113,7 @@ def _walk(first_trajectory, n_trajectories, seed, cumulative, going, keeping, tr
                 goal,
                 steps,
                 chances,
-                arriving[goal, level],
+                hitting[goal, level],
                 zone_of,
                 seed,
                 trajectory,
@@ -122,10 +122,10 @@ def _walk(first_trajectory, n_trajectories, seed, cumulative, going, keeping, tr
             arrived = last > n_cells
             if not arrived:  # no way leads there, as from one part of a region to another: stay
                 cells[n_cells], last = start, n_cells + 1
-            if last - n_cells > len(room.links):
-                room = room_for(2 * (last - n_cells))
-            draw_line(room, cells, n_cells, last, sides, seed, trajectory)
-            diameter, length = shape_of(room.line, last - n_cells + 1, sides.scale_m)
+            if last - n_cells > len(scratch.links):
+                scratch = scratch_for(2 * (last - n_cells))
+            draw_line(scratch, cells, n_cells, last, sides, seed, trajectory)
+            diameter, length = shape_of(scratch.line, last - n_cells + 1, sides.scale_m)
             diameter_bin, length_bin = shape_bin(diameter, edges), shape_bin(length, edges)
             drawn[path, 0], drawn[path, 1], drawn[path, 2], drawn[path, 3] = (
                 apart,
@@ -145,7 +145,7 @@ def _walk(first_trajectory, n_trajectories, seed, cumulative, going, keeping, tr
 
 @njit(cache=True, nogil=True)
 def _go(  # type: ignore[no-untyped-def]
-    cells, n_cells, start, goal, steps, chances, arriving, zone_of, seed, trajectory, step
+    cells, n_cells, start, goal, steps, chances, hitting, zone_of, seed, trajectory, step
 ):
     """Walk from a cell to the goal; return the cells with the walk behind n_cells, its end, and the next step.
 
@@ -163,7 +163,7 @@ def _go(  # type: ignore[no-untyped-def]
         ending = chances[end] if zone_of[now] == goal else 0.0
         total = ending
         for entry in range(offsets[row], end):
-            total += chances[entry] * arriving[onward + entry]
+            total += chances[entry] * hitting[onward + entry]
         if total <= 0.0:
             return cells, n_cells, step
         target = uniform(philox(seed, trajectory, np.uint64(step), np.uint64(WALKING))[0]) * total
@@ -172,7 +172,7 @@ def _go(  # type: ignore[no-untyped-def]
             return cells, last, step
         reached, chosen = ending, np.int64(-1)
         for entry in range(offsets[row], end):
-            weight = chances[entry] * arriving[onward + entry]
+            weight = chances[entry] * hitting[onward + entry]
             if weight > 0.0 and reached <= target:
                 reached += weight
                 chosen = onward + entry

@@ -1,4 +1,4 @@
-"""Hold the ground that walks between zones go on: all that follows from grid and zones, which are public."""
+"""Hold the state space of walks: a grid, its zones, and all that follows from them, which are public."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from privtrace.trajectories import Floats, Integers
 if TYPE_CHECKING:
     from privtrace.methods.bridgetrace.settings import BridgeTrace
 
-#: Zones are told apart by their distance, in parts of the region's shorter side; class 0 is a zone with itself.
+#: Pairs of zones are classified by distance, in parts of the region's shorter side; class 0 is a zone itself.
 _CLASS_EDGES = (1 / 16, 1 / 8, 1 / 4, 1 / 2)
 N_CLASSES = len(_CLASS_EDGES) + 2
 
@@ -32,7 +32,7 @@ _LEAST_BUSY = 0.05
 
 
 @dataclass(frozen=True, eq=False)
-class Ground:
+class StateSpace:
     """Hold a grid and the zone of each of its cells, and find what follows from them."""
 
     grid: Grid
@@ -78,7 +78,7 @@ class Ground:
 
     @cached_property
     def classes(self) -> npt.NDArray[np.int8]:
-        """Tell how far apart zones are, by class: (n_zones, n_zones)."""
+        """Classify pairs of zones by how far apart they are: (n_zones, n_zones)."""
         n_cells = np.bincount(self.zone_of)
         centers = np.stack(
             [np.bincount(self.zone_of, axis) / n_cells for axis in self.grid.centers_m.T], axis=1
@@ -87,8 +87,8 @@ class Ground:
         distance = np.sqrt(np.sum(apart * apart, axis=2)) / self.grid.region.shorter_side_m
         classes = 1 + np.searchsorted(_CLASS_EDGES, distance)
         np.fill_diagonal(classes, 0)
-        told: npt.NDArray[np.int8] = classes.astype(np.int8)
-        return told
+        small: npt.NDArray[np.int8] = classes.astype(np.int8)
+        return small
 
     @cached_property
     def components(self) -> Integers:
@@ -100,7 +100,7 @@ class Ground:
 
     @cached_property
     def joined(self) -> npt.NDArray[np.bool_]:
-        """Tell which zones a way joins: (n_zones, n_zones)."""
+        """Find which zones a way joins: (n_zones, n_zones)."""
         has = np.zeros((self.n_zones, int(self.components.max()) + 1), np.int64)
         has[self.zone_of, self.components] = 1
         joined: npt.NDArray[np.bool_] = has @ has.T > 0
@@ -113,17 +113,17 @@ class Ground:
         return discounts(20.0 * sizes[self.steps.links.targets])
 
 
-def divided(coarse: Grid, visits: Floats, n_trajectories: float, settings: BridgeTrace) -> Ground:
+def state_space_of(coarse: Grid, visits: Floats, n_trajectories: float, settings: BridgeTrace) -> StateSpace:
     """Divide coarse cells by their density, and gather cells in zones."""
     divisions = settings.divisions(visits)
     grid = Grid(coarse.region, divisions)
     while grid.n_cells > settings.max_states and divisions.max() > 1:
         divisions = np.maximum(np.where(divisions == divisions.max(), divisions // 2, divisions), 1)
         grid = Grid(coarse.region, divisions)
-    one_zone = Ground(grid, np.zeros(grid.n_cells, np.int64))
+    one_zone = StateSpace(grid, np.zeros(grid.n_cells, np.int64))
     zone_of = zones(grid, visits, settings.n_zones(n_trajectories, one_zone.steps.n_links))
     # A zone in several components of the region promises ways that there are not: cut it, if zones suffice.
     by_component = np.unique(
         zone_of * (one_zone.components.max() + 1) + one_zone.components, return_inverse=True
     )[1]
-    return Ground(grid, by_component if by_component.max() < settings.max_zones else zone_of)
+    return StateSpace(grid, by_component if by_component.max() < settings.max_zones else zone_of)
