@@ -111,7 +111,7 @@ def test_many_threads_wait_for_one_table(
     solve, backends = fitted.hitting_probabilities, []
 
     def slow(*arguments: Any) -> Any:
-        backends.append(arguments[5])
+        backends.append(arguments[2])
         time.sleep(0.1)
         return solve(*arguments)
 

@@ -87,9 +87,7 @@ def walked(space: StateSpace, fitted: Calibration, n: int = 6000) -> Paths:
         np.round(parameters.trips * 2.0**20).astype(np.int64),
         in_weights(starts),
         parameters.chances,
-        hitting_probabilities(
-            space.steps, parameters.chances, space.discounts, space.zone_of, space.n_zones, backend
-        ),
+        hitting_probabilities(space, parameters.chances, backend),
         in_weights(fitted.levels),
         fitted.kept,
     ).walk(range(n), seed=77)
@@ -133,9 +131,7 @@ def test_shapes_of_walks_are_those_called_for() -> None:
         np.round(fitted.parameters.trips * 2.0**20).astype(np.int64),
         np.ones(space.grid.n_cells, np.int64),
         fitted.parameters.chances,
-        hitting_probabilities(
-            space.steps, fitted.parameters.chances, space.discounts, space.zone_of, space.n_zones, Threads(1)
-        ),
+        hitting_probabilities(space, fitted.parameters.chances, Threads(1)),
         np.ones((N_CLASSES, len(LOSSES)), np.int64),
         fitted.kept,
     ).candidates(range(6000), 5)
@@ -266,7 +262,7 @@ def known(near: int, far: int) -> tuple[StateSpace, Calibration]:
 def target_of(space: StateSpace, law: Calibration) -> Target:
     """Measure many walks of a law, without noise."""
     paths = walked(space, law, 5 * N)
-    lines = place_on_lines(paths, space.grid, space.sides, 0.2, 0, 77)
+    lines = place_on_lines(paths, space.grid, space.geometry, 0.2, 0, 77)
     return Target(
         visits_in(paths, space) / 5,
         weights_of(space),
@@ -338,7 +334,7 @@ def test_walks_have_the_shapes_that_were_measured() -> None:
     space = space_of("box")
     parameters, target = measured()
     paths = walked(space, calibrate(space, parameters, target, 4, Threads(2)), 3 * N)
-    lines = place_on_lines(paths, space.grid, space.sides, 0.2, 0, 77)
+    lines = place_on_lines(paths, space.grid, space.geometry, 0.2, 0, 77)
     made = shares(shapes_in(lines, space))
     for axis in (0, 1):
         assert apart(made.sum(axis=axis), target.shapes.sum(axis=axis)) < 0.065

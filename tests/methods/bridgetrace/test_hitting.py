@@ -9,9 +9,9 @@ from tests import polygons
 import privtrace as pt
 from privtrace.backends.local import Threads
 from privtrace.methods.bridgetrace import hitting
-from privtrace.methods.bridgetrace.hitting import discounts, hitting_probabilities
+from privtrace.methods.bridgetrace.hitting import hitting_probabilities
 from privtrace.methods.bridgetrace.initial import normalized
-from privtrace.methods.bridgetrace.states import StateSpace
+from privtrace.methods.bridgetrace.states import StateSpace, discounts
 from privtrace.methods.bridgetrace.tuning import LOSSES
 from privtrace.methods.bridgetrace.zones import zones
 from privtrace.space.grid import Grid
@@ -38,9 +38,7 @@ def chances_of(space: StateSpace, seed: int = 1) -> Floats:
 
 
 def hitting_of(space: StateSpace, chances: Floats, n_threads: int = 1) -> Floats:
-    return hitting_probabilities(
-        space.steps, chances, space.discounts, space.zone_of, space.n_zones, Threads(n_threads)
-    )
+    return hitting_probabilities(space, chances, Threads(n_threads))
 
 
 def solved(space: StateSpace, chances: Floats) -> Floats:
@@ -62,7 +60,7 @@ def solved(space: StateSpace, chances: Floats) -> Floats:
 @pytest.fixture
 def precise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hitting, "_TOLERANCE", 1e-13)
-    monkeypatch.setattr(hitting, "_MOST_ROUNDS", 20_000)
+    monkeypatch.setattr(hitting, "_MOST_SWEEPS", 20_000)
 
 
 @pytest.mark.usefixtures("precise")
@@ -100,7 +98,7 @@ def test_from_another_solution_the_same_is_found() -> None:
     chances = chances_of(space)
     exact = solved(space, chances)
     for before in (solved(space, chances_of(space, 2)), 3 * exact, 0 * exact):
-        given = (space.steps, chances, space.discounts, space.zone_of, space.n_zones, Threads(1), before)
+        given = (space, chances, Threads(1), before)
         assert np.allclose(hitting_probabilities(*given), exact, rtol=1e-9, atol=1e-300)
 
 

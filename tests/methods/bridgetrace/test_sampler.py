@@ -13,11 +13,12 @@ from tests import polygons
 import privtrace as pt
 from privtrace.backends.local import Threads
 from privtrace.methods.bridgetrace import hitting
-from privtrace.methods.bridgetrace.hitting import LOSSES, hitting_probabilities
+from privtrace.methods.bridgetrace.hitting import hitting_probabilities
 from privtrace.methods.bridgetrace.initial import normalized
 from privtrace.methods.bridgetrace.sampler import Sampler
 from privtrace.methods.bridgetrace.shapes import N_BINS
 from privtrace.methods.bridgetrace.states import N_CLASSES, StateSpace
+from privtrace.methods.bridgetrace.tuning import LOSSES
 from privtrace.methods.bridgetrace.zones import zones
 from privtrace.space.grid import Grid
 from privtrace.trajectories import Floats, Integers
@@ -49,7 +50,7 @@ def sampler_of(
         trips,
         np.ones(space.grid.n_cells, np.int64) if starts is None else starts,
         chances,
-        hitting_probabilities(space.steps, chances, space.discounts, space.zone_of, space.n_zones, Threads(1)),
+        hitting_probabilities(space, chances, Threads(1)),
         levels,
         np.ones((N_BINS, N_BINS)) if kept is None else kept,
     )

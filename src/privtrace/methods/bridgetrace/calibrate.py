@@ -81,9 +81,7 @@ def calibrate(
     drawn_by = np.full((N_CLASSES, len(LOSSES)), 1.0 / len(LOSSES))
     hitting = None
     for turn in range(n_rounds + 1):
-        hitting = hitting_probabilities(
-            space.steps, parameters.chances, space.discounts, space.zone_of, space.n_zones, backend, hitting
-        )
+        hitting = hitting_probabilities(space, parameters.chances, backend, hitting)
         paths, drawn = _walks(space, parameters, hitting, drawn_by, turn, backend)
         levels, wanted = _fit_shapes(drawn, _class_shares(space, parameters), target.shapes)
         if turn == n_rounds:
@@ -106,15 +104,20 @@ def fitted_walks(
     backend: Backend,
 ) -> dict[str, Integers]:
     """Initialize and calibrate walks; in whole weights, so that a file walks alike everywhere."""
-    visits, moves, trips, shapes = (in_trajectories(noisy) for noisy in measured)
-    parameters = initialize(space, density.ravel(), moves, trips, settings.error("trips"))
+    parameters = initialize(
+        space,
+        density.ravel(),
+        in_trajectories(measured.moves),
+        in_trajectories(measured.trips),
+        settings.error("trips"),
+    )
     target = Target(
-        visits,
-        weights,
-        moves,
-        clean_shapes(shapes, settings.error("shapes")),
-        settings.error("visits"),
-        settings.error("moves"),
+        visits=in_trajectories(measured.visits),
+        weights=weights,
+        moves=in_trajectories(measured.moves),
+        shapes=clean_shapes(in_trajectories(measured.shapes), settings.error("shapes")),
+        visits_error=settings.error("visits"),
+        moves_error=settings.error("moves"),
     )
     fitted = calibrate(space, parameters, target, settings.rounds, backend)
     parameters = fitted.parameters

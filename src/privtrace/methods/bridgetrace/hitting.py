@@ -15,12 +15,14 @@ numbers.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
 from privtrace.backends.base import Backend
+from privtrace.methods.bridgetrace.states import StateSpace
 from privtrace.methods.bridgetrace.steps import Steps
-from privtrace.methods.bridgetrace.tuning import LOSSES
 from privtrace.trajectories import Floats, Integers
 
 #: Zones solved together: they share what is read of the links.
@@ -28,51 +30,42 @@ _TOGETHER = 16
 
 #: Probabilities are known to this part of themselves, or as well as so many sweeps over the links can do.
 _TOLERANCE = 1e-2
-_MOST_ROUNDS = 400
+_MOST_SWEEPS = 400
 
 
-def discounts(lengths: Floats) -> Floats:
-    """Give what a step keeps of a walk's weight, (n_levels, n_links), for steps as long as `lengths`.
+class DiscountedChain(NamedTuple):
+    """Hold the Markov chain of steps and what it is discounted by, for kernels."""
 
-    Lengths are in twentieths of the region's shorter side. Rounded, so that machines whose powers differ in the
-    last bit agree.
-    """
-    kept: Floats = np.round((1.0 - np.array(LOSSES)[:, np.newaxis]) ** lengths * 2.0**40) / 2.0**40
-    return kept
+    steps: Steps
+    chances: Floats  # (n_entries,): in a row, all moves sum to one, and the end's comes on top
+    discounts: Floats  # (n_levels, n_links)
+    zone_of: Integers  # (n_cells,)
 
 
 def hitting_probabilities(
-    steps: Steps,
-    chances: Floats,
-    kept: Floats,
-    zone_of: Integers,
-    n_zones: int,
-    backend: Backend,
-    before: Floats | None = None,
+    space: StateSpace, chances: Floats, backend: Backend, before: Floats | None = None
 ) -> Floats:
     """Solve for the hitting probabilities of zones, (n_zones, n_levels, n_links).
 
     `chances` (n_entries,) are those of the steps table: in a row, all moves sum to one, and the end's comes on
-    top. `kept` is that of `discounts`. Sweeps that begin with the solution `before`, for chances that were not
-    much different, are fewer.
+    top. Sweeps that begin with the solution `before`, for chances that were not much different, are fewer.
     """
-    firsts = range(0, n_zones, _TOGETHER)
-    known = np.empty((0, *kept.shape)) if before is None else before
+    chain = DiscountedChain(space.steps, chances, space.discounts, space.zone_of)
+    firsts = range(0, space.n_zones, _TOGETHER)
+    known = np.empty((0, *space.discounts.shape)) if before is None else before
 
     def solve(first: int) -> Floats:
-        n_together = min(_TOGETHER, n_zones - first)
-        solved: Floats = _hitting(
-            steps, chances, kept, zone_of, first, n_together, known, _TOLERANCE, _MOST_ROUNDS
-        )
+        n_together = min(_TOGETHER, space.n_zones - first)
+        solved: Floats = _hitting(chain, first, n_together, known, _TOLERANCE, _MOST_SWEEPS)
         return solved
 
     return np.concatenate(list(backend.map(solve, firsts)))
 
 
 @njit(cache=True, nogil=True)
-def _hitting(  # type: ignore[no-untyped-def]
-    steps, chances, kept, zone_of, first, n_zones, known, tolerance, most_rounds
-):
+def _hitting(chain, first, n_zones, known, tolerance, most_sweeps):  # type: ignore[no-untyped-def]
+    """Solve for the zones from `first` on, n_zones of them."""
+    steps, chances, kept, zone_of = chain.steps, chain.chances, chain.discounts, chain.zone_of
     links, offsets = steps.links, steps.offsets
     n_levels, n_links = kept.shape
     hitting = np.zeros((n_links, n_zones))
@@ -83,8 +76,8 @@ def _hitting(  # type: ignore[no-untyped-def]
             for zone in range(n_zones):
                 for link in range(n_links):
                     hitting[link, zone] = known[first + zone, level, link]
-        for turn in range(most_rounds):
-            settled = turn % 4 == 3  # looked at now and then: it costs as much as a round
+        for turn in range(most_sweeps):
+            settled = turn % 4 == 3  # looked at now and then: it costs as much as a sweep
             for place in range(n_links):
                 link = place if turn % 2 == 0 else n_links - 1 - place
                 now = np.int64(links.targets[link])

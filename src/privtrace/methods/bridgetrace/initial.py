@@ -52,7 +52,8 @@ def initialize(
     visits = density[space.coarse_of] * share
     visits = np.maximum(visits, _LEAST * visits.mean())
     between = _trips(space, sums(visits, space.zone_of, space.n_zones), trips, error)
-    return WalkParameters(between, visits, normalized(_steps(space, visits, moves), space))
+    chances = normalized(_steps(space, visits, moves), space)
+    return WalkParameters(trips=between, starts=visits, chances=chances)
 
 
 def normalized(weights: Floats, space: StateSpace) -> Floats:
@@ -77,7 +78,7 @@ def clean_shapes(noisy: Floats, error: float) -> Floats:
 
 def _steps(space: StateSpace, visits: Floats, moves: Floats) -> Floats:
     """Expect steps in proportion to the flow before and after them, and as often as their kind is measured."""
-    steps, entries, sides = space.steps, space.entries, space.sides
+    steps, entries, sides = space.steps, space.entries, space.geometry.sides
     links, n_links, n_cells = steps.links, steps.n_links, len(visits)
     if not n_links:
         return np.ones(steps.n_entries)
@@ -98,7 +99,7 @@ def _steps(space: StateSpace, visits: Floats, moves: Floats) -> Floats:
 
 def _kinds(space: StateSpace) -> Integers:
     """Tell straight steps from turns, ways back, first steps and ends."""
-    steps, entries, sides = space.steps, space.entries, space.sides
+    steps, entries, sides = space.steps, space.entries, space.geometry.sides
     links, n_links = steps.links, steps.n_links
     centers = space.grid.centers_m
     ahead = np.sign(centers[links.targets] - centers[links.sources])[np.arange(n_links), sides.axis]

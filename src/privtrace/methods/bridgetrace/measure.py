@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from privtrace.methods.bridgetrace import counts
-from privtrace.methods.bridgetrace.shapes import N_BINS, shape_edges
-from privtrace.methods.bridgetrace.steps import Steps
+from privtrace.methods.bridgetrace.shapes import N_BINS
+from privtrace.methods.bridgetrace.states import StateSpace
 from privtrace.privacy.contributions import Contributions
 from privtrace.privacy.crossing import Crossing, Table
-from privtrace.space.grid import Grid
 from privtrace.space.traverse import trace
 from privtrace.trajectories import Integers, Trajectories
 
@@ -29,28 +28,24 @@ class Measurements(NamedTuple):
     shapes: Integers  # (N_BINS, N_BINS)
 
 
-def measure_paths(
-    crossing: Crossing, grid: Grid, steps: Steps, weights: Integers, zone_of: Integers
-) -> Measurements:
+def measure_paths(crossing: Crossing, space: StateSpace, weights: Integers) -> Measurements:
     """Trace trajectories and measure what they do in one pass.
 
-    Grid, weights and zones come from earlier releases.
+    The state space and the weights of its cells come from earlier releases.
     """
-    edges, n_zones = shape_edges(grid.region), int(zone_of.max()) + 1
-
-    def emitted(part: Trajectories) -> Iterator[Contributions]:
-        paths = trace(part, grid)
-        yield counts.visits(paths, weights)
-        yield counts.steps_taken(paths, steps)
-        yield counts.trips(paths, zone_of, n_zones)
-        yield counts.shapes(part, grid, edges)
-
-    noisy = crossing.measure_together(
-        "Measuring visits, steps, trips and shapes",
-        emitted,
-        Table("visits", _VISITS, (grid.n_cells,)),
-        Table("moves", _MOVES, (steps.n_entries,)),
-        Table("trips", _TRIPS, (n_zones, n_zones)),
+    tables = (
+        Table("visits", _VISITS, (space.grid.n_cells,)),
+        Table("moves", _MOVES, (space.steps.n_entries,)),
+        Table("trips", _TRIPS, (space.n_zones, space.n_zones)),
         Table("shapes", _SHAPES, (N_BINS, N_BINS)),
     )
-    return Measurements(*noisy)
+
+    def emitted(part: Trajectories) -> Iterator[Contributions]:
+        paths = trace(part, space.grid)
+        yield counts.visits(paths, weights)
+        yield counts.steps_taken(paths, space.steps)
+        yield counts.trips(paths, space.zone_of, space.n_zones)
+        yield counts.shapes(part, space.grid, space.edges)
+
+    noisy = crossing.measure_together("Measuring visits, steps, trips and shapes", emitted, *tables)
+    return Measurements(**{table.stage: measured for table, measured in zip(tables, noisy, strict=True)})

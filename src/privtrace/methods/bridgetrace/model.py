@@ -133,17 +133,14 @@ class BridgeTraceModel(Model):
         """Solve for hitting probabilities."""
         space = self.space
         chances = normalized(self.walk_moves.astype(np.float64), space)
-        hitting = hitting_probabilities(
-            space.steps, chances, space.discounts, space.zone_of, space.n_zones, backend
-        )
         return Sampler(
             space,
-            self.walk_trips,
-            self.walk_starts,
-            chances,
-            hitting,
-            self.walk_levels,
-            self.walk_kept / 2.0**30,
+            trips=self.walk_trips,
+            starts=self.walk_starts,
+            chances=chances,
+            hitting=hitting_probabilities(space, chances, backend),
+            levels=self.walk_levels,
+            kept=self.walk_kept / 2.0**30,
         )
 
     @cached_property
@@ -165,7 +162,7 @@ class BridgeTraceModel(Model):
 
     def place(self, paths: Paths, first: int, seed: int) -> Trajectories:
         """Lead a line through each of the paths, numbered from `first`, and set points on it."""
-        return place_on_lines(paths, self.grid, self.space.sides, self._spacing_m, first, seed)
+        return place_on_lines(paths, self.grid, self.space.geometry, self._spacing_m, first, seed)
 
     def view(self) -> View:
         """Show coarse cells and cells, trips of walks, and moves over sides."""

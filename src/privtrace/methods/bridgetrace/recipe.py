@@ -33,7 +33,7 @@ def released(settings: BridgeTrace, fitting: Fitting) -> dict[str, Any]:
 
     # What traced paths do, in one pass: visits, moves, trips and shapes.
     weights = space.visit_weights(visits)
-    measured = measure_paths(crossing, space.grid, space.steps, weights, space.zone_of)
+    measured = measure_paths(crossing, space, weights)
 
     # Walks that do the same: post-processing, like all that follows.
     with fitting.observer.stage("Fitting walks to what was measured"):

@@ -16,9 +16,10 @@ import numpy.typing as npt
 from numba import njit
 
 from privtrace.caching import cached_property
-from privtrace.methods.bridgetrace.polyline import draw_line, scratch_for
+from privtrace.methods.bridgetrace.polyline import Geometry, Stream, draw_line, scratch_for
 from privtrace.methods.bridgetrace.shapes import shape_bin, shape_of
 from privtrace.methods.bridgetrace.states import StateSpace
+from privtrace.methods.bridgetrace.steps import Steps
 from privtrace.paths import Paths
 from privtrace.random import WALKING, below, philox, uniform
 from privtrace.trajectories import Floats, Integers
@@ -40,6 +41,44 @@ class Drawn(NamedTuple):
     lengths: npt.NDArray[np.int8]  # bins
 
 
+class Cumulative(NamedTuple):
+    """Hold running sums of weights, by which trips, levels and first cells are drawn, for kernels."""
+
+    trips: Integers  # (n_zones * n_zones,)
+    levels: Integers  # (n_classes, n_levels): within a class
+    cells: Integers  # (n_cells,): the cells, zone by zone
+    firsts: Integers  # (n_zones + 1,): where each zone's begin there
+    starts: Integers  # (n_cells,): of the starts of `cells`
+
+
+class Chain(NamedTuple):
+    """Hold the Markov chain of steps and its hitting probabilities, for kernels."""
+
+    steps: Steps
+    chances: Floats  # (n_entries,)
+    hitting: Floats  # (n_zones, n_levels, n_links)
+    zone_of: Integers  # (n_cells,)
+    classes: npt.NDArray[np.int8]  # (n_zones, n_zones)
+
+
+class Law(NamedTuple):
+    """Hold all that decides how walks are drawn and kept, for kernels."""
+
+    cumulative: Cumulative
+    chain: Chain
+    geometry: Geometry
+    edges: Floats  # (N_BINS,)
+    kept: Floats  # (N_BINS, N_BINS)
+
+
+class Bridge(NamedTuple):
+    """Say between what a walk goes, and at which level of discount."""
+
+    start: int  # cell
+    goal: int  # zone
+    level: int
+
+
 @dataclass(frozen=True, eq=False)
 class Sampler:
     """Draw walks between zones; weights are integers, not negative."""
@@ -53,12 +92,18 @@ class Sampler:
     kept: Floats  # (N_BINS, N_BINS): the chance to keep a walk, by the bins of its diameter and length
 
     @cached_property
-    def _cumulative(self) -> tuple[Integers, Integers, Integers, Integers, Integers]:
-        """Sum weights up for drawing: trips; cells by zone, where each zone's begin, their starts; levels."""
-        zone_of = self.space.zone_of
-        cells = np.argsort(zone_of, kind="stable")
-        firsts = np.searchsorted(zone_of[cells], np.arange(len(self.trips) + 1))
-        return np.cumsum(self.trips), cells, firsts, np.cumsum(self.starts[cells]), np.cumsum(self.levels, 1)
+    def _law(self) -> Law:
+        space = self.space
+        cells = np.argsort(space.zone_of, kind="stable")
+        cumulative = Cumulative(
+            trips=np.cumsum(self.trips),
+            levels=np.cumsum(self.levels, 1),
+            cells=cells,
+            firsts=np.searchsorted(space.zone_of[cells], np.arange(len(self.trips) + 1)),
+            starts=np.cumsum(self.starts[cells]),
+        )
+        chain = Chain(space.steps, self.chances, self.hitting, space.zone_of, space.classes)
+        return Law(cumulative, chain, space.geometry, space.edges, self.kept)
 
     def walk(self, trajectories: range, seed: int) -> Paths:
         """Walk one path for each trajectory number; it depends on the seed and its own number alone."""
@@ -69,74 +114,43 @@ class Sampler:
         return self._walk(trajectories, seed, 1)
 
     def _walk(self, trajectories: range, seed: int, tries: int) -> tuple[Paths, Drawn]:
-        space = self.space
-        cells, offsets, drawn = _walk(
-            trajectories.start,
-            len(trajectories),
-            np.uint64(seed),
-            self._cumulative,
-            (space.steps, self.chances, self.hitting, space.zone_of, space.classes),
-            (space.sides, space.edges, self.kept),
-            tries,
-        )
-        return Paths(cells, offsets), Drawn(*drawn.T)
+        cells, offsets, drawn = _walk(self._law, trajectories.start, len(trajectories), np.uint64(seed), tries)
+        return Paths(cells, offsets), drawn
 
 
 @njit(cache=True, nogil=True)
-def _walk(first_trajectory, n_trajectories, seed, cumulative, going, keeping, tries):  # type: ignore[no-untyped-def]
-    trips, cells_by_zone, firsts, starts, levels = cumulative
-    steps, chances, hitting, zone_of, classes = going
-    sides, edges, kept = keeping
-    n_zones = len(classes)
+def _walk(law, first_trajectory, n_trajectories, seed, tries):  # type: ignore[no-untyped-def]
     cells = np.empty(16 * n_trajectories + 16, np.int32)
     offsets = np.zeros(n_trajectories + 1, np.int64)
-    drawn = np.zeros((n_trajectories, 4), np.int8)
+    drawn = Drawn(
+        np.empty(n_trajectories, np.int8),
+        np.empty(n_trajectories, np.int8),
+        np.empty(n_trajectories, np.int8),
+        np.empty(n_trajectories, np.int8),
+    )
     scratch = scratch_for(64)
     n_cells = 0
     for path in range(n_trajectories):
-        trajectory = np.uint64(first_trajectory + path)
-        draw, step = below(trips[-1], seed, trajectory, 0)
-        trip = np.searchsorted(trips, draw, side="right")
-        origin, goal = trip // n_zones, trip % n_zones
-        apart = classes[origin, goal]
+        stream = Stream(seed, np.uint64(first_trajectory + path))
+        origin, goal, step = _trip(law, stream)
+        apart = law.chain.classes[origin, goal]
         for attempt in range(tries):
-            draw, step = below(levels[apart, -1], seed, trajectory, step)
-            level = np.searchsorted(levels[apart], draw, side="right")
-            low, high = firsts[origin], firsts[origin + 1]
-            before = starts[low - 1] if low > 0 else 0
-            draw, step = below(starts[high - 1] - before, seed, trajectory, step)
-            start = cells_by_zone[np.searchsorted(starts, before + draw, side="right")]
-            cells, last, step = _go(
-                cells,
-                n_cells,
-                start,
-                goal,
-                steps,
-                chances,
-                hitting[goal, level],
-                zone_of,
-                seed,
-                trajectory,
-                step,
-            )
+            level, start, step = _beginning(law.cumulative, origin, apart, stream, step)
+            cells, last, step = _go(cells, n_cells, Bridge(start, goal, level), law.chain, stream, step)
             arrived = last > n_cells
             if not arrived:  # no way leads there, as from one part of a region to another: stay
                 cells[n_cells], last = start, n_cells + 1
             if last - n_cells > len(scratch.links):
                 scratch = scratch_for(2 * (last - n_cells))
-            draw_line(scratch, cells, n_cells, last, sides, seed, trajectory)
-            diameter, length = shape_of(scratch.line, last - n_cells + 1, sides.scale_m)
-            diameter_bin, length_bin = shape_bin(diameter, edges), shape_bin(length, edges)
-            drawn[path, 0], drawn[path, 1], drawn[path, 2], drawn[path, 3] = (
-                apart,
-                level,
-                diameter_bin,
-                length_bin,
-            )
+            draw_line(scratch, cells[n_cells:last], law.geometry, stream)
+            diameter, length = shape_of(scratch.line, last - n_cells + 1, law.geometry.scale_m)
+            diameter_bin, length_bin = shape_bin(diameter, law.edges), shape_bin(length, law.edges)
+            drawn.classes[path], drawn.levels[path] = apart, level
+            drawn.diameters[path], drawn.lengths[path] = diameter_bin, length_bin
             if attempt + 1 < tries:
-                share = uniform(philox(seed, trajectory, np.uint64(step), np.uint64(WALKING))[0])
+                share = uniform(philox(stream.seed, stream.trajectory, np.uint64(step), np.uint64(WALKING))[0])
                 step += 1
-                if arrived and share < kept[diameter_bin, length_bin]:
+                if arrived and share < law.kept[diameter_bin, length_bin]:
                     break
         n_cells = last
         offsets[path + 1] = n_cells
@@ -144,15 +158,35 @@ def _walk(first_trajectory, n_trajectories, seed, cumulative, going, keeping, tr
 
 
 @njit(cache=True, nogil=True)
-def _go(  # type: ignore[no-untyped-def]
-    cells, n_cells, start, goal, steps, chances, hitting, zone_of, seed, trajectory, step
-):
-    """Walk from a cell to the goal; return the cells with the walk behind n_cells, its end, and the next step.
+def _trip(law, stream):  # type: ignore[no-untyped-def]
+    """Draw the zones that a walk goes between; return them and the next free step."""
+    trips, n_zones = law.cumulative.trips, len(law.chain.classes)
+    draw, step = below(trips[-1], stream.seed, stream.trajectory, 0)
+    trip = np.searchsorted(trips, draw, side="right")
+    return trip // n_zones, trip % n_zones, step
 
-    A walk that cannot arrive is as long as none.
+
+@njit(cache=True, nogil=True)
+def _beginning(cumulative, origin, apart, stream, step):  # type: ignore[no-untyped-def]
+    """Draw the level of a walk and its first cell in the zone `origin`; return them and the next free step."""
+    levels, starts = cumulative.levels[apart], cumulative.starts
+    draw, step = below(levels[-1], stream.seed, stream.trajectory, step)
+    level = np.searchsorted(levels, draw, side="right")
+    low, high = cumulative.firsts[origin], cumulative.firsts[origin + 1]
+    before = starts[low - 1] if low > 0 else 0
+    draw, step = below(starts[high - 1] - before, stream.seed, stream.trajectory, step)
+    return level, cumulative.cells[np.searchsorted(starts, before + draw, side="right")], step
+
+
+@njit(cache=True, nogil=True)
+def _go(cells, n_cells, bridge, chain, stream, step):  # type: ignore[no-untyped-def]
+    """Walk over a bridge; return the cells with the walk behind n_cells, its end, and the next free step.
+
+    A walk that cannot arrive has no cells.
     """
+    steps, chances, hitting = chain.steps, chain.chances, chain.hitting[bridge.goal, bridge.level]
     links, offsets = steps.links, steps.offsets
-    now, row = np.int64(start), len(links.sources) + np.int64(start)
+    now, row = np.int64(bridge.start), len(links.sources) + np.int64(bridge.start)
     last = n_cells
     while last - n_cells < MOST_CELLS:
         if last + 1 >= len(cells):
@@ -160,13 +194,13 @@ def _go(  # type: ignore[no-untyped-def]
         cells[last] = now
         last += 1
         end, onward = offsets[row + 1] - 1, links.offsets[now] - offsets[row]
-        ending = chances[end] if zone_of[now] == goal else 0.0
+        ending = chances[end] if chain.zone_of[now] == bridge.goal else 0.0
         total = ending
         for entry in range(offsets[row], end):
             total += chances[entry] * hitting[onward + entry]
         if total <= 0.0:
             return cells, n_cells, step
-        target = uniform(philox(seed, trajectory, np.uint64(step), np.uint64(WALKING))[0]) * total
+        target = total * uniform(philox(stream.seed, stream.trajectory, np.uint64(step), np.uint64(WALKING))[0])
         step += 1
         if target < ending:
             return cells, last, step

@@ -11,10 +11,10 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from privtrace.caching import cached_property
-from privtrace.methods.bridgetrace.hitting import discounts
-from privtrace.methods.bridgetrace.polyline import Sides, sides
+from privtrace.methods.bridgetrace.polyline import Geometry, geometry
 from privtrace.methods.bridgetrace.shapes import shape_edges
 from privtrace.methods.bridgetrace.steps import Entries, Steps, entries, steps
+from privtrace.methods.bridgetrace.tuning import LOSSES
 from privtrace.methods.bridgetrace.zones import zones
 from privtrace.space.adjacency import adjacency
 from privtrace.space.grid import Grid
@@ -54,9 +54,9 @@ class StateSpace:
         return entries(self.steps)
 
     @cached_property
-    def sides(self) -> Sides:
-        """Find the sides that paths go over."""
-        return sides(self.grid, self.steps.links)
+    def geometry(self) -> Geometry:
+        """Gather what lines have to know of the grid."""
+        return geometry(self.grid, self.steps.links)
 
     @cached_property
     def edges(self) -> Floats:
@@ -111,6 +111,16 @@ class StateSpace:
         """Give what each level keeps of a walk's weight on a step over a link: (n_levels, n_links)."""
         sizes = np.sqrt(self.grid.sizes_m.prod(axis=1)) / self.grid.region.shorter_side_m
         return discounts(20.0 * sizes[self.steps.links.targets])
+
+
+def discounts(lengths: Floats) -> Floats:
+    """Give what a step keeps of a walk's weight, (n_levels, n_links), for steps as long as `lengths`.
+
+    Lengths are in twentieths of the region's shorter side. Rounded, so that machines whose powers differ in the
+    last bit agree.
+    """
+    kept: Floats = np.round((1.0 - np.array(LOSSES)[:, np.newaxis]) ** lengths * 2.0**40) / 2.0**40
+    return kept
 
 
 def state_space_of(coarse: Grid, visits: Floats, n_trajectories: float, settings: BridgeTrace) -> StateSpace:
