@@ -14,6 +14,7 @@ import privtrace as pt
 from privtrace.methods.bridgetrace.initial import POSSIBLE, WalkParameters, clean_shapes, initialize, normalized
 from privtrace.methods.bridgetrace.shapes import N_BINS
 from privtrace.methods.bridgetrace.states import StateSpace
+from privtrace.methods.bridgetrace.tuning import Tuning
 from privtrace.methods.bridgetrace.zones import zones
 from privtrace.privacy.unit import WEIGHT
 from privtrace.space.grid import Grid
@@ -21,6 +22,7 @@ from privtrace.space.traverse import trace
 from privtrace.trajectories import Floats
 
 PLANAR = pt.Region.box(0, 0, 10, 10, crs="planar")
+TUNING = Tuning()
 
 GRIDS = {
     "uniform": Grid.uniform(PLANAR, 6),
@@ -63,7 +65,7 @@ def measurements(space: StateSpace) -> Iterator[tuple[Floats, Floats, float]]:
 def test_whatever_is_measured_walks_can_go_by_the_parameters(space: StateSpace) -> None:
     for density in (density_of(space), density_of(space) * 1e-6):
         for moves, trips, error in measurements(space):
-            parameters = initialize(space, density, moves, trips, error)
+            parameters = initialize(space, density, moves, trips, error, TUNING)
             for values in (parameters.trips, parameters.starts, parameters.chances):
                 assert np.isfinite(values).all() and values.min() >= 0
             assert parameters.trips.shape == trips.shape and parameters.trips.sum() == pytest.approx(
@@ -98,7 +100,7 @@ def test_starts_follow_density_and_area() -> None:
     space = space_of("uneven")
     density = density_of(space)
     moves, trips, error = next(measurements(space))
-    starts = initialize(space, density, moves, trips, error).starts
+    starts = initialize(space, density, moves, trips, error, TUNING).starts
     assert np.allclose(np.bincount(space.coarse_of, starts), np.maximum(density, 0.05), rtol=0.1)
     for coarse in range(16):  # cells of a coarse cell are as large
         within = starts[space.coarse_of == coarse]
@@ -116,7 +118,7 @@ def measured_straight(space: StateSpace, seed: int = 5) -> tuple[Floats, Floats]
 
 def initialized_straight(space: StateSpace) -> tuple[WalkParameters, Floats, Floats]:
     moves, trips = measured_straight(space)
-    return initialize(space, np.full(space.grid.divisions.size, 50.0), moves, trips, 0.5), moves, trips
+    return initialize(space, np.full(space.grid.divisions.size, 50.0), moves, trips, 0.5, TUNING), moves, trips
 
 
 def test_steps_are_of_the_kinds_that_were_measured() -> None:
@@ -144,7 +146,7 @@ def test_trips_under_noise_are_nearer_than_the_noisy_ones() -> None:
     moves, trips = measured_straight(space)
     error = 150.0
     noisy = trips + np.random.default_rng(6).laplace(0, error / np.sqrt(2), trips.shape)
-    parameters = initialize(space, np.full(space.grid.divisions.size, 50.0), moves, noisy, error)
+    parameters = initialize(space, np.full(space.grid.divisions.size, 50.0), moves, noisy, error, TUNING)
     assert np.abs(parameters.trips - trips).sum() < 0.7 * np.abs(noisy - trips).sum()
 
 
@@ -155,7 +157,7 @@ def test_trips_that_are_all_noise_keep_the_distances_that_were_measured() -> Non
     moves, _ = measured_straight(space)
     trips, error = 400.0 * np.eye(64), 300.0
     noisy = trips + np.random.default_rng(6).laplace(0, error / np.sqrt(2), trips.shape)
-    parameters = initialize(space, np.full(grid.divisions.size, 50.0), moves, noisy, error)
+    parameters = initialize(space, np.full(grid.divisions.size, 50.0), moves, noisy, error, TUNING)
     assert np.trace(parameters.trips) > 0.7 * parameters.trips.sum()
 
 
@@ -168,10 +170,10 @@ def test_shapes_are_clean() -> None:
         (np.zeros(truth.shape), 1.0),
         (np.full(truth.shape, -9.0), 1.0),
     ):
-        clean = clean_shapes(noisy, error)
+        clean = clean_shapes(noisy, error, TUNING)
         assert clean.sum() == pytest.approx(1) and clean.min() >= 0 and np.isfinite(clean).all()
         assert not clean[~POSSIBLE].any()
-    near = clean_shapes(truth, 0.1)
+    near = clean_shapes(truth, 0.1, TUNING)
     assert np.abs(near - truth / truth.sum()).sum() < 0.15
 
 

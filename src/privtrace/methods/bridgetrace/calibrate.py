@@ -20,37 +20,19 @@ from privtrace.backends.base import Backend
 from privtrace.methods.bridgetrace.empirical_bayes import posterior_means, sums
 from privtrace.methods.bridgetrace.hitting import hitting_probabilities
 from privtrace.methods.bridgetrace.initial import POSSIBLE, WalkParameters, clean_shapes, initialize, normalized
-from privtrace.methods.bridgetrace.sampler import Drawn, Sampler
+from privtrace.methods.bridgetrace.sampler import CERTAIN, Drawn, Sampler
 from privtrace.methods.bridgetrace.shapes import N_BINS
 from privtrace.methods.bridgetrace.states import N_CLASSES, StateSpace
 from privtrace.methods.bridgetrace.steps import step_entries, weight_of
-from privtrace.methods.bridgetrace.tuning import LOSSES
+from privtrace.methods.bridgetrace.tuning import LOSSES, POSITIVE, TINY, Tuning
 from privtrace.methods.common.measure import in_trajectories
 from privtrace.paths import Paths
+from privtrace.privacy.unit import WEIGHT
 from privtrace.trajectories import Floats, Integers
 
 if TYPE_CHECKING:
     from privtrace.methods.bridgetrace.measure import Measurements
     from privtrace.methods.bridgetrace.settings import BridgeTrace
-
-#: Walks that are measured in a round, at most: a block for each so many trips. One task walks a block.
-_WALKS = 8192
-_BLOCK = 1024
-
-#: How much of a difference is made up for in a round: of visits and moves, and of trips, which are known well.
-_DAMPING, _TRIPS_DAMPING = 0.7, 0.3
-_MOST = 10.0  # times as much, or as little
-
-#: Groups of cells, each with a prior of its own for their visits.
-_GROUPS = 4
-
-#: Walks drawn for one that is kept, at most where they are as often called for as drawn; and the least chance.
-_DRAWN_FOR_ONE = 1.5
-_LEAST_KEPT = 0.02
-
-#: Rounds of fitting levels to shapes, and the share of walks drawn at any level, so that all stay known.
-_ROUNDS = 60
-_EXPLORING = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,24 +57,31 @@ class Calibration:
 
 
 def calibrate(
-    space: StateSpace, parameters: WalkParameters, target: Target, n_rounds: int, backend: Backend
+    space: StateSpace,
+    parameters: WalkParameters,
+    target: Target,
+    n_rounds: int,
+    tuning: Tuning,
+    backend: Backend,
 ) -> Calibration:
     """Adjust parameters to the target in so many rounds, and fit levels and shapes to the last."""
     drawn_by = np.full((N_CLASSES, len(LOSSES)), 1.0 / len(LOSSES))
     hitting = None
     for turn in range(n_rounds + 1):
         hitting = hitting_probabilities(space, parameters.chances, backend, hitting)
-        paths, drawn = _walks(space, parameters, hitting, drawn_by, turn, backend)
-        levels, wanted = _fit_shapes(drawn, _class_shares(space, parameters), target.shapes)
+        sampler = _sampler(space, parameters, hitting, drawn_by)
+        paths, drawn = _walks(sampler, _n_walks(parameters, tuning), turn, tuning, backend)
+        levels, wanted = _fit_shapes(drawn, _class_shares(space, parameters), target.shapes, tuning)
         if turn == n_rounds:
             break
         weights = levels[drawn.classes, drawn.levels] / drawn_by[drawn.classes, drawn.levels]
-        weights *= np.minimum(wanted, _MOST)[drawn.diameters, drawn.lengths]
-        weights *= parameters.trips.sum() / max(float(weights.sum()), 1e-12)
-        parameters = _adjusted(space, parameters, target, paths, weights)
-        drawn_by = (1 - _EXPLORING) * levels + _EXPLORING / len(LOSSES)
-    kept = np.clip(wanted / _DRAWN_FOR_ONE, _LEAST_KEPT, 1.0)
-    return Calibration(parameters, levels, np.where(POSSIBLE, kept, _LEAST_KEPT))
+        weights *= np.minimum(wanted, tuning.most_wanted)[drawn.diameters, drawn.lengths]
+        # Every class has a level that some of its walks were drawn at, so their sum is not zero.
+        weights *= parameters.trips.sum() / weights.sum()
+        parameters = _adjusted(space, parameters, target, tuning, paths, weights)
+        drawn_by = (1 - tuning.exploring) * levels + tuning.exploring / len(LOSSES)
+    kept = np.clip(wanted / tuning.draws_for_one, tuning.least_kept, 1.0)
+    return Calibration(parameters, levels, np.where(POSSIBLE, kept, tuning.least_kept))
 
 
 def fitted_walks(
@@ -104,22 +93,24 @@ def fitted_walks(
     backend: Backend,
 ) -> dict[str, Integers]:
     """Initialize and calibrate walks; in whole weights, so that a file walks alike everywhere."""
+    tuning = settings.tuning
     parameters = initialize(
         space,
         density.ravel(),
         in_trajectories(measured.moves),
         in_trajectories(measured.trips),
         settings.error("trips"),
+        tuning,
     )
     target = Target(
         visits=in_trajectories(measured.visits),
         weights=weights,
         moves=in_trajectories(measured.moves),
-        shapes=clean_shapes(in_trajectories(measured.shapes), settings.error("shapes")),
+        shapes=clean_shapes(in_trajectories(measured.shapes), settings.error("shapes"), tuning),
         visits_error=settings.error("visits"),
         moves_error=settings.error("moves"),
     )
-    fitted = calibrate(space, parameters, target, settings.rounds, backend)
+    fitted = calibrate(space, parameters, target, settings.rounds, tuning, backend)
     parameters = fitted.parameters
     trips = parameters.trips / parameters.trips.sum()
     return {
@@ -133,7 +124,7 @@ def fitted_walks(
 
 def in_weights(chances: Floats) -> Integers:
     """Turn chances into whole weights, none of them zero."""
-    return np.maximum(np.round(chances * 2.0**30), 1.0).astype(np.int64)
+    return np.maximum(np.round(chances * CERTAIN), 1.0).astype(np.int64)
 
 
 def within_zones(starts: Floats, space: StateSpace) -> Floats:
@@ -141,27 +132,29 @@ def within_zones(starts: Floats, space: StateSpace) -> Floats:
     return starts / sums(starts, space.zone_of, space.n_zones)[space.zone_of]
 
 
-def _walks(
-    space: StateSpace,
-    parameters: WalkParameters,
-    hitting: Floats,
-    drawn_by: Floats,
-    seed: int,
-    backend: Backend,
-) -> tuple[Paths, Drawn]:
-    """Walk by these parameters, and keep every walk."""
-    starts = within_zones(parameters.starts, space)
-    sampler = Sampler(
+def _sampler(space: StateSpace, parameters: WalkParameters, hitting: Floats, drawn_by: Floats) -> Sampler:
+    """Draw walks by these parameters, at levels drawn by these chances."""
+    return Sampler(
         space,
-        trips=np.round(parameters.trips * 2.0**20).astype(np.int64),
-        starts=in_weights(starts),
+        trips=np.round(parameters.trips * WEIGHT).astype(np.int64),
+        starts=in_weights(within_zones(parameters.starts, space)),
         chances=parameters.chances,
         hitting=hitting,
         levels=in_weights(drawn_by),
         kept=np.ones((N_BINS, N_BINS)),
     )
-    n_walks = min(max(round(parameters.trips.sum() / _BLOCK), 1) * _BLOCK, _WALKS)
-    blocks = [range(first, first + _BLOCK) for first in range(0, n_walks, _BLOCK)]
+
+
+def _n_walks(parameters: WalkParameters, tuning: Tuning) -> int:
+    """Choose how many walks a round has: about as many as trips, in whole blocks."""
+    n_blocks = max(round(float(parameters.trips.sum()) / tuning.walks_per_block), 1)
+    return min(n_blocks * tuning.walks_per_block, tuning.walks)
+
+
+def _walks(sampler: Sampler, n_walks: int, seed: int, tuning: Tuning, backend: Backend) -> tuple[Paths, Drawn]:
+    """Walk, and keep every walk."""
+    size = tuning.walks_per_block
+    blocks = [range(first, first + size) for first in range(0, n_walks, size)]
     walked = list(backend.map(lambda block: sampler.candidates(block, seed), blocks))
     sizes = np.concatenate([np.diff(paths.offsets) for paths, _ in walked])
     cells = np.concatenate([paths.cells for paths, _ in walked])
@@ -170,11 +163,13 @@ def _walks(
 
 
 def _class_shares(space: StateSpace, parameters: WalkParameters) -> Floats:
-    shares = sums(parameters.trips.ravel(), space.classes.ravel().astype(np.int64), N_CLASSES)
-    return shares / max(float(shares.sum()), 1e-12)
+    """Find the share of trips of each class of distance; there are trips, at least within zones."""
+    trips = sums(parameters.trips.ravel(), space.classes.ravel().astype(np.int64), N_CLASSES)
+    shares: Floats = trips / trips.sum()
+    return shares
 
 
-def _fit_shapes(drawn: Drawn, class_shares: Floats, shapes: Floats) -> tuple[Floats, Floats]:
+def _fit_shapes(drawn: Drawn, class_shares: Floats, shapes: Floats, tuning: Tuning) -> tuple[Floats, Floats]:
     """Find the levels of each class that bring walks nearest to the shapes called for, by maximum likelihood.
 
     Return their chances, (N_CLASSES, n_levels), and how much oftener than that walks of each shape are called
@@ -189,35 +184,40 @@ def _fit_shapes(drawn: Drawn, class_shares: Floats, shapes: Floats) -> tuple[Flo
     seen = counts.any(axis=0)
     among, wanted = chances[:, seen], shapes.ravel()[seen]
     levels = np.full((N_CLASSES, n_levels), 1.0 / n_levels)
-    for _ in range(_ROUNDS):
+    for _ in range(tuning.level_rounds):
         made = (class_shares[:, np.newaxis] * levels).ravel() @ among
-        levels = levels * (among @ (wanted / (made + 1e-7))).reshape(levels.shape)
+        levels = levels * (among @ (wanted / (made + tuning.level_doubt))).reshape(levels.shape)
         total = levels.sum(axis=1, keepdims=True)
         levels = np.where(total > 0, levels / np.where(total > 0, total, 1.0), 1.0 / n_levels)
     made = ((class_shares[:, np.newaxis] * levels).ravel() @ chances).reshape(N_BINS, N_BINS)
-    return levels, (shapes + 1e-5) / (made + 1e-5)
+    return levels, (shapes + tuning.shape_doubt) / (made + tuning.shape_doubt)
 
 
 def _adjusted(
-    space: StateSpace, parameters: WalkParameters, target: Target, paths: Paths, weights: Floats
+    space: StateSpace,
+    parameters: WalkParameters,
+    target: Target,
+    tuning: Tuning,
+    paths: Paths,
+    weights: Floats,
 ) -> WalkParameters:
     """Multiply chances, starts and trips by some of what walks lack or have too much."""
     entries = space.entries
     visits, moves = _measured(paths.cells, paths.offsets, weights, target.weights, space.steps)
-    by_visits, of_zones = _visits_ratio(space, target, visits)
-    by_moves, by_starts = _moves_ratio(space, parameters, target, moves, weights.sum() / len(weights))
-    chances = parameters.chances * (by_moves * by_visits[entries.onto]) ** _DAMPING
+    by_visits, of_zones = _visits_ratio(space, target, tuning, visits)
+    by_moves, by_starts = _moves_ratio(space, parameters, target, tuning, moves, weights.sum() / len(weights))
+    chances = parameters.chances * (by_moves * by_visits[entries.onto]) ** tuning.damping
     return replace(
         parameters,
-        trips=parameters.trips * (np.outer(of_zones, of_zones) ** _TRIPS_DAMPING),
-        starts=parameters.starts * (by_starts * by_visits) ** _DAMPING,
-        chances=normalized(np.maximum(chances, 1e-9), space),
+        trips=parameters.trips * (np.outer(of_zones, of_zones) ** tuning.trips_damping),
+        starts=parameters.starts * (by_starts * by_visits) ** tuning.damping,
+        chances=normalized(np.maximum(chances, POSITIVE), space),
     )
 
 
-def _visits_ratio(space: StateSpace, target: Target, visits: Floats) -> tuple[Floats, Floats]:
+def _visits_ratio(space: StateSpace, target: Target, tuning: Tuning, visits: Floats) -> tuple[Floats, Floats]:
     """Compare visits, first of coarse cells and then of cells; return the ratios of cells and of zones."""
-    expected = visits + 0.02 * np.maximum(visits, 0.05 * visits.mean())
+    expected = visits + tuning.more_visits * np.maximum(visits, tuning.more_visits_of_mean * visits.mean())
     n_coarse = space.grid.divisions.size
     n_within = np.bincount(space.coarse_of, minlength=n_coarse)
     exists = n_within > 0
@@ -227,37 +227,50 @@ def _visits_ratio(space: StateSpace, target: Target, visits: Floats) -> tuple[Fl
         sums(target.visits, space.coarse_of, n_coarse)[exists],
         coarse[exists],
         target.visits_error * np.sqrt(n_within[exists]),
-        n_groups=_GROUPS,
+        tuning,
+        n_groups=tuning.visit_groups,
         noise="normal",
     )
-    expected *= np.maximum(estimate_coarse / np.where(exists, coarse, 1.0), 1e-3)[space.coarse_of]
-    estimate = posterior_means(target.visits, expected, target.visits_error, n_groups=_GROUPS)
-    estimate *= visits.sum() / max(float(estimate.sum()), 1e-12)
-    by_zone = (sums(values, space.zone_of, space.n_zones) for values in (estimate, visits + 1e-9))
+    ratio = np.maximum(estimate_coarse / np.where(exists, coarse, 1.0), tuning.least_coarse)
+    expected *= ratio[space.coarse_of]
+    estimate = posterior_means(
+        target.visits, expected, target.visits_error, tuning, n_groups=tuning.visit_groups
+    )
+    estimate *= visits.sum() / max(float(estimate.sum()), TINY)  # where all is found to be empty, none are left
+    by_zone = (sums(values, space.zone_of, space.n_zones) for values in (estimate, visits + POSITIVE))
     of_zones = np.divide(*by_zone)
-    return _bounded(estimate / (visits + 1e-3 * visits.mean())), _bounded(of_zones)
+    by_visits = estimate / (visits + tuning.ratio_visits * visits.mean())
+    return _bounded(by_visits, tuning), _bounded(of_zones, tuning)
 
 
 def _moves_ratio(
-    space: StateSpace, parameters: WalkParameters, target: Target, moves: Floats, weight: float
+    space: StateSpace,
+    parameters: WalkParameters,
+    target: Target,
+    tuning: Tuning,
+    moves: Floats,
+    weight: float,
 ) -> tuple[Floats, Floats]:
     """Compare moves; return the ratios of the entries of the table, and of starts in each cell.
 
-    Few walks take a rare step. So half a walk is added to each row, which steps as the parameters say.
+    `weight` is that of a walk on average. Few walks take a rare step, so some of a walk is added to each row,
+    which steps as the parameters say.
     """
     rows, n_rows, n_links = space.entries.rows, len(space.steps.cells), space.steps.n_links
     taken = sums(moves, rows, n_rows)
-    going = moves + 0.5 * weight * parameters.chances / sums(parameters.chances, rows, n_rows)[rows]
-    least = 0.02 * taken[:n_links].mean() if n_links else 0.0
-    expected = np.maximum(taken, least + 1e-9)[rows] * going / sums(going, rows, n_rows)[rows]
+    going = (
+        moves + tuning.more_walks * weight * parameters.chances / sums(parameters.chances, rows, n_rows)[rows]
+    )
+    least = tuning.least_steps * taken[:n_links].mean() if n_links else 0.0
+    expected = np.maximum(taken, least + POSITIVE)[rows] * going / sums(going, rows, n_rows)[rows]
     expected *= max(float(target.moves.sum()), 1.0) / expected.sum()
-    estimate = posterior_means(target.moves, expected, target.moves_error)
+    estimate = posterior_means(target.moves, expected, target.moves_error, tuning)
     started = sums(estimate, rows, n_rows)[n_links:] / sums(expected, rows, n_rows)[n_links:]
-    return _bounded(estimate / expected), _bounded(started)
+    return _bounded(estimate / expected, tuning), _bounded(started, tuning)
 
 
-def _bounded(ratio: Floats) -> Floats:
-    return np.clip(ratio, 1 / _MOST, _MOST)
+def _bounded(ratio: Floats, tuning: Tuning) -> Floats:
+    return np.clip(ratio, 1 / tuning.most_ratio, tuning.most_ratio)
 
 
 @njit(cache=True, nogil=True)

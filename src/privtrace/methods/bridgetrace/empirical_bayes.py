@@ -16,34 +16,24 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from privtrace.methods.bridgetrace.tuning import Tuning
 from privtrace.trajectories import Floats, Integers
 
 #: Multiples of what was expected that can be true: none at all, and from a hundredth to a hundred times. They
-#: are closest together near one, where they are likeliest before any number is seen.
+#: are closest together near one, where most are; beyond a hundred, noise could not be told from what is there.
 _MULTIPLES: Floats = np.concatenate(
     [[0.0], np.geomspace(0.01, 0.25, 12), np.geomspace(0.25, 4.0, 42)[1:-1], np.geomspace(4.0, 100.0, 12)]
 )
-_LIKELY: Floats = np.concatenate([[0.4], np.exp(-2.0 * np.log(_MULTIPLES[1:]) ** 2)])
-_LIKELY[1:] *= 0.6 / _LIKELY[1:].sum()
-
-#: As many entries is that worth.
-_BEFOREHAND = 30.0
 
 #: How far multiples near one are apart.
 _STEP = 0.07
-
-#: Rounds of expectation maximization, and entries that it looks at: of more, every second or third will do.
-_ROUNDS = 40
-_MOST = 4096
-
-#: Entries that share a prior at least: fewer say too little of their distribution.
-_LEAST = 50
 
 
 def posterior_means(
     noisy: Floats,
     expected: Floats,
     error: Floats | float,
+    tuning: Tuning,
     *,
     noise: Literal["laplace", "normal"] = "laplace",
     n_groups: int = 1,
@@ -57,23 +47,33 @@ def posterior_means(
     errors = np.broadcast_to(np.asarray(error, np.float64), noisy.shape)
     is_normal = noise == "normal"
     order = np.argsort(expected / errors, kind="stable")
-    estimate = np.empty(len(noisy))
-    for group in np.array_split(order, max(1, min(n_groups, len(noisy) // _LEAST))):
-        some = group[:: max(1, len(group) // _MOST)]
-        prior = _prior(noisy[some], expected[some], errors[some], _BEFOREHAND * _LIKELY, is_normal, _ROUNDS)
+    estimate, pseudocounts = np.empty(len(noisy)), _pseudocounts(tuning)
+    for group in np.array_split(order, max(1, min(n_groups, len(noisy) // tuning.prior_group))):
+        some = group[:: max(1, len(group) // tuning.prior_sample)]
+        prior = _prior(noisy[some], expected[some], errors[some], pseudocounts, is_normal, tuning.prior_rounds)
         estimate[group] = _means(noisy[group], expected[group], errors[group], prior, is_normal)
     return estimate
 
 
+def _pseudocounts(tuning: Tuning) -> Floats:
+    """Say how many entries of each multiple are taken to be there before any is seen."""
+    likely = np.concatenate(
+        [[tuning.prior_empty], np.exp(-tuning.prior_precision * np.log(_MULTIPLES[1:]) ** 2)]
+    )
+    likely[1:] *= (1 - tuning.prior_empty) / likely[1:].sum()
+    counts: Floats = tuning.prior_entries * likely
+    return counts
+
+
 @njit(cache=True, nogil=True)
-def _prior(noisy, expected, errors, beforehand, is_normal, n_rounds):  # type: ignore[no-untyped-def]
+def _prior(noisy, expected, errors, pseudocounts, is_normal, n_rounds):  # type: ignore[no-untyped-def]
     """Find the prior of the multiples under which the noisy numbers are likeliest, by EM."""
-    likelihood = np.empty((len(noisy), len(beforehand)))
+    likelihood = np.empty((len(noisy), len(pseudocounts)))
     for entry in range(len(noisy)):
         _likelihood(likelihood[entry], noisy[entry], expected[entry], errors[entry], is_normal)
-    prior = beforehand / beforehand.sum()
+    prior = pseudocounts / pseudocounts.sum()
     for _ in range(n_rounds):
-        gathered = beforehand.copy()
+        gathered = pseudocounts.copy()
         for entry in range(len(noisy)):
             posterior = likelihood[entry] * prior
             gathered += posterior * (1.0 / posterior.sum())
@@ -89,7 +89,8 @@ def _means(noisy, expected, errors, prior, is_normal):  # type: ignore[no-untype
         _likelihood(likelihood, noisy[entry], expected[entry], errors[entry], is_normal)
         likelihood *= prior
         mean = expected[entry] * (likelihood * _MULTIPLES).sum() / likelihood.sum()
-        # Where noise is smaller than the step from one multiple to the next, the noisy number knows better.
+        # Where noise is smaller than the step from one multiple to the next, the noisy number knows better:
+        # each is weighted by the other's variance, a step's being that of a uniform number.
         step, noise = (_STEP * mean) ** 2 / 12.0, errors[entry] ** 2
         means[entry] = (step * max(noisy[entry], 0.0) + noise * mean) / (step + noise)
     return means

@@ -15,7 +15,7 @@ from privtrace.caching import cached_property
 from privtrace.methods.bridgetrace.hitting import hitting_probabilities
 from privtrace.methods.bridgetrace.initial import normalized
 from privtrace.methods.bridgetrace.polyline import place_on_lines
-from privtrace.methods.bridgetrace.sampler import Sampler
+from privtrace.methods.bridgetrace.sampler import CERTAIN, Sampler
 from privtrace.methods.bridgetrace.settings import MOST_BY_RULE, MOST_DIVISION, MOST_HITTING, BridgeTrace
 from privtrace.methods.bridgetrace.shapes import N_BINS
 from privtrace.methods.bridgetrace.states import N_CLASSES, StateSpace
@@ -140,7 +140,7 @@ class BridgeTraceModel(Model):
             chances=chances,
             hitting=hitting_probabilities(space, chances, backend),
             levels=self.walk_levels,
-            kept=self.walk_kept / 2.0**30,
+            kept=self.walk_kept / CERTAIN,
         )
 
     @cached_property
@@ -210,7 +210,7 @@ class BridgeTraceModel(Model):
 
 def _are_weights(weights: Integers) -> bool:
     """Tell whether numbers are as `in_weights` makes them."""
-    return bool(np.all((weights >= 1) & (weights <= 1 << 30))) and len(weights) > 0
+    return bool(np.all((weights >= 1) & (weights <= CERTAIN))) and len(weights) > 0
 
 
 def _clean_by_cell(moves: Integers, offsets: Integers) -> Integers:

@@ -23,14 +23,21 @@ from privtrace.space.grid import Grid
 from privtrace.space.pieces import Pieces
 from privtrace.trajectories import Floats, Trajectories
 
-#: How far crossings are pulled from where they were drawn toward where a taut string would be.
+# Lines of a finished model depend on these: they are the same for every file.
+
+#: How far crossings are pulled from where they were drawn toward where a taut string would be: random places
+#: make lines too long, and a string runs along the borders of cells (docs/methods/bridgetrace.md has the
+#: errors).
 STRAIGHTNESS = 0.5
 
-#: Rounds of pulling the string taut, of which each carries a bend a side further.
+#: Rounds of pulling the string taut, of which each carries a bend a side further: cells beyond hardly matter.
 _PULLS = 4
 
-#: Steps in which a point outside a polygon is pulled inside.
+#: Steps in which a point outside a polygon is pulled inside: its cell's center is inside for certain.
 _PULLS_INSIDE = 16
+
+#: Points of a line at most: fewer than a whole number can count, and more than fit in memory.
+_MOST_GAPS = 1e9
 
 
 class Sides(NamedTuple):
@@ -182,7 +189,7 @@ def _place(cells, offsets, geometry, spacing_m, first_trajectory, seed):  # type
             length_m = shape_of(scratch.line, len(own) + 1, geometry.scale_m)[1]
             # Rounded up or down at random, so that spacing is right on average.
             words = philox(stream.seed, stream.trajectory, np.uint64(2), np.uint64(PLACING))
-            n_gaps = max(1, int(min(length_m / spacing_m, 1e9) + uniform(words[1])))
+            n_gaps = max(1, int(min(length_m / spacing_m, _MOST_GAPS) + uniform(words[1])))
             while n_points + n_gaps + 1 > len(points):
                 points = np.concatenate((points, np.empty_like(points)))
             _set_out(points[n_points : n_points + n_gaps + 1], scratch.line, length_m, own, geometry)

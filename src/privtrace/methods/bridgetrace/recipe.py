@@ -28,11 +28,11 @@ def released(settings: BridgeTrace, fitting: Fitting) -> dict[str, Any]:
     n_trajectories = measure_count(crossing, fitting.region, settings.public_count)
     coarse = Grid.uniform(fitting.region, settings.coarse_size(n_trajectories))
     density = measure_density(crossing, coarse)
-    visits = coarse.spread(clean_density(density, n_trajectories, settings.error("density")))
+    visits = coarse.spread(clean_density(density, n_trajectories, settings.error("density"), settings.tuning))
     space = state_space_of(coarse, visits, n_trajectories, settings)
 
     # What traced paths do, in one pass: visits, moves, trips and shapes.
-    weights = space.visit_weights(visits)
+    weights = space.visit_weights(visits, settings.tuning)
     measured = measure_paths(crossing, space, weights)
 
     # Walks that do the same: post-processing, like all that follows.

@@ -24,7 +24,11 @@ from privtrace.paths import Paths
 from privtrace.random import WALKING, below, philox, uniform
 from privtrace.trajectories import Floats, Integers
 
-#: Walks drawn for one trajectory until one is kept; the last is kept whatever its shape.
+#: The weight of a chance of one. Sums of such weights over any table stay within 63 bits.
+CERTAIN = 1 << 30
+
+#: Walks drawn for one trajectory until one is kept; the last is kept whatever its shape. More would follow
+#: shapes more closely where they are hard to make, and take as much longer there.
 MOST_TRIES = 8
 
 #: Cells of a walk at most. Even the weakest discount makes so many as good as impossible; a walk that had them

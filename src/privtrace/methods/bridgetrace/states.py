@@ -14,7 +14,7 @@ from privtrace.caching import cached_property
 from privtrace.methods.bridgetrace.polyline import Geometry, geometry
 from privtrace.methods.bridgetrace.shapes import shape_edges
 from privtrace.methods.bridgetrace.steps import Entries, Steps, entries, steps
-from privtrace.methods.bridgetrace.tuning import LOSSES
+from privtrace.methods.bridgetrace.tuning import LOSSES, Tuning
 from privtrace.methods.bridgetrace.zones import zones
 from privtrace.space.adjacency import adjacency
 from privtrace.space.grid import Grid
@@ -27,8 +27,14 @@ if TYPE_CHECKING:
 _CLASS_EDGES = (1 / 16, 1 / 8, 1 / 4, 1 / 2)
 N_CLASSES = len(_CLASS_EDGES) + 2
 
-#: The least density by which cells are weighed, as part of the mean: below, it is all noise.
-_LEAST_BUSY = 0.05
+#: The weight of a cell of mean density: large enough that rounding to whole weights does not matter.
+_MEAN_WEIGHT = 1024
+
+#: Lengths of steps are in such parts of the region's shorter side, since `LOSSES` are.
+_STEPS_ACROSS = 20.0
+
+#: Discounts are whole multiples of one over this, so that machines whose powers differ in the last bit agree.
+_ROUNDED = 2.0**40
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,10 +76,10 @@ class StateSpace:
         coarse: Integers = row // division * len(self.grid.divisions) + column // division
         return coarse
 
-    def visit_weights(self, density: Floats) -> Integers:
+    def visit_weights(self, density: Floats, tuning: Tuning) -> Integers:
         """Weigh cells so that one with a quarter of the density counts twice, up to a limit: (n_cells,)."""
-        busy = np.maximum(density.ravel() / density.mean(), _LEAST_BUSY)
-        weights: Integers = np.round(1024 / np.sqrt(busy)).astype(np.int64)
+        busy = np.maximum(density.ravel() / density.mean(), tuning.least_density)
+        weights: Integers = np.round(_MEAN_WEIGHT / np.sqrt(busy)).astype(np.int64)
         return np.maximum(weights, 1)[self.coarse_of]
 
     @cached_property
@@ -110,16 +116,15 @@ class StateSpace:
     def discounts(self) -> Floats:
         """Give what each level keeps of a walk's weight on a step over a link: (n_levels, n_links)."""
         sizes = np.sqrt(self.grid.sizes_m.prod(axis=1)) / self.grid.region.shorter_side_m
-        return discounts(20.0 * sizes[self.steps.links.targets])
+        return discounts(_STEPS_ACROSS * sizes[self.steps.links.targets])
 
 
 def discounts(lengths: Floats) -> Floats:
     """Give what a step keeps of a walk's weight, (n_levels, n_links), for steps as long as `lengths`.
 
-    Lengths are in twentieths of the region's shorter side. Rounded, so that machines whose powers differ in the
-    last bit agree.
+    Lengths are in twentieths of the region's shorter side.
     """
-    kept: Floats = np.round((1.0 - np.array(LOSSES)[:, np.newaxis]) ** lengths * 2.0**40) / 2.0**40
+    kept: Floats = np.round((1.0 - np.array(LOSSES)[:, np.newaxis]) ** lengths * _ROUNDED) / _ROUNDED
     return kept
 
 
