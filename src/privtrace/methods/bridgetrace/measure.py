@@ -10,6 +10,7 @@ from privtrace.methods.bridgetrace.shapes import N_BINS
 from privtrace.methods.bridgetrace.states import StateSpace
 from privtrace.privacy.contributions import Contributions
 from privtrace.privacy.crossing import Crossing, Table
+from privtrace.space.lattice import longest_runs
 from privtrace.space.traverse import trace
 from privtrace.trajectories import Integers, Trajectories
 
@@ -41,11 +42,12 @@ def measure_paths(crossing: Crossing, space: StateSpace, weights: Integers) -> M
     )
 
     def emitted(part: Trajectories) -> Iterator[Contributions]:
-        paths = trace(part, space.grid)
+        runs = longest_runs(part.points, part.offsets, space.grid.lattice)
+        paths = trace(part, space.grid, runs=runs)
         yield counts.visits(paths, weights)
         yield counts.steps_taken(paths, space.steps)
         yield counts.trips(paths, space.zone_of, space.n_zones)
-        yield counts.shapes(part, space.grid, space.edges)
+        yield counts.shapes(part, runs, space.grid.region, space.edges)
 
     noisy = crossing.measure_together("Measuring visits, steps, trips and shapes", emitted, *tables)
     return Measurements(**{table.stage: measured for table, measured in zip(tables, noisy, strict=True)})
