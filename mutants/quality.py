@@ -93,7 +93,7 @@ BRIDGETRACE = (
         "shapes-not-looked-at",
         "walking keeps each walk that arrives, whatever its shape",
         "methods/bridgetrace/sampler.py",
-        "if arrived and share < law.kept[diameter_bin, length_bin]:",
+        "if arrived and share < keeping.kept[diameter_bin, length_bin]:",
         "if arrived:",
         ("methods/bridgetrace/test_sampler.py",),
     ),
@@ -238,7 +238,7 @@ BRIDGETRACE = (
         "a line has a point a cell, however far apart that is",
         "methods/bridgetrace/polyline.py",
         "n_gaps = max(1, int(min(length_m / spacing_m, _MOST_GAPS) + uniform(words[1])))",
-        "n_gaps = len(own)",
+        "n_gaps = len(cells)",
         ("methods/bridgetrace/test_polyline.py",),
     ),
 )

@@ -119,6 +119,22 @@ def test_points_are_as_far_apart_as_asked(spacing: float | None, wanderers: pt.T
     assert np.diff(made.offsets).min() >= 2
 
 
+@pytest.mark.parametrize("shape", [None, "mixed 1", "two banks", "two squares at a corner"])
+def test_samples_are_the_points_on_the_lines_of_walks(
+    shape: str | None, wanderers: pt.Trajectories, region: pt.Region
+) -> None:
+    """Sampling draws each line once, and comes to what `walk` and `place` come to one after the other."""
+    area = region if shape is None else polygons.region(shape)
+    model = pt.BridgeTrace(epsilon=2, region=area, K=2, rounds=1, spacing=0.2).fit(
+        wanderers, noise=pt.SeededNoise(2)
+    )
+    for numbers in (range(0, 500), range(77, 79), range(5, 5)):
+        made, n_capped = model.sample_block(numbers, 9)
+        placed = model.place(model.walk(numbers, 9)[0], numbers.start, 9)
+        assert np.array_equal(made.points, placed.points) and np.array_equal(made.offsets, placed.offsets)
+        assert (made.crs, made.about, n_capped) == (placed.crs, model.about, 0)
+
+
 def test_a_spacing_changes_points_and_not_walks(wanderers: pt.Trajectories, region: pt.Region) -> None:
     one, two = (
         pt.BridgeTrace(epsilon=1, region=region, rounds=1, spacing=spacing).fit(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -155,6 +155,10 @@ class BridgeTraceModel(Model):
     def walk(self, trajectories: range, seed: int) -> tuple[Paths, int]:
         """Walk one path of cells for each trajectory number; one that cannot arrive stays where it starts."""
         return self.sampler.walk(trajectories, seed), 0
+
+    def sample_block(self, trajectories: range, seed: int) -> tuple[Trajectories, int]:
+        """Make the trajectories of these numbers: as by `walk` and `place`, but each line is drawn once."""
+        return replace(self.sampler.sample(trajectories, seed, self._spacing_m), about=self.about), 0
 
     def encode(self, part: Trajectories) -> Paths:
         """Turn real trajectories into the cells that their lines pass. NOT PRIVATE."""

@@ -187,15 +187,23 @@ def _place(cells, offsets, geometry, spacing_m, first_trajectory, seed):  # type
             stream = Stream(seed, np.uint64(first_trajectory + path))
             draw_line(scratch, own, geometry, stream)
             length_m = shape_of(scratch.line, len(own) + 1, geometry.scale_m)[1]
-            # Rounded up or down at random, so that spacing is right on average.
-            words = philox(stream.seed, stream.trajectory, np.uint64(2), np.uint64(PLACING))
-            n_gaps = max(1, int(min(length_m / spacing_m, _MOST_GAPS) + uniform(words[1])))
-            while n_points + n_gaps + 1 > len(points):
-                points = np.concatenate((points, np.empty_like(points)))
-            _set_out(points[n_points : n_points + n_gaps + 1], scratch.line, length_m, own, geometry)
-            n_points += n_gaps + 1
+            points, n_points = add_points(
+                points, n_points, scratch.line, length_m, own, geometry, spacing_m, stream
+            )
         point_offsets[path + 1] = n_points
     return points[:n_points].copy(), point_offsets
+
+
+@njit(cache=True, nogil=True, inline="always")
+def add_points(points, n_points, line, length_m, cells, geometry, spacing_m, stream):  # type: ignore[no-untyped-def]
+    """Set points on the line of the path `cells`, behind those that are there; return all, and their number."""
+    # Rounded up or down at random, so that spacing is right on average.
+    words = philox(stream.seed, stream.trajectory, np.uint64(2), np.uint64(PLACING))
+    n_gaps = max(1, int(min(length_m / spacing_m, _MOST_GAPS) + uniform(words[1])))
+    while n_points + n_gaps + 1 > len(points):
+        points = np.concatenate((points, np.empty_like(points)))
+    _set_out(points[n_points : n_points + n_gaps + 1], line, length_m, cells, geometry)
+    return points, n_points + n_gaps + 1
 
 
 @njit(cache=True, nogil=True)

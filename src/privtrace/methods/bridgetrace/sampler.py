@@ -16,13 +16,19 @@ import numpy.typing as npt
 from numba import njit
 
 from privtrace.caching import cached_property
-from privtrace.methods.bridgetrace.polyline import Geometry, Stream, draw_line, scratch_for
+from privtrace.methods.bridgetrace.polyline import (
+    Scratch,
+    Stream,
+    add_points,
+    draw_line,
+    scratch_for,
+)
 from privtrace.methods.bridgetrace.shapes import shape_bin, shape_of
 from privtrace.methods.bridgetrace.states import StateSpace
 from privtrace.methods.bridgetrace.steps import Steps
 from privtrace.paths import Paths
 from privtrace.random import WALKING, below, philox, uniform
-from privtrace.trajectories import Floats, Integers
+from privtrace.trajectories import Floats, Integers, Trajectories
 
 #: The weight of a chance of one. Sums of such weights over any table stay within 63 bits.
 CERTAIN = 1 << 30
@@ -65,14 +71,12 @@ class Chain(NamedTuple):
     classes: npt.NDArray[np.int8]  # (n_zones, n_zones)
 
 
-class Law(NamedTuple):
-    """Hold all that decides how walks are drawn and kept, for kernels."""
+class Keeping(NamedTuple):
+    """Say which walks are kept, for kernels."""
 
-    cumulative: Cumulative
-    chain: Chain
-    geometry: Geometry
-    edges: Floats  # (N_BINS,)
+    edges: Floats  # (N_BINS,): of the bins of shapes
     kept: Floats  # (N_BINS, N_BINS)
+    tries: int  # the last is kept whatever its shape
 
 
 class Bridge(NamedTuple):
@@ -81,6 +85,19 @@ class Bridge(NamedTuple):
     start: int  # cell
     goal: int  # zone
     level: int
+
+
+class Walk(NamedTuple):
+    """Hold one walk, and how it was drawn."""
+
+    cells: npt.NDArray[np.int32]  # memory for walks, grown if need be
+    last: int  # behind the walk's last cell in it
+    scratch: Scratch  # with its line
+    length_m: float
+    apart: int  # class of distance of its zones
+    level: int
+    diameter_bin: int
+    length_bin: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,34 +113,65 @@ class Sampler:
     kept: Floats  # (N_BINS, N_BINS): the chance to keep a walk, by the bins of its diameter and length
 
     @cached_property
-    def _law(self) -> Law:
-        space = self.space
-        cells = np.argsort(space.zone_of, kind="stable")
-        cumulative = Cumulative(
+    def _cumulative(self) -> Cumulative:
+        zone_of = self.space.zone_of
+        cells = np.argsort(zone_of, kind="stable")
+        return Cumulative(
             trips=np.cumsum(self.trips),
             levels=np.cumsum(self.levels, 1),
             cells=cells,
-            firsts=np.searchsorted(space.zone_of[cells], np.arange(len(self.trips) + 1)),
+            firsts=np.searchsorted(zone_of[cells], np.arange(len(self.trips) + 1)),
             starts=np.cumsum(self.starts[cells]),
         )
-        chain = Chain(space.steps, self.chances, self.hitting, space.zone_of, space.classes)
-        return Law(cumulative, chain, space.geometry, space.edges, self.kept)
+
+    @property
+    def _chain(self) -> Chain:
+        space = self.space
+        return Chain(space.steps, self.chances, self.hitting, space.zone_of, space.classes)
+
+    def _keeping(self, tries: int) -> Keeping:
+        return Keeping(self.space.edges, self.kept, tries)
 
     def walk(self, trajectories: range, seed: int) -> Paths:
         """Walk one path for each trajectory number; it depends on the seed and its own number alone."""
         return self._walk(trajectories, seed, MOST_TRIES)[0]
+
+    def sample(self, trajectories: range, seed: int, spacing_m: float) -> Trajectories:
+        """Set points on the lines of the same walks, as `place_on_lines` does, and draw each line only once."""
+        region = self.space.grid.region
+        assert region.crs is not None
+        points, offsets = _sample(
+            self._cumulative,
+            self._chain,
+            self.space.geometry,
+            self._keeping(MOST_TRIES),
+            spacing_m,
+            trajectories.start,
+            len(trajectories),
+            np.uint64(seed),
+        )
+        return Trajectories(points, offsets, crs=region.crs)
 
     def candidates(self, trajectories: range, seed: int) -> tuple[Paths, Drawn]:
         """Walk one path for each number and keep it, whatever its shape; say how each was drawn."""
         return self._walk(trajectories, seed, 1)
 
     def _walk(self, trajectories: range, seed: int, tries: int) -> tuple[Paths, Drawn]:
-        cells, offsets, drawn = _walk(self._law, trajectories.start, len(trajectories), np.uint64(seed), tries)
+        cells, offsets, drawn = _walk(
+            self._cumulative,
+            self._chain,
+            self.space.geometry,
+            self._keeping(tries),
+            trajectories.start,
+            len(trajectories),
+            np.uint64(seed),
+        )
         return Paths(cells, offsets), drawn
 
 
 @njit(cache=True, nogil=True)
-def _walk(law, first_trajectory, n_trajectories, seed, tries):  # type: ignore[no-untyped-def]
+def _walk(cumulative, chain, geometry, keeping, first_trajectory, n_trajectories, seed):  # type: ignore[no-untyped-def]
+    """Make paths, and say how they were drawn."""
     cells = np.empty(16 * n_trajectories + 16, np.int32)
     offsets = np.zeros(n_trajectories + 1, np.int64)
     drawn = Drawn(
@@ -136,41 +184,66 @@ def _walk(law, first_trajectory, n_trajectories, seed, tries):  # type: ignore[n
     n_cells = 0
     for path in range(n_trajectories):
         stream = Stream(seed, np.uint64(first_trajectory + path))
-        origin, goal, step = _trip(law, stream)
-        apart = law.chain.classes[origin, goal]
-        for attempt in range(tries):
-            level, start, step = _beginning(law.cumulative, origin, apart, stream, step)
-            cells, last, step = _go(cells, n_cells, Bridge(start, goal, level), law.chain, stream, step)
-            arrived = last > n_cells
-            if not arrived:  # no way leads there, as from one part of a region to another: stay
-                cells[n_cells], last = start, n_cells + 1
-            if last - n_cells > len(scratch.links):
-                scratch = scratch_for(2 * (last - n_cells))
-            draw_line(scratch, cells[n_cells:last], law.geometry, stream)
-            diameter, length = shape_of(scratch.line, last - n_cells + 1, law.geometry.scale_m)
-            diameter_bin, length_bin = shape_bin(diameter, law.edges), shape_bin(length, law.edges)
-            drawn.classes[path], drawn.levels[path] = apart, level
-            drawn.diameters[path], drawn.lengths[path] = diameter_bin, length_bin
-            if attempt + 1 < tries:
-                share = uniform(philox(stream.seed, stream.trajectory, np.uint64(step), np.uint64(WALKING))[0])
-                step += 1
-                if arrived and share < law.kept[diameter_bin, length_bin]:
-                    break
-        n_cells = last
+        walk = _kept_walk(cells, n_cells, scratch, cumulative, chain, geometry, keeping, stream)
+        cells, n_cells, scratch = walk.cells, walk.last, walk.scratch
         offsets[path + 1] = n_cells
+        drawn.classes[path], drawn.levels[path] = walk.apart, walk.level
+        drawn.diameters[path], drawn.lengths[path] = walk.diameter_bin, walk.length_bin
     return cells[:n_cells].copy(), offsets, drawn
 
 
 @njit(cache=True, nogil=True)
-def _trip(law, stream):  # type: ignore[no-untyped-def]
+def _sample(cumulative, chain, geometry, keeping, spacing_m, first_trajectory, n_trajectories, seed):  # type: ignore[no-untyped-def]
+    """Make points on the lines of walks."""
+    points = np.empty((32 * n_trajectories + 16, 2))
+    offsets = np.zeros(n_trajectories + 1, np.int64)
+    cells, scratch = np.empty(64, np.int32), scratch_for(64)
+    n_points = 0
+    for path in range(n_trajectories):
+        stream = Stream(seed, np.uint64(first_trajectory + path))
+        walk = _kept_walk(cells, 0, scratch, cumulative, chain, geometry, keeping, stream)
+        cells, scratch = walk.cells, walk.scratch
+        own = cells[: walk.last]
+        points, n_points = add_points(
+            points, n_points, scratch.line, walk.length_m, own, geometry, spacing_m, stream
+        )
+        offsets[path + 1] = n_points
+    return points[:n_points].copy(), offsets
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _kept_walk(cells, n_cells, scratch, cumulative, chain, geometry, keeping, stream):  # type: ignore[no-untyped-def]
+    """Draw walks until one is kept, behind n_cells; its line is left in the scratch memory."""
+    origin, goal, step = _trip(cumulative.trips, len(chain.classes), stream)
+    apart = chain.classes[origin, goal]
+    for attempt in range(keeping.tries):
+        level, start, step = _beginning(cumulative, origin, apart, stream, step)
+        cells, last, step = _go(cells, n_cells, Bridge(start, goal, level), chain, stream, step)
+        arrived = last > n_cells
+        if not arrived:  # no way leads there, as from one part of a region to another: stay
+            cells[n_cells], last = start, n_cells + 1
+        if last - n_cells > len(scratch.links):
+            scratch = scratch_for(2 * (last - n_cells))
+        draw_line(scratch, cells[n_cells:last], geometry, stream)
+        diameter_m, length_m = shape_of(scratch.line, last - n_cells + 1, geometry.scale_m)
+        diameter_bin, length_bin = shape_bin(diameter_m, keeping.edges), shape_bin(length_m, keeping.edges)
+        if attempt + 1 < keeping.tries:
+            share = uniform(philox(stream.seed, stream.trajectory, np.uint64(step), np.uint64(WALKING))[0])
+            step += 1
+            if arrived and share < keeping.kept[diameter_bin, length_bin]:
+                break
+    return Walk(cells, last, scratch, length_m, apart, level, diameter_bin, length_bin)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _trip(trips, n_zones, stream):  # type: ignore[no-untyped-def]
     """Draw the zones that a walk goes between; return them and the next free step."""
-    trips, n_zones = law.cumulative.trips, len(law.chain.classes)
     draw, step = below(trips[-1], stream.seed, stream.trajectory, 0)
     trip = np.searchsorted(trips, draw, side="right")
     return trip // n_zones, trip % n_zones, step
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _beginning(cumulative, origin, apart, stream, step):  # type: ignore[no-untyped-def]
     """Draw the level of a walk and its first cell in the zone `origin`; return them and the next free step."""
     levels, starts = cumulative.levels[apart], cumulative.starts
@@ -188,8 +261,8 @@ def _go(cells, n_cells, bridge, chain, stream, step):  # type: ignore[no-untyped
 
     A walk that cannot arrive has no cells.
     """
-    steps, chances, hitting = chain.steps, chain.chances, chain.hitting[bridge.goal, bridge.level]
-    links, offsets = steps.links, steps.offsets
+    chances, hitting, zone_of = chain.chances, chain.hitting[bridge.goal, bridge.level], chain.zone_of
+    links, offsets = chain.steps.links, chain.steps.offsets
     now, row = np.int64(bridge.start), len(links.sources) + np.int64(bridge.start)
     last = n_cells
     while last - n_cells < MOST_CELLS:
@@ -198,7 +271,7 @@ def _go(cells, n_cells, bridge, chain, stream, step):  # type: ignore[no-untyped
         cells[last] = now
         last += 1
         end, onward = offsets[row + 1] - 1, links.offsets[now] - offsets[row]
-        ending = chances[end] if chain.zone_of[now] == bridge.goal else 0.0
+        ending = chances[end] if zone_of[now] == bridge.goal else 0.0
         total = ending
         for entry in range(offsets[row], end):
             total += chances[entry] * hitting[onward + entry]
