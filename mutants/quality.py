@@ -58,6 +58,14 @@ BRIDGETRACE = (
         ("methods/bridgetrace/test_calibrate.py",),
     ),
     Mutant(
+        "walks-measured-alike",
+        "calibration adds up what walks do, whatever they weigh",
+        "methods/bridgetrace/counts.py",
+        "emitted.weights / WEIGHT * weights",
+        "emitted.weights / WEIGHT",
+        ("methods/bridgetrace/test_calibrate.py",),
+    ),
+    Mutant(
         "calibration-adjusts-nothing",
         "calibration runs and adjusts nothing",
         "methods/bridgetrace/calibrate.py",

@@ -1,7 +1,7 @@
 """Calibrate walks: walk, measure the walks as the data was measured, compare, and adjust the parameters.
 
-What was measured gives each trajectory the same weight, however long it is, and so do the walks when they
-are measured: whatever that does to the numbers it does to both. Where they differ by more than noise
+What was measured gives each trajectory the same weight, however long it is, and the same kernels measure the
+walks: whatever that does to the numbers it does to both. Where they differ by more than noise
 explains, chances, starts and trips are multiplied by some of the ratio, and new walks are drawn. Walks that
 are all drawn alike would be too short or too long; by how they are drawn (the level of discount) and which
 are kept (by shape), their diameters and lengths follow the measured ones. All randomness here is from fixed
@@ -14,16 +14,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 
 from privtrace.backends.base import Backend
 from privtrace.methods.bridgetrace.empirical_bayes import posterior_means, sums
 from privtrace.methods.bridgetrace.hitting import hitting_probabilities
 from privtrace.methods.bridgetrace.initial import POSSIBLE, WalkParameters, clean_shapes, initialize, normalized
+from privtrace.methods.bridgetrace.measure import Measurements, measure_walks
 from privtrace.methods.bridgetrace.sampler import CERTAIN, Drawn, Sampler
 from privtrace.methods.bridgetrace.shapes import N_BINS
 from privtrace.methods.bridgetrace.states import N_CLASSES, StateSpace
-from privtrace.methods.bridgetrace.steps import step_entries, weight_of
 from privtrace.methods.bridgetrace.tuning import LOSSES, POSITIVE, TINY, Tuning
 from privtrace.methods.common.measure import in_trajectories
 from privtrace.paths import Paths
@@ -31,7 +30,6 @@ from privtrace.privacy.unit import WEIGHT
 from privtrace.trajectories import Floats, Integers
 
 if TYPE_CHECKING:
-    from privtrace.methods.bridgetrace.measure import Measurements
     from privtrace.methods.bridgetrace.settings import BridgeTrace
 
 
@@ -203,7 +201,7 @@ def _adjusted(
 ) -> WalkParameters:
     """Multiply chances, starts and trips by some of what walks lack or have too much."""
     entries = space.entries
-    visits, moves = _measured(paths.cells, paths.offsets, weights, target.weights, space.steps)
+    visits, moves = measure_walks(paths, weights, space, target.weights)
     by_visits, of_zones = _visits_ratio(space, target, tuning, visits)
     by_moves, by_starts = _moves_ratio(space, parameters, target, tuning, moves, weights.sum() / len(weights))
     chances = parameters.chances * (by_moves * by_visits[entries.onto]) ** tuning.damping
@@ -271,22 +269,3 @@ def _moves_ratio(
 
 def _bounded(ratio: Floats, tuning: Tuning) -> Floats:
     return np.clip(ratio, 1 / tuning.most_ratio, tuning.most_ratio)
-
-
-@njit(cache=True, nogil=True)
-def _measured(cells, offsets, weights, cell_weights, steps):  # type: ignore[no-untyped-def]
-    """Measure walks as the data was: visits and moves, each walk with the total weight that is given."""
-    visits, moves = np.zeros(len(cell_weights)), np.zeros(steps.offsets[-1])
-    latest = np.full(len(cell_weights), -1, np.int64)
-    entries = np.empty(len(cells), np.int64)
-    for path in range(len(offsets) - 1):
-        first, last = offsets[path], offsets[path + 1]
-        step_entries(entries, cells, first, last, steps)
-        total = weight_of(cells, first, last, cell_weights, latest, 2 * path)
-        for p in range(first, last):
-            if latest[cells[p]] == 2 * path:
-                latest[cells[p]] = 2 * path + 1
-                visits[cells[p]] += weights[path] * cell_weights[cells[p]] / total
-            if entries[p] >= 0:
-                moves[entries[p]] += weights[path] / (last - first)
-    return visits, moves

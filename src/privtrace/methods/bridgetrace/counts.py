@@ -44,6 +44,12 @@ def shapes(part: Trajectories, runs: Integers, region: Region, edges: Floats) ->
     return once(bins[present], present)
 
 
+def weighted(emitted: Contributions, each: Floats, n_entries: int) -> Floats:
+    """Add up contributions, in trajectories, those of each as often as it weighs; no code may be negative."""
+    weights = np.repeat(each, np.diff(emitted.offsets))
+    return np.bincount(emitted.codes, emitted.weights / WEIGHT * weights, n_entries).astype(np.float64)
+
+
 @njit(cache=True, nogil=True)
 def _visits(cells, offsets, weights, weight):  # type: ignore[no-untyped-def]
     codes, emitted_weights = np.empty(len(cells), np.int32), np.empty(len(cells), np.int32)

@@ -8,11 +8,12 @@ from typing import NamedTuple
 from privtrace.methods.bridgetrace import counts
 from privtrace.methods.bridgetrace.shapes import N_BINS
 from privtrace.methods.bridgetrace.states import StateSpace
+from privtrace.paths import Paths
 from privtrace.privacy.contributions import Contributions
 from privtrace.privacy.crossing import Crossing, Table
 from privtrace.space.lattice import longest_runs
 from privtrace.space.traverse import trace
-from privtrace.trajectories import Integers, Trajectories
+from privtrace.trajectories import Floats, Integers, Trajectories
 
 _VISITS = "different cells visited, weighted to where few go, with a total weight of one per trajectory"
 _MOVES = "steps over a side by the one before, with starts and ends, with a total weight of one per trajectory"
@@ -51,3 +52,12 @@ def measure_paths(crossing: Crossing, space: StateSpace, weights: Integers) -> M
 
     noisy = crossing.measure_together("Measuring visits, steps, trips and shapes", emitted, *tables)
     return Measurements(**{table.stage: measured for table, measured in zip(tables, noisy, strict=True)})
+
+
+def measure_walks(walks: Paths, each: Floats, space: StateSpace, weights: Integers) -> tuple[Floats, Floats]:
+    """Measure visits and moves of walks by the kernels that measure the data; `each` has a weight of its own.
+
+    Walks are made from noisy numbers: nothing private comes in, and no noise is needed.
+    """
+    visits, moves = counts.visits(walks, weights), counts.steps_taken(walks, space.steps)
+    return counts.weighted(visits, each, len(weights)), counts.weighted(moves, each, space.steps.n_entries)

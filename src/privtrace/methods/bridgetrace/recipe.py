@@ -21,19 +21,18 @@ if TYPE_CHECKING:
 
 def released(settings: BridgeTrace, fitting: Fitting) -> dict[str, Any]:
     """Measure a source stage by stage, and give the fields of the model: noisy, or made from what is."""
-    crossing = fitting.crossing
     settings.spacing_m(fitting.region)  # refuses a spacing that is too small, before anything is spent
 
     # State space: a coarse grid, finer cells where its noisy density is high, and zones of about equal density.
-    n_trajectories = measure_count(crossing, fitting.region, settings.public_count)
+    n_trajectories = measure_count(fitting.crossing, fitting.region, settings.public_count)
     coarse = Grid.uniform(fitting.region, settings.coarse_size(n_trajectories))
-    density = measure_density(crossing, coarse)
+    density = measure_density(fitting.crossing, coarse)
     visits = coarse.spread(clean_density(density, n_trajectories, settings.error("density"), settings.tuning))
     space = state_space_of(coarse, visits, n_trajectories, settings)
 
     # What traced paths do, in one pass: visits, moves, trips and shapes.
     weights = space.visit_weights(visits, settings.tuning)
-    measured = measure_paths(crossing, space, weights)
+    measured = measure_paths(fitting.crossing, space, weights)
 
     # Walks that do the same: post-processing, like all that follows.
     with fitting.observer.stage("Fitting walks to what was measured"):
