@@ -44,6 +44,7 @@ def arguments(
     epsilons: str = "0.2,1,2",
     method: str | None = None,
     profile: str | None = None,
+    tuning: bool = False,
 ) -> argparse.Namespace:
     """Read what experiments are told on the command line; one method or profile where a default is given."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -56,6 +57,8 @@ def arguments(
         parser.add_argument("--methods", type=_names, default=[*METHODS])
     if profile is not None:
         parser.add_argument("--profile", default=profile)
+    if tuning:  # with names, those alone
+        parser.add_argument("--tuning", nargs="?", type=_names, const=[], metavar="NAMES")
     return parser.parse_args()
 
 

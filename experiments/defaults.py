@@ -1,11 +1,12 @@
 """Sweep a method's defaults: how error depends on sizes and on the shares of epsilon.
 
     python -m experiments.defaults --method bridgetrace|privtrace|adatrace|dpt [--runs 5]
-        [--data porto,geolife,brinkhoff] [--epsilons 0.2,1,2] > all.csv
+        [--data porto,geolife,brinkhoff] [--epsilons 0.2,1,2] [--tuning [damping,walks,...]] > all.csv
 
-One setting changes at a time. Prints the errors of every setting, mean of the runs; and on standard error, as a
-Markdown table, how they compare with the defaults, by data set and by metric (geometric means; 1 is as good,
-below 1 is better).
+One setting changes at a time; with --tuning, one of the numbers that BridgeTrace is tuned by, which are no
+settings (methods/bridgetrace/tuning.py). Prints the errors of every setting, mean of the runs; and on standard
+error, as a Markdown table, how they compare with the defaults, by data set and by metric (geometric means; 1 is
+as good, below 1 is better).
 
 Reads real data: NOT PRIVATE. Run it on public data only, and choose defaults that are good on all of it.
 """
@@ -14,15 +15,19 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import fields
 from fractions import Fraction
+from functools import partial
+from typing import Any
 
 import numpy as np
 
+import privtrace as pt
 from experiments.data import METHODS, METRICS, arguments, load
 from experiments.runs import runs_of
 from privtrace.evaluation.reference import Reference
+from privtrace.methods.bridgetrace.tuning import Tuning
 from privtrace.privacy.epsilon import decimal
 
 
@@ -109,6 +114,47 @@ def dpt_settings() -> Iterator[dict[str, object]]:
         yield {"systems_share": systems, "starts_share": starts, "trees_share": trees}
 
 
+#: Values of tuning that are tried, where half and double would not make sense.
+NEIGHBORS: dict[str, tuple[float, ...]] = {
+    "damping": (0.35, 1.0),  # more than all of a difference is too much
+    "draws_for_one": (1.0, 3.0),  # fewer than one cannot be drawn
+}
+
+
+def tuning_values() -> dict[str, tuple[float, ...]]:
+    """List what is tried of every number that BridgeTrace is tuned by."""
+
+    def half_and_double(default: float) -> tuple[float, ...]:
+        return (max(1, default // 2), 2 * default) if isinstance(default, int) else (default / 2, 2 * default)
+
+    return {field.name: NEIGHBORS.get(field.name) or half_and_double(field.default) for field in fields(Tuning)}
+
+
+def tuned(name: str, value: float) -> type[pt.BridgeTrace]:
+    """Make BridgeTrace tuned in another way."""
+    return type("Tuned", (pt.BridgeTrace,), {"tuning": Tuning(**{name: value})})
+
+
+def trials(method: str, tuning: list[str] | None) -> Iterator[tuple[str, Callable[..., Any]]]:
+    """List what is tried, each with its name: defaults first, then settings, or numbers of tuning."""
+    yield "defaults", METHODS[method]
+    if tuning is None:
+        for setting in SETTINGS[method]():
+            yield (
+                " ".join(f"{key}={value}" for key, value in setting.items()),
+                partial(METHODS[method], **setting),
+            )
+        return
+    if method != "bridgetrace":
+        raise SystemExit("--tuning goes with --method bridgetrace only")
+    values = tuning_values()
+    if unknown := {*tuning} - {*values}:
+        raise SystemExit(f"no tuning is called {', '.join(sorted(unknown))}; there are {', '.join(values)}")
+    for name in tuning or values:
+        for value in values[name]:
+            yield f"{name}={value:g}", tuned(name, value)
+
+
 SETTINGS = {
     "bridgetrace": bridgetrace_settings,
     "privtrace": privtrace_settings,
@@ -119,7 +165,7 @@ SETTINGS = {
 
 def main() -> None:
     """Print a row for each data set, epsilon and setting."""
-    options = arguments(__doc__, method="bridgetrace")
+    options = arguments(__doc__, method="bridgetrace", tuning=True)
     table = csv.writer(sys.stdout)
     table.writerow(["data", "epsilon", "setting", *METRICS])
     logs: dict[str, dict[str, list[np.ndarray]]] = {}
@@ -128,9 +174,8 @@ def main() -> None:
         reference = Reference.of(trips, region)
         for epsilon in options.epsilons:
             defaults = None
-            for setting in ({}, *SETTINGS[options.method]()):
-                words = " ".join(f"{key}={value}" for key, value in setting.items()) or "defaults"
-                synthesizer = METHODS[options.method](epsilon=epsilon, region=region, **setting)
+            for words, make in trials(options.method, options.tuning):
+                synthesizer = make(epsilon=epsilon, region=region)
                 means = runs_of(trips, synthesizer, reference, METRICS, options.runs)[0].mean(axis=0)
                 table.writerow([name, epsilon, words, *(f"{value:.4g}" for value in means)])
                 sys.stdout.flush()

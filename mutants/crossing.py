@@ -183,9 +183,9 @@ CROSSING = (
         "zones-from-raw-data",
         "the zones of a model follow the data and not its noisy density",
         "methods/bridgetrace/recipe.py",
-        '"zones": ground.zone_of.astype(np.int32)',
-        '"zones": (ground.zone_of + sum(map(len, fitting.crossing.passes.source.parts()))).astype(np.int32) '
-        "% ground.n_zones",
+        '"zones": space.zone_of.astype(np.int32)',
+        '"zones": (space.zone_of + sum(map(len, fitting.crossing.passes.source.parts()))).astype(np.int32) '
+        "% space.n_zones",
         (_REPLAY,),
     ),
     Mutant(

@@ -108,14 +108,14 @@ def test_many_threads_wait_for_one_table(
 ) -> None:
     """They sample from a model that nobody has walked on, at the same moment."""
     model = pt.BridgeTrace(epsilon=1, region=region, rounds=0).fit(wanderers)
-    solve, backends = fitted.arrivals, []
+    solve, backends = fitted.hitting_probabilities, []
 
     def slow(*arguments: Any) -> Any:
-        backends.append(arguments[5])
+        backends.append(arguments[2])
         time.sleep(0.1)
         return solve(*arguments)
 
-    monkeypatch.setattr(fitted, "arrivals", slow)
+    monkeypatch.setattr(fitted, "hitting_probabilities", slow)
     barrier, given, made = threading.Barrier(8), [Threads(2) for _ in range(8)], []
 
     def sample(backend: Threads) -> None:

@@ -59,6 +59,16 @@ def encode(points, offsets, lattice):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
+def longest_runs(points, offsets, lattice):  # type: ignore[no-untyped-def]
+    """Find the longest run of each trajectory, as start and stop: (n_trajectories, 2)."""
+    runs = np.empty((len(offsets) - 1, 2), np.int64)
+    for trajectory in range(len(runs)):
+        start, stop = longest_run(points, offsets[trajectory], offsets[trajectory + 1], lattice)
+        runs[trajectory, 0], runs[trajectory, 1] = start, stop
+    return runs
+
+
+@njit(cache=True, nogil=True)
 def longest_run(points, first, last, lattice):  # type: ignore[no-untyped-def]
     """Find the longest stretch of points inside, as start and stop.
 

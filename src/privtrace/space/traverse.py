@@ -8,33 +8,36 @@ from numba import njit
 from privtrace.paths import Paths
 from privtrace.space.area import unwrapped
 from privtrace.space.grid import Grid
-from privtrace.space.lattice import NEAR, longest_run, slot_at
+from privtrace.space.lattice import NEAR, longest_runs, slot_at
 from privtrace.space.shortest_paths import LONGEST
-from privtrace.trajectories import Trajectories, is_bad
+from privtrace.trajectories import Integers, Trajectories, is_bad
 
 
-def trace(part: Trajectories, grid: Grid, longest: int = LONGEST) -> Paths:
+def trace(part: Trajectories, grid: Grid, longest: int = LONGEST, *, runs: Integers | None = None) -> Paths:
     """Turn each trajectory into the cells that the line of its longest run in the region passes, in order.
+
+    The runs are found here, unless they are known.
 
     A line that meets a corner goes on over a side, first to the east or west, so that the next cell always
     shares a side with the last; over a polygon, the other way round where only there a cell is. A path ends
     after `longest` cells.
     """
-    return Paths(*_trace(part.points, part.offsets, grid.lattice, longest))
+    if runs is None:
+        runs = longest_runs(part.points, part.offsets, grid.lattice)
+    return Paths(*_trace(part.points, runs, grid.lattice, longest))
 
 
 @njit(cache=True, nogil=True)
-def _trace(points, offsets, lattice, longest):  # type: ignore[no-untyped-def]
+def _trace(points, runs, lattice, longest):  # type: ignore[no-untyped-def]
     bounds, turn, limits = lattice.area.bounds, lattice.area.turn, lattice.area.limits
     cells = np.empty(2 * len(points) + 16, np.int32)
-    path_offsets = np.zeros(len(offsets), np.int64)
+    path_offsets = np.zeros(len(runs) + 1, np.int64)
     n_cells = 0
-    for trajectory in range(len(offsets) - 1):
-        start, stop = longest_run(points, offsets[trajectory], offsets[trajectory + 1], lattice)
+    for trajectory in range(len(runs)):
         across, up = 0.0, 0.0
         now = (0, 0, 0, 0)
         first = True
-        for p in range(start, stop):
+        for p in range(runs[trajectory, 0], runs[trajectory, 1]):
             x, y = points[p, 0], points[p, 1]
             if is_bad(x, y, limits):
                 continue

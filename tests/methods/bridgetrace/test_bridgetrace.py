@@ -84,7 +84,7 @@ def test_points_lie_in_a_polygon(shape: str, wanderers: pt.Trajectories) -> None
 def test_no_walk_crosses_where_no_way_leads(seed: int, wanderers: pt.Trajectories) -> None:
     """With noise on every trip, also those from bank to bank."""
     model = banks(seed, wanderers, epsilon=1)
-    assert not model.ground.joined.all() and np.any(model.trips[~model.ground.joined] > 0)
+    assert not model.space.joined.all() and np.any(model.trips[~model.space.joined] > 0)
     made = model.sample(1000, seed=1)
     north = made.points[:, 1] > 5
     assert np.array_equal(np.minimum.reduceat(north, made.offsets[:-1]), north[made.offsets[:-1]])
@@ -97,7 +97,7 @@ def test_cells_that_meet_at_corners_alone(wanderers: pt.Trajectories) -> None:
     area = polygons.region("two squares at a corner")
     settings = pt.BridgeTrace(epsilon=1, region=area, K=1, cell_factor=1e6)
     model = from_bytes(to_bytes(settings.fit(wanderers, noise=pt.SeededNoise(1))))
-    assert isinstance(model, BridgeTraceModel) and model.ground.steps.n_links == 0
+    assert isinstance(model, BridgeTraceModel) and model.space.steps.n_links == 0
     paths, _ = model.walk(range(200), 1)
     assert np.diff(paths.offsets).tolist() == [1] * 200 and {*paths.cells} == {0, 1}
     assert len(model.view().moves[0].weights) == 0
@@ -117,6 +117,22 @@ def test_points_are_as_far_apart_as_asked(spacing: float | None, wanderers: pt.T
     gaps = np.diff(made.offsets)[long] - 1
     assert lengths[long].sum() / gaps.sum() == pytest.approx(asked, rel=0.05)
     assert np.diff(made.offsets).min() >= 2
+
+
+@pytest.mark.parametrize("shape", [None, "mixed 1", "two banks", "two squares at a corner"])
+def test_samples_are_the_points_on_the_lines_of_walks(
+    shape: str | None, wanderers: pt.Trajectories, region: pt.Region
+) -> None:
+    """Sampling draws each line once, and comes to what `walk` and `place` come to one after the other."""
+    area = region if shape is None else polygons.region(shape)
+    model = pt.BridgeTrace(epsilon=2, region=area, K=2, rounds=1, spacing=0.2).fit(
+        wanderers, noise=pt.SeededNoise(2)
+    )
+    for numbers in (range(0, 500), range(77, 79), range(5, 5)):
+        made, n_capped = model.sample_block(numbers, 9)
+        placed = model.place(model.walk(numbers, 9)[0], numbers.start, 9)
+        assert np.array_equal(made.points, placed.points) and np.array_equal(made.offsets, placed.offsets)
+        assert (made.crs, made.about, n_capped) == (placed.crs, model.about, 0)
 
 
 def test_a_spacing_changes_points_and_not_walks(wanderers: pt.Trajectories, region: pt.Region) -> None:
@@ -153,7 +169,7 @@ def test_lengths_and_diameters_follow_the_measured_ones(
 
 
 def test_the_same_on_any_number_of_threads(wanderers: pt.Trajectories, region: pt.Region) -> None:
-    """With all rounds: also the walks that a fit makes to close the loop."""
+    """With all rounds: also the walks that calibration makes."""
     settings = pt.BridgeTrace(epsilon=1, region=region)
     one, four = (
         settings.fit(wanderers, noise=pt.SeededNoise(7), backend=pt.Threads(n_threads)) for n_threads in (1, 4)

@@ -19,6 +19,7 @@ from privtrace.paths import Paths
 from privtrace.privacy.unit import WEIGHT
 from privtrace.space.adjacency import adjacency
 from privtrace.space.grid import Grid
+from privtrace.space.lattice import longest_runs
 from privtrace.space.traverse import trace
 from privtrace.trajectories import Floats, Integers
 
@@ -50,7 +51,8 @@ def trip_counts(paths: Paths, zone_of: Integers, n_zones: int) -> Integers:
 
 
 def shape_counts(part: pt.Trajectories, grid: Grid, edges: Floats) -> Integers:
-    return summed(kernels.shapes(part, grid, edges), N_BINS, N_BINS)
+    runs = longest_runs(part.points, part.offsets, grid.lattice)
+    return summed(kernels.shapes(part, runs, grid.region, edges), N_BINS, N_BINS)
 
 
 def weights_of(grid: Grid) -> Integers:
@@ -177,6 +179,24 @@ def test_shapes_are_those_of_longest_runs(wanderers: pt.Trajectories) -> None:
     assert found.sum() == expected.sum()
     assert np.array_equal(found.sum(axis=0), expected.sum(axis=0))  # lengths are exact
     assert np.abs(found - expected).sum() <= 2 * WEIGHT * unsure
+
+
+def test_runs_are_those_that_paths_and_shapes_are_of() -> None:
+    """They are found once and handed to both: from the first point of the longest run to after its last."""
+    grid = Grid.uniform(PLANAR, 2)
+    given = trajectories(
+        [(1, 1), (99, 0), (9, 9), (np.nan, 0), (1, 9), (-1, 1)], [(99, 99)], [], [(4, 4), (4, 9)]
+    )
+    runs = longest_runs(given.points, given.offsets, grid.lattice)
+    assert runs.tolist()[0] == [2, 5] and runs.tolist()[3] == [7, 9]
+    assert runs.shape == (4, 2) and not np.diff(runs[1:3]).any()
+    found, known = trace(given, grid), trace(given, grid, runs=runs)
+    assert np.array_equal(found.cells, known.cells) and np.array_equal(found.offsets, known.offsets)
+    assert np.split(known.cells, known.offsets[1:-1])[0].tolist() == [3, 2]
+    others = np.array([[0, 1], [6, 6], [7, 7], [8, 9]])
+    assert trace(given, grid, runs=others).cells.tolist() == [0, 2]
+    bins = kernels.shapes(given, others, grid.region, shape_edges(grid.region)).codes
+    assert bins.tolist() == [0, 0]  # a point each
 
 
 def test_nothing_counts_nothing(grid: Grid) -> None:

@@ -1,4 +1,4 @@
-"""Chances to arrive: against a linear solve of all links at once."""
+"""Hitting probabilities: against a linear solve of all links at once."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from tests import polygons
 import privtrace as pt
 from privtrace.backends.local import Threads
 from privtrace.methods.bridgetrace import hitting
-from privtrace.methods.bridgetrace.hitting import arrivals, discounts
+from privtrace.methods.bridgetrace.hitting import hitting_probabilities
 from privtrace.methods.bridgetrace.initial import normalized
-from privtrace.methods.bridgetrace.states import Ground
+from privtrace.methods.bridgetrace.states import StateSpace, discounts
 from privtrace.methods.bridgetrace.tuning import LOSSES
 from privtrace.methods.bridgetrace.zones import zones
 from privtrace.space.grid import Grid
@@ -27,32 +27,32 @@ GRIDS = {
 }
 
 
-def ground_of(name: str, n_zones: int = 5) -> Ground:
+def space_of(name: str, n_zones: int = 5) -> StateSpace:
     grid = GRIDS[name]
-    return Ground(grid, zones(grid, np.ones(grid.divisions.shape), n_zones))
+    return StateSpace(grid, zones(grid, np.ones(grid.divisions.shape), n_zones))
 
 
-def chances_of(ground: Ground, seed: int = 1) -> Floats:
-    weights = np.random.default_rng(seed).exponential(1.0, ground.steps.n_entries)
-    return normalized(np.where(ground.entries.is_end, 0.3 * weights, weights), ground)
+def chances_of(space: StateSpace, seed: int = 1) -> Floats:
+    weights = np.random.default_rng(seed).exponential(1.0, space.steps.n_entries)
+    return normalized(np.where(space.entries.is_end, 0.3 * weights, weights), space)
 
 
-def arriving(ground: Ground, chances: Floats, n_threads: int = 1) -> Floats:
-    return arrivals(ground.steps, chances, ground.discounts, ground.zone_of, ground.n_zones, Threads(n_threads))
+def hitting_of(space: StateSpace, chances: Floats, n_threads: int = 1) -> Floats:
+    return hitting_probabilities(space, chances, Threads(n_threads))
 
 
-def solved(ground: Ground, chances: Floats) -> Floats:
+def solved(space: StateSpace, chances: Floats) -> Floats:
     """Solve h = discount * (end in the zone + P h) densely, level by level."""
-    entries, n_links = ground.entries, ground.steps.n_links
+    entries, n_links = space.entries, space.steps.n_links
     moves = np.flatnonzero((entries.rows < n_links) & ~entries.is_end)
     ends = np.flatnonzero((entries.rows < n_links) & entries.is_end)
     onward = np.zeros((n_links, n_links))
     onward[entries.rows[moves], entries.links[moves]] = chances[moves]
-    end = np.zeros((n_links, ground.n_zones))
-    end[entries.rows[ends], ground.zone_of[entries.cells[ends]]] = chances[ends]
+    end = np.zeros((n_links, space.n_zones))
+    end[entries.rows[ends], space.zone_of[entries.cells[ends]]] = chances[ends]
     levels = [
         np.linalg.solve(np.eye(n_links) - kept[:, np.newaxis] * onward, kept[:, np.newaxis] * end)
-        for kept in ground.discounts
+        for kept in space.discounts
     ]
     return np.array(levels).transpose(2, 0, 1)
 
@@ -60,32 +60,32 @@ def solved(ground: Ground, chances: Floats) -> Floats:
 @pytest.fixture
 def precise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hitting, "_TOLERANCE", 1e-13)
-    monkeypatch.setattr(hitting, "_MOST_ROUNDS", 20_000)
+    monkeypatch.setattr(hitting, "_MOST_SWEEPS", 20_000)
 
 
 @pytest.mark.usefixtures("precise")
 @pytest.mark.parametrize("name", GRIDS)
-def test_chances_solve_the_equations_of_every_level_and_zone(name: str) -> None:
-    ground = ground_of(name)
-    chances = chances_of(ground)
-    found, exact = arriving(ground, chances), solved(ground, chances)
-    assert found.shape == (ground.n_zones, len(LOSSES), ground.steps.n_links) == exact.shape
+def test_probabilities_solve_the_equations_of_every_level_and_zone(name: str) -> None:
+    space = space_of(name)
+    chances = chances_of(space)
+    found, exact = hitting_of(space, chances), solved(space, chances)
+    assert found.shape == (space.n_zones, len(LOSSES), space.steps.n_links) == exact.shape
     assert np.allclose(found, exact, rtol=1e-9, atol=1e-300)
 
 
 @pytest.mark.parametrize("name", GRIDS)
-def test_chances_are_near_enough_for_walks(name: str) -> None:
+def test_probabilities_are_near_enough_for_walks(name: str) -> None:
     """What walks go by are the shares of the steps of a row, and those are hardly off at any level."""
-    ground = ground_of(name)
-    chances, entries = chances_of(ground), ground.entries
-    found, exact = arriving(ground, chances), solved(ground, chances)
+    space = space_of(name)
+    chances, entries = chances_of(space), space.entries
+    found, exact = hitting_of(space, chances), solved(space, chances)
 
-    def shares(arriving: Floats, zone: int) -> Floats:
-        weights = np.where(entries.is_end, ground.zone_of[entries.cells] == zone, arriving[entries.links])
+    def shares(probabilities: Floats, zone: int) -> Floats:
+        weights = np.where(entries.is_end, space.zone_of[entries.cells] == zone, probabilities[entries.links])
         weights = weights * chances
         return weights / np.maximum(np.bincount(entries.rows, weights), 1e-300)[entries.rows]
 
-    for zone in range(ground.n_zones):
+    for zone in range(space.n_zones):
         for level in range(len(LOSSES)):
             off = np.abs(shares(found[zone, level], zone) - shares(exact[zone, level], zone))
             assert np.bincount(entries.rows, off).max() < 0.03
@@ -93,20 +93,20 @@ def test_chances_are_near_enough_for_walks(name: str) -> None:
 
 @pytest.mark.usefixtures("precise")
 def test_from_another_solution_the_same_is_found() -> None:
-    """Whether there were more chances before or fewer, or none at all."""
-    ground = ground_of("uneven")
-    chances = chances_of(ground)
-    exact = solved(ground, chances)
-    for before in (solved(ground, chances_of(ground, 2)), 3 * exact, 0 * exact):
-        given = (ground.steps, chances, ground.discounts, ground.zone_of, ground.n_zones, Threads(1), before)
-        assert np.allclose(arrivals(*given), exact, rtol=1e-9, atol=1e-300)
+    """Whether probabilities were larger before or smaller, or none at all."""
+    space = space_of("uneven")
+    chances = chances_of(space)
+    exact = solved(space, chances)
+    for before in (solved(space, chances_of(space, 2)), 3 * exact, 0 * exact):
+        given = (space, chances, Threads(1), before)
+        assert np.allclose(hitting_probabilities(*given), exact, rtol=1e-9, atol=1e-300)
 
 
 @pytest.mark.parametrize("n_threads", [2, 5])
 def test_neither_threads_nor_their_number_change_a_bit(n_threads: int) -> None:
-    ground = ground_of("uniform", 25)
-    chances = chances_of(ground)
-    assert np.array_equal(arriving(ground, chances), arriving(ground, chances, n_threads))
+    space = space_of("uniform", 25)
+    chances = chances_of(space)
+    assert np.array_equal(hitting_of(space, chances), hitting_of(space, chances, n_threads))
 
 
 @pytest.mark.usefixtures("precise")
@@ -114,26 +114,26 @@ def test_neither_threads_nor_their_number_change_a_bit(n_threads: int) -> None:
 def test_zones_do_not_depend_on_those_solved_with_them(
     n_together: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ground = ground_of("uneven", 20)
-    chances = chances_of(ground)
-    usual = arriving(ground, chances)
+    space = space_of("uneven", 20)
+    chances = chances_of(space)
+    usual = hitting_of(space, chances)
     monkeypatch.setattr(hitting, "_TOGETHER", n_together)
-    assert np.allclose(arriving(ground, chances), usual, rtol=1e-9, atol=1e-300)
+    assert np.allclose(hitting_of(space, chances), usual, rtol=1e-9, atol=1e-300)
 
 
 def test_nobody_arrives_where_no_way_leads() -> None:
-    ground = ground_of("two banks", 2)
-    found, links = arriving(ground, chances_of(ground)), ground.steps.links
-    assert not ground.joined[0, 1]
+    space = space_of("two banks", 2)
+    found, links = hitting_of(space, chances_of(space)), space.steps.links
+    assert not space.joined[0, 1]
     for zone in range(2):
-        there = ground.zone_of[links.targets] == zone
+        there = space.zone_of[links.targets] == zone
         assert np.all(found[zone][:, there] > 0) and not found[zone][:, ~there].any()
 
 
 def test_without_links_there_is_nothing_to_solve() -> None:
     grid = Grid.uniform(PLANAR, 1)
-    ground = Ground(grid, np.zeros(1, np.int64))
-    assert arriving(ground, np.ones(1)).shape == (1, len(LOSSES), 0)
+    space = StateSpace(grid, np.zeros(1, np.int64))
+    assert hitting_of(space, np.ones(1)).shape == (1, len(LOSSES), 0)
 
 
 def test_discounts_are_by_length_and_weaker_level_by_level() -> None:

@@ -7,7 +7,7 @@ import pytest
 from tests import polygons
 
 import privtrace as pt
-from privtrace.methods.bridgetrace.polyline import place_on_lines, sides
+from privtrace.methods.bridgetrace.polyline import geometry, place_on_lines, sides
 from privtrace.paths import Paths
 from privtrace.space.adjacency import adjacency
 from privtrace.space.grid import Grid
@@ -57,7 +57,7 @@ def spacing(grid: Grid, share: float = 0.02) -> float:
 
 
 def placed(paths: Paths, grid: Grid, share: float = 0.02, first: int = 0, seed: int = 9) -> pt.Trajectories:
-    return place_on_lines(paths, grid, sides(grid, adjacency(grid)), spacing(grid, share), first, seed)
+    return place_on_lines(paths, grid, geometry(grid, adjacency(grid)), spacing(grid, share), first, seed)
 
 
 def each(made: pt.Trajectories, grid: Grid) -> list[Floats]:

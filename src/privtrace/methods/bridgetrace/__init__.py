@@ -1,4 +1,4 @@
-"""BridgeTrace, our own: traced paths, measured trips, and walks that arrive, fitted to all that was measured.
+"""BridgeTrace, our own: traced paths, measured trips, and walks that arrive, calibrated to what was measured.
 
 docs/methods/bridgetrace.md says why each part is there, what was tried, and what it costs.
 """

@@ -1,11 +1,11 @@
-"""Close the loop: walk, measure the walks as the data was measured, compare, and adjust what walks go by.
+"""Calibrate walks: walk, measure the walks as the data was measured, compare, and adjust the parameters.
 
-What was measured gives each trajectory the same weight, however long it is, and so do the walks when they
-are measured: whatever that does to the numbers it does to both. Where they differ by more than noise
-explains, chances, starts and trips are multiplied by some of the difference, and the walks walk anew. Walks
-that are all drawn alike would be too short or too long; by how they are drawn (the level of discount) and
-which are kept (by shape), their diameters and lengths follow the measured ones. All randomness here is from
-fixed seeds, and nothing but noisy numbers comes in.
+What was measured gives each trajectory the same weight, however long it is, and the same kernels measure the
+walks: whatever that does to the numbers it does to both. Where they differ by more than noise
+explains, chances, starts and trips are multiplied by some of the ratio, and new walks are drawn. Walks that
+are all drawn alike would be too short or too long; by how they are drawn (the level of discount) and which
+are kept (by shape), their diameters and lengths follow the measured ones. All randomness here is from fixed
+seeds, and nothing but noisy numbers comes in.
 """
 
 from __future__ import annotations
@@ -14,43 +14,23 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 
 from privtrace.backends.base import Backend
-from privtrace.methods.bridgetrace.empirical_bayes import shrink, sums
-from privtrace.methods.bridgetrace.hitting import arrivals
-from privtrace.methods.bridgetrace.initial import POSSIBLE, Guess, clean_shapes, first_guess, normalized
-from privtrace.methods.bridgetrace.sampler import Bridges, Drawn
+from privtrace.methods.bridgetrace.empirical_bayes import posterior_means, sums
+from privtrace.methods.bridgetrace.hitting import hitting_probabilities
+from privtrace.methods.bridgetrace.initial import POSSIBLE, WalkParameters, clean_shapes, initialize, normalized
+from privtrace.methods.bridgetrace.measure import Measurements, measure_walks
+from privtrace.methods.bridgetrace.sampler import CERTAIN, Drawn, Sampler
 from privtrace.methods.bridgetrace.shapes import N_BINS
-from privtrace.methods.bridgetrace.states import N_CLASSES, Ground
-from privtrace.methods.bridgetrace.steps import step_entries, weight_of
-from privtrace.methods.bridgetrace.tuning import LOSSES
+from privtrace.methods.bridgetrace.states import N_CLASSES, StateSpace
+from privtrace.methods.bridgetrace.tuning import LOSSES, POSITIVE, TINY, Tuning
 from privtrace.methods.common.measure import in_trajectories
 from privtrace.paths import Paths
+from privtrace.privacy.unit import WEIGHT
 from privtrace.trajectories import Floats, Integers
 
 if TYPE_CHECKING:
-    from privtrace.methods.bridgetrace.measure import Measured
     from privtrace.methods.bridgetrace.settings import BridgeTrace
-
-#: Walks that are measured in a round, at most: a block for each so many trips. One task walks a block.
-_WALKS = 8192
-_BLOCK = 1024
-
-#: How much of a difference is made up for in a round: of visits and moves, and of trips, which are known well.
-_DAMPING, _TRIPS_DAMPING = 0.7, 0.3
-_MOST = 10.0  # times as much, or as little
-
-#: Groups in which visits are judged.
-_GROUPS = 4
-
-#: Walks drawn for one that is kept, at most where they are as often called for as drawn; and the least chance.
-_DRAWN_FOR_ONE = 1.5
-_LEAST_KEPT = 0.02
-
-#: Rounds of fitting levels to shapes, and the share of walks drawn at any level, so that all stay known.
-_ROUNDS = 60
-_EXPLORING = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,61 +46,75 @@ class Target:
 
 
 @dataclass(frozen=True, eq=False)
-class Calibrated:
-    """Hold what walks go by when the loop is closed."""
+class Calibration:
+    """Hold calibrated parameters, and how walks are drawn and kept by them."""
 
-    guess: Guess
+    parameters: WalkParameters
     levels: Floats  # (N_CLASSES, n_levels): chances, by how far zones are apart
     kept: Floats  # (N_BINS, N_BINS): the chance to keep a walk, by its shape
 
 
-def close_loop(ground: Ground, guess: Guess, target: Target, n_rounds: int, backend: Backend) -> Calibrated:
-    """Adjust a guess to the target in so many rounds, and fit levels and shapes to the last."""
+def calibrate(
+    space: StateSpace,
+    parameters: WalkParameters,
+    target: Target,
+    n_rounds: int,
+    tuning: Tuning,
+    backend: Backend,
+) -> Calibration:
+    """Adjust parameters to the target in so many rounds, and fit levels and shapes to the last."""
     drawn_by = np.full((N_CLASSES, len(LOSSES)), 1.0 / len(LOSSES))
-    arriving = None
+    hitting = None
     for turn in range(n_rounds + 1):
-        arriving = arrivals(
-            ground.steps, guess.chances, ground.discounts, ground.zone_of, ground.n_zones, backend, arriving
-        )
-        paths, drawn = _walks(ground, guess, arriving, drawn_by, turn, backend)
-        levels, wanted = _fit_shapes(drawn, _class_shares(ground, guess), target.shapes)
+        hitting = hitting_probabilities(space, parameters.chances, backend, hitting)
+        sampler = _sampler(space, parameters, hitting, drawn_by)
+        paths, drawn = _walks(sampler, _n_walks(parameters, tuning), turn, tuning, backend)
+        levels, wanted = _fit_shapes(drawn, _class_shares(space, parameters), target.shapes, tuning)
         if turn == n_rounds:
             break
         weights = levels[drawn.classes, drawn.levels] / drawn_by[drawn.classes, drawn.levels]
-        weights *= np.minimum(wanted, _MOST)[drawn.diameters, drawn.lengths]
-        weights *= guess.trips.sum() / max(float(weights.sum()), 1e-12)
-        guess = _adjusted(ground, guess, target, paths, weights)
-        drawn_by = (1 - _EXPLORING) * levels + _EXPLORING / len(LOSSES)
-    kept = np.clip(wanted / _DRAWN_FOR_ONE, _LEAST_KEPT, 1.0)
-    return Calibrated(guess, levels, np.where(POSSIBLE, kept, _LEAST_KEPT))
+        weights *= np.minimum(wanted, tuning.most_wanted)[drawn.diameters, drawn.lengths]
+        # Every class has a level that some of its walks were drawn at, so their sum is not zero.
+        weights *= parameters.trips.sum() / weights.sum()
+        parameters = _adjusted(space, parameters, target, tuning, paths, weights)
+        drawn_by = (1 - tuning.exploring) * levels + tuning.exploring / len(LOSSES)
+    kept = np.clip(wanted / tuning.draws_for_one, tuning.least_kept, 1.0)
+    return Calibration(parameters, levels, np.where(POSSIBLE, kept, tuning.least_kept))
 
 
 def fitted_walks(
-    ground: Ground,
+    space: StateSpace,
     density: Floats,
     weights: Integers,
-    measured: Measured,
+    measured: Measurements,
     settings: BridgeTrace,
     backend: Backend,
 ) -> dict[str, Integers]:
-    """Guess what walks go by and close the loop; in integers, so that a file walks alike everywhere."""
-    visits, moves, trips, shapes = (in_trajectories(noisy) for noisy in measured)
-    guess = first_guess(ground, density.ravel(), moves, trips, settings.error("trips"))
-    target = Target(
-        visits,
-        weights,
-        moves,
-        clean_shapes(shapes, settings.error("shapes")),
-        settings.error("visits"),
-        settings.error("moves"),
+    """Initialize and calibrate walks; in whole weights, so that a file walks alike everywhere."""
+    tuning = settings.tuning
+    parameters = initialize(
+        space,
+        density.ravel(),
+        in_trajectories(measured.moves),
+        in_trajectories(measured.trips),
+        settings.error("trips"),
+        tuning,
     )
-    fitted = close_loop(ground, guess, target, settings.rounds, backend)
-    guess = fitted.guess
-    trips = guess.trips / guess.trips.sum()
+    target = Target(
+        visits=in_trajectories(measured.visits),
+        weights=weights,
+        moves=in_trajectories(measured.moves),
+        shapes=clean_shapes(in_trajectories(measured.shapes), settings.error("shapes"), tuning),
+        visits_error=settings.error("visits"),
+        moves_error=settings.error("moves"),
+    )
+    fitted = calibrate(space, parameters, target, settings.rounds, tuning, backend)
+    parameters = fitted.parameters
+    trips = parameters.trips / parameters.trips.sum()
     return {
-        "walk_trips": np.where(ground.joined, in_weights(trips), 0),
-        "walk_starts": in_weights(within_zones(guess.starts, ground)),
-        "walk_moves": in_weights(guess.chances / np.maximum(guess.chances.max(), 1.0)),
+        "walk_trips": np.where(space.joined, in_weights(trips), 0),
+        "walk_starts": in_weights(within_zones(parameters.starts, space)),
+        "walk_moves": in_weights(parameters.chances / np.maximum(parameters.chances.max(), 1.0)),
         "walk_levels": in_weights(fitted.levels),
         "walk_kept": in_weights(fitted.kept),
     }
@@ -128,43 +122,52 @@ def fitted_walks(
 
 def in_weights(chances: Floats) -> Integers:
     """Turn chances into whole weights, none of them zero."""
-    return np.maximum(np.round(chances * 2.0**30), 1.0).astype(np.int64)
+    return np.maximum(np.round(chances * CERTAIN), 1.0).astype(np.int64)
 
 
-def within_zones(starts: Floats, ground: Ground) -> Floats:
+def within_zones(starts: Floats, space: StateSpace) -> Floats:
     """Divide starts by those of their zone."""
-    return starts / sums(starts, ground.zone_of, ground.n_zones)[ground.zone_of]
+    return starts / sums(starts, space.zone_of, space.n_zones)[space.zone_of]
 
 
-def _walks(
-    ground: Ground, guess: Guess, arriving: Floats, drawn_by: Floats, seed: int, backend: Backend
-) -> tuple[Paths, Drawn]:
-    """Walk by a guess."""
-    starts = within_zones(guess.starts, ground)
-    bridges = Bridges(
-        ground,
-        trips=np.round(guess.trips * 2.0**20).astype(np.int64),
-        starts=in_weights(starts),
-        chances=guess.chances,
-        arriving=arriving,
+def _sampler(space: StateSpace, parameters: WalkParameters, hitting: Floats, drawn_by: Floats) -> Sampler:
+    """Draw walks by these parameters, at levels drawn by these chances."""
+    return Sampler(
+        space,
+        trips=np.round(parameters.trips * WEIGHT).astype(np.int64),
+        starts=in_weights(within_zones(parameters.starts, space)),
+        chances=parameters.chances,
+        hitting=hitting,
         levels=in_weights(drawn_by),
         kept=np.ones((N_BINS, N_BINS)),
     )
-    n_walks = min(max(round(guess.trips.sum() / _BLOCK), 1) * _BLOCK, _WALKS)
-    blocks = [range(first, first + _BLOCK) for first in range(0, n_walks, _BLOCK)]
-    walked = list(backend.map(lambda block: bridges.candidates(block, seed), blocks))
+
+
+def _n_walks(parameters: WalkParameters, tuning: Tuning) -> int:
+    """Choose how many walks a round has: about as many as trips, in whole blocks."""
+    n_blocks = max(round(float(parameters.trips.sum()) / tuning.walks_per_block), 1)
+    return min(n_blocks * tuning.walks_per_block, tuning.walks)
+
+
+def _walks(sampler: Sampler, n_walks: int, seed: int, tuning: Tuning, backend: Backend) -> tuple[Paths, Drawn]:
+    """Walk, and keep every walk."""
+    size = tuning.walks_per_block
+    blocks = [range(first, first + size) for first in range(0, n_walks, size)]
+    walked = list(backend.map(lambda block: sampler.candidates(block, seed), blocks))
     sizes = np.concatenate([np.diff(paths.offsets) for paths, _ in walked])
     cells = np.concatenate([paths.cells for paths, _ in walked])
     drawn = Drawn(*(np.concatenate(column) for column in zip(*(drawn for _, drawn in walked), strict=True)))
     return Paths(cells, np.concatenate([[0], np.cumsum(sizes)])), drawn
 
 
-def _class_shares(ground: Ground, guess: Guess) -> Floats:
-    shares = sums(guess.trips.ravel(), ground.classes.ravel().astype(np.int64), N_CLASSES)
-    return shares / max(float(shares.sum()), 1e-12)
+def _class_shares(space: StateSpace, parameters: WalkParameters) -> Floats:
+    """Find the share of trips of each class of distance; there are trips, at least within zones."""
+    trips = sums(parameters.trips.ravel(), space.classes.ravel().astype(np.int64), N_CLASSES)
+    shares: Floats = trips / trips.sum()
+    return shares
 
 
-def _fit_shapes(drawn: Drawn, class_shares: Floats, shapes: Floats) -> tuple[Floats, Floats]:
+def _fit_shapes(drawn: Drawn, class_shares: Floats, shapes: Floats, tuning: Tuning) -> tuple[Floats, Floats]:
     """Find the levels of each class that bring walks nearest to the shapes called for, by maximum likelihood.
 
     Return their chances, (N_CLASSES, n_levels), and how much oftener than that walks of each shape are called
@@ -179,89 +182,90 @@ def _fit_shapes(drawn: Drawn, class_shares: Floats, shapes: Floats) -> tuple[Flo
     seen = counts.any(axis=0)
     among, wanted = chances[:, seen], shapes.ravel()[seen]
     levels = np.full((N_CLASSES, n_levels), 1.0 / n_levels)
-    for _ in range(_ROUNDS):
+    for _ in range(tuning.level_rounds):
         made = (class_shares[:, np.newaxis] * levels).ravel() @ among
-        levels = levels * (among @ (wanted / (made + 1e-7))).reshape(levels.shape)
+        levels = levels * (among @ (wanted / (made + tuning.level_doubt))).reshape(levels.shape)
         total = levels.sum(axis=1, keepdims=True)
         levels = np.where(total > 0, levels / np.where(total > 0, total, 1.0), 1.0 / n_levels)
     made = ((class_shares[:, np.newaxis] * levels).ravel() @ chances).reshape(N_BINS, N_BINS)
-    return levels, (shapes + 1e-5) / (made + 1e-5)
+    return levels, (shapes + tuning.shape_doubt) / (made + tuning.shape_doubt)
 
 
-def _adjusted(ground: Ground, guess: Guess, target: Target, paths: Paths, weights: Floats) -> Guess:
+def _adjusted(
+    space: StateSpace,
+    parameters: WalkParameters,
+    target: Target,
+    tuning: Tuning,
+    paths: Paths,
+    weights: Floats,
+) -> WalkParameters:
     """Multiply chances, starts and trips by some of what walks lack or have too much."""
-    entries = ground.entries
-    visits, moves = _measured(paths.cells, paths.offsets, weights, target.weights, ground.steps)
-    by_visits, of_zones = _visits_ratio(ground, target, visits)
-    by_moves, by_starts = _moves_ratio(ground, guess, target, moves, weights.sum() / len(weights))
-    chances = guess.chances * (by_moves * by_visits[entries.onto]) ** _DAMPING
+    entries = space.entries
+    visits, moves = measure_walks(paths, weights, space, target.weights)
+    by_visits, of_zones = _visits_ratio(space, target, tuning, visits)
+    by_moves, by_starts = _moves_ratio(space, parameters, target, tuning, moves, weights.sum() / len(weights))
+    chances = parameters.chances * (by_moves * by_visits[entries.onto]) ** tuning.damping
     return replace(
-        guess,
-        trips=guess.trips * (np.outer(of_zones, of_zones) ** _TRIPS_DAMPING),
-        starts=guess.starts * (by_starts * by_visits) ** _DAMPING,
-        chances=normalized(np.maximum(chances, 1e-9), ground),
+        parameters,
+        trips=parameters.trips * (np.outer(of_zones, of_zones) ** tuning.trips_damping),
+        starts=parameters.starts * (by_starts * by_visits) ** tuning.damping,
+        chances=normalized(np.maximum(chances, POSITIVE), space),
     )
 
 
-def _visits_ratio(ground: Ground, target: Target, visits: Floats) -> tuple[Floats, Floats]:
+def _visits_ratio(space: StateSpace, target: Target, tuning: Tuning, visits: Floats) -> tuple[Floats, Floats]:
     """Compare visits, first of coarse cells and then of cells; return the ratios of cells and of zones."""
-    expected = visits + 0.02 * np.maximum(visits, 0.05 * visits.mean())
-    n_coarse = ground.grid.divisions.size
-    n_within = np.bincount(ground.coarse_of, minlength=n_coarse)
+    expected = visits + tuning.more_visits * np.maximum(visits, tuning.more_visits_of_mean * visits.mean())
+    n_coarse = space.grid.divisions.size
+    n_within = np.bincount(space.coarse_of, minlength=n_coarse)
     exists = n_within > 0
-    coarse = sums(expected, ground.coarse_of, n_coarse)
-    judged = np.zeros(len(coarse))
-    judged[exists] = shrink(
-        sums(target.visits, ground.coarse_of, n_coarse)[exists],
+    coarse = sums(expected, space.coarse_of, n_coarse)
+    estimate_coarse = np.zeros(len(coarse))
+    estimate_coarse[exists] = posterior_means(
+        sums(target.visits, space.coarse_of, n_coarse)[exists],
         coarse[exists],
         target.visits_error * np.sqrt(n_within[exists]),
-        n_groups=_GROUPS,
-        summed=True,
+        tuning,
+        n_groups=tuning.visit_groups,
+        noise="normal",
     )
-    expected *= np.maximum(judged / np.where(exists, coarse, 1.0), 1e-3)[ground.coarse_of]
-    estimate = shrink(target.visits, expected, target.visits_error, n_groups=_GROUPS)
-    estimate *= visits.sum() / max(float(estimate.sum()), 1e-12)
-    by_zone = (sums(values, ground.zone_of, ground.n_zones) for values in (estimate, visits + 1e-9))
+    ratio = np.maximum(estimate_coarse / np.where(exists, coarse, 1.0), tuning.least_coarse)
+    expected *= ratio[space.coarse_of]
+    estimate = posterior_means(
+        target.visits, expected, target.visits_error, tuning, n_groups=tuning.visit_groups
+    )
+    estimate *= visits.sum() / max(float(estimate.sum()), TINY)  # where all is found to be empty, none are left
+    by_zone = (sums(values, space.zone_of, space.n_zones) for values in (estimate, visits + POSITIVE))
     of_zones = np.divide(*by_zone)
-    return _bounded(estimate / (visits + 1e-3 * visits.mean())), _bounded(of_zones)
+    by_visits = estimate / (visits + tuning.ratio_visits * visits.mean())
+    return _bounded(by_visits, tuning), _bounded(of_zones, tuning)
 
 
 def _moves_ratio(
-    ground: Ground, guess: Guess, target: Target, moves: Floats, weight: float
+    space: StateSpace,
+    parameters: WalkParameters,
+    target: Target,
+    tuning: Tuning,
+    moves: Floats,
+    weight: float,
 ) -> tuple[Floats, Floats]:
     """Compare moves; return the ratios of the entries of the table, and of starts in each cell.
 
-    Few walks take a rare step. So half a walk is added to each row, which steps as the guess does.
+    `weight` is that of a walk on average. Few walks take a rare step, so some of a walk is added to each row,
+    which steps as the parameters say.
     """
-    rows, n_rows, n_links = ground.entries.rows, len(ground.steps.cells), ground.steps.n_links
+    rows, n_rows, n_links = space.entries.rows, len(space.steps.cells), space.steps.n_links
     taken = sums(moves, rows, n_rows)
-    going = moves + 0.5 * weight * guess.chances / sums(guess.chances, rows, n_rows)[rows]
-    least = 0.02 * taken[:n_links].mean() if n_links else 0.0
-    expected = np.maximum(taken, least + 1e-9)[rows] * going / sums(going, rows, n_rows)[rows]
+    going = (
+        moves + tuning.more_walks * weight * parameters.chances / sums(parameters.chances, rows, n_rows)[rows]
+    )
+    least = tuning.least_steps * taken[:n_links].mean() if n_links else 0.0
+    expected = np.maximum(taken, least + POSITIVE)[rows] * going / sums(going, rows, n_rows)[rows]
     expected *= max(float(target.moves.sum()), 1.0) / expected.sum()
-    estimate = shrink(target.moves, expected, target.moves_error)
+    estimate = posterior_means(target.moves, expected, target.moves_error, tuning)
     started = sums(estimate, rows, n_rows)[n_links:] / sums(expected, rows, n_rows)[n_links:]
-    return _bounded(estimate / expected), _bounded(started)
+    return _bounded(estimate / expected, tuning), _bounded(started, tuning)
 
 
-def _bounded(ratio: Floats) -> Floats:
-    return np.clip(ratio, 1 / _MOST, _MOST)
-
-
-@njit(cache=True, nogil=True)
-def _measured(cells, offsets, weights, cell_weights, steps):  # type: ignore[no-untyped-def]
-    """Measure walks as the data was: visits and moves, each walk with the total weight that is given."""
-    visits, moves = np.zeros(len(cell_weights)), np.zeros(steps.offsets[-1])
-    latest = np.full(len(cell_weights), -1, np.int64)
-    entries = np.empty(len(cells), np.int64)
-    for path in range(len(offsets) - 1):
-        first, last = offsets[path], offsets[path + 1]
-        step_entries(entries, cells, first, last, steps)
-        total = weight_of(cells, first, last, cell_weights, latest, 2 * path)
-        for p in range(first, last):
-            if latest[cells[p]] == 2 * path:
-                latest[cells[p]] = 2 * path + 1
-                visits[cells[p]] += weights[path] * cell_weights[cells[p]] / total
-            if entries[p] >= 0:
-                moves[entries[p]] += weights[path] / (last - first)
-    return visits, moves
+def _bounded(ratio: Floats, tuning: Tuning) -> Floats:
+    return np.clip(ratio, 1 / tuning.most_ratio, tuning.most_ratio)

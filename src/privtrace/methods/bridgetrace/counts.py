@@ -1,8 +1,8 @@
 """Say what traced paths contribute to the tables of BridgeTrace. Private until measured.
 
 Visits: a path divides its weight over the different cells that it comes to, in proportion to public weights
-that are larger where few people go: what is rare is told as well as what is common. Steps are those of
-`bridges.steps`. A trip leads from the zone of a path's first cell to that of its last. A shape is the bin of
+that are larger where few people go: so what is rare is measured as well as what is common. Steps are those of
+`Steps`. A trip leads from the zone of a path's first cell to that of its last. A shape is the bin of
 a line's diameter and that of its length.
 """
 
@@ -18,8 +18,7 @@ from privtrace.paths import Paths
 from privtrace.privacy.contributions import Contributions, evenly, once
 from privtrace.privacy.unit import WEIGHT
 from privtrace.space.area import unwrapped
-from privtrace.space.grid import Grid
-from privtrace.space.lattice import longest_run
+from privtrace.space.region import Region
 from privtrace.trajectories import Floats, Integers, Trajectories, is_bad
 
 
@@ -38,11 +37,17 @@ def trips(paths: Paths, zone_of: Integers, n_zones: int) -> Contributions:
     return trips_between(Paths(zone_of[paths.cells].astype(np.int32), paths.offsets), n_zones)
 
 
-def shapes(part: Trajectories, grid: Grid, edges: Floats) -> Contributions:
+def shapes(part: Trajectories, runs: Integers, region: Region, edges: Floats) -> Contributions:
     """Emit the shape of each longest run, to the table (N_BINS, N_BINS) of diameters by lengths."""
-    bins = _shapes(part.points, part.offsets, grid.lattice, grid.region.scale_m, edges)
+    bins = _shapes(part.points, runs, region.area, region.scale_m, edges)
     present = bins >= 0
     return once(bins[present], present)
+
+
+def weighted(emitted: Contributions, each: Floats, n_entries: int) -> Floats:
+    """Add up contributions, in trajectories, those of each as often as it weighs; no code may be negative."""
+    weights = np.repeat(each, np.diff(emitted.offsets))
+    return np.bincount(emitted.codes, emitted.weights / WEIGHT * weights, n_entries).astype(np.float64)
 
 
 @njit(cache=True, nogil=True)
@@ -74,12 +79,12 @@ def _steps(cells, offsets, steps):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _shapes(points, offsets, lattice, scale_m, edges):  # type: ignore[no-untyped-def]
-    bounds, turn, limits = lattice.area.bounds, lattice.area.turn, lattice.area.limits
-    bins = np.full(len(offsets) - 1, -1, np.int64)
+def _shapes(points, runs, area, scale_m, edges):  # type: ignore[no-untyped-def]
+    bounds, turn, limits = area.bounds, area.turn, area.limits
+    bins = np.full(len(runs), -1, np.int64)
     line = np.empty((256, 2))
-    for trajectory in range(len(offsets) - 1):
-        start, stop = longest_run(points, offsets[trajectory], offsets[trajectory + 1], lattice)
+    for trajectory in range(len(runs)):
+        start, stop = runs[trajectory, 0], runs[trajectory, 1]
         if stop - start > len(line):
             line = np.empty((2 * (stop - start), 2))
         n_points = 0

@@ -1,73 +1,79 @@
-"""Judge what noisy numbers are worth, and move each toward what was expected of it as far as noise says.
+"""Estimate what is true of noisy numbers by empirical Bayes: each moves toward what was expected of it.
 
-Empirical Bayes without a shape to choose: what is true of an entry is taken to be a multiple of what was
-expected, and the multiples to come from one distribution, which is found from all the noisy numbers together
-by maximum likelihood (Kiefer and Wolfowitz 1956; here by expectation maximization on a fixed list of
-multiples). The estimate of an entry is the mean of what is true, given its noisy number. Where all is noise,
-the expectation stays; where noise is small, it is the noisy number; and where most entries are empty, they
-are found to be.
+What is true of an entry is taken to be a multiple of what was expected, and the multiples to come from one
+prior, which is found from all the noisy numbers together: the nonparametric maximum likelihood estimate of
+Kiefer and Wolfowitz (1956), here by expectation maximization on a fixed list of multiples. The estimate of an
+entry is its posterior mean. Where all is noise, the expectation stays; where noise is small, it is the noisy
+number; and where most entries are empty, they are found to be.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from privtrace.methods.bridgetrace.tuning import Tuning
 from privtrace.trajectories import Floats, Integers
 
 #: Multiples of what was expected that can be true: none at all, and from a hundredth to a hundred times. They
-#: are closest together near one, where they are likeliest before any number is seen.
+#: are closest together near one, where most are; beyond a hundred, noise could not be told from what is there.
 _MULTIPLES: Floats = np.concatenate(
     [[0.0], np.geomspace(0.01, 0.25, 12), np.geomspace(0.25, 4.0, 42)[1:-1], np.geomspace(4.0, 100.0, 12)]
 )
-_LIKELY: Floats = np.concatenate([[0.4], np.exp(-2.0 * np.log(_MULTIPLES[1:]) ** 2)])
-_LIKELY[1:] *= 0.6 / _LIKELY[1:].sum()
-
-#: As many entries is that worth.
-_BEFOREHAND = 30.0
 
 #: How far multiples near one are apart.
 _STEP = 0.07
 
-#: Rounds of expectation maximization, and entries that it looks at: of more, every second or third will do.
-_ROUNDS = 40
-_MOST = 4096
 
-#: Entries judged together at least: fewer say too little of their distribution.
-_LEAST = 50
-
-
-def shrink(
-    noisy: Floats, expected: Floats, error: Floats | float, *, n_groups: int = 1, summed: bool = False
+def posterior_means(
+    noisy: Floats,
+    expected: Floats,
+    error: Floats | float,
+    tuning: Tuning,
+    *,
+    noise: Literal["laplace", "normal"] = "laplace",
+    n_groups: int = 1,
 ) -> Floats:
     """Estimate what is true of each entry, (n,), from its noisy number and from what was expected of it.
 
-    `expected` is positive. `error` is the standard deviation of the noise: Laplace noise, or, where each is a
-    sum of many, normal. Entries are judged in up to n_groups, by how much is expected of them: what holds where
-    much is expected need not hold where little is.
+    `expected` is positive. `error` is the standard deviation of the noise; sums of many Laplace variables are
+    nearly normal. Entries have a prior each in up to n_groups, by how much is expected of them: what holds
+    where much is expected need not hold where little is.
     """
     errors = np.broadcast_to(np.asarray(error, np.float64), noisy.shape)
+    is_normal = noise == "normal"
     order = np.argsort(expected / errors, kind="stable")
-    estimate = np.empty(len(noisy))
-    for group in np.array_split(order, max(1, min(n_groups, len(noisy) // _LEAST))):
-        some = group[:: max(1, len(group) // _MOST)]
-        prior = _prior(noisy[some], expected[some], errors[some], _BEFOREHAND * _LIKELY, summed, _ROUNDS)
-        estimate[group] = _means(noisy[group], expected[group], errors[group], prior, summed)
+    estimate, pseudocounts = np.empty(len(noisy)), _pseudocounts(tuning)
+    for group in np.array_split(order, max(1, min(n_groups, len(noisy) // tuning.prior_group))):
+        some = group[:: max(1, len(group) // tuning.prior_sample)]
+        prior = _prior(noisy[some], expected[some], errors[some], pseudocounts, is_normal, tuning.prior_rounds)
+        estimate[group] = _means(noisy[group], expected[group], errors[group], prior, is_normal)
     return estimate
 
 
+def _pseudocounts(tuning: Tuning) -> Floats:
+    """Say how many entries of each multiple are taken to be there before any is seen."""
+    likely = np.concatenate(
+        [[tuning.prior_empty], np.exp(-tuning.prior_precision * np.log(_MULTIPLES[1:]) ** 2)]
+    )
+    likely[1:] *= (1 - tuning.prior_empty) / likely[1:].sum()
+    counts: Floats = tuning.prior_entries * likely
+    return counts
+
+
 @njit(cache=True, nogil=True)
-def _prior(noisy, expected, errors, beforehand, summed, n_rounds):  # type: ignore[no-untyped-def]
-    """Find the distribution of the multiples under which the noisy numbers are likeliest."""
-    likelihood = np.empty((len(noisy), len(beforehand)))
+def _prior(noisy, expected, errors, pseudocounts, is_normal, n_rounds):  # type: ignore[no-untyped-def]
+    """Find the prior of the multiples under which the noisy numbers are likeliest, by EM."""
+    likelihood = np.empty((len(noisy), len(pseudocounts)))
     for entry in range(len(noisy)):
-        _likelihood(likelihood[entry], noisy[entry], expected[entry], errors[entry], summed)
-    prior = beforehand / beforehand.sum()
+        _likelihood(likelihood[entry], noisy[entry], expected[entry], errors[entry], is_normal)
+    prior = pseudocounts / pseudocounts.sum()
     for _ in range(n_rounds):
-        gathered = beforehand.copy()
+        gathered = pseudocounts.copy()
         for entry in range(len(noisy)):
             posterior = likelihood[entry] * prior
             gathered += posterior * (1.0 / posterior.sum())
@@ -76,26 +82,27 @@ def _prior(noisy, expected, errors, beforehand, summed, n_rounds):  # type: igno
 
 
 @njit(cache=True, nogil=True)
-def _means(noisy, expected, errors, prior, summed):  # type: ignore[no-untyped-def]
-    """Find the mean of what is true of each entry, given its noisy number."""
+def _means(noisy, expected, errors, prior, is_normal):  # type: ignore[no-untyped-def]
+    """Find the posterior mean of each entry."""
     means, likelihood = np.empty(len(noisy)), np.empty(len(prior))
     for entry in range(len(noisy)):
-        _likelihood(likelihood, noisy[entry], expected[entry], errors[entry], summed)
+        _likelihood(likelihood, noisy[entry], expected[entry], errors[entry], is_normal)
         likelihood *= prior
         mean = expected[entry] * (likelihood * _MULTIPLES).sum() / likelihood.sum()
-        # Where noise is smaller than the step from one multiple to the next, the noisy number knows better.
+        # Where noise is smaller than the step from one multiple to the next, the noisy number knows better:
+        # each is weighted by the other's variance, a step's being that of a uniform number.
         step, noise = (_STEP * mean) ** 2 / 12.0, errors[entry] ** 2
         means[entry] = (step * max(noisy[entry], 0.0) + noise * mean) / (step + noise)
     return means
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _likelihood(into, noisy, expected, error, summed):  # type: ignore[no-untyped-def]
-    """Tell how likely a noisy number is under each multiple; the likeliest is 1."""
+def _likelihood(into, noisy, expected, error, is_normal):  # type: ignore[no-untyped-def]
+    """Find how likely a noisy number is under each multiple; the likeliest is 1."""
     best = np.inf
     for k in range(len(into)):
         away = abs(noisy - expected * _MULTIPLES[k]) / error
-        into[k] = 0.5 * away * away if summed else math.sqrt(2.0) * away
+        into[k] = 0.5 * away * away if is_normal else math.sqrt(2.0) * away
         best = min(best, into[k])
     for k in range(len(into)):
         into[k] = math.exp(best - into[k])

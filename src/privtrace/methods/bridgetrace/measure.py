@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from privtrace.methods.bridgetrace import counts
-from privtrace.methods.bridgetrace.shapes import N_BINS, shape_edges
-from privtrace.methods.bridgetrace.steps import Steps
+from privtrace.methods.bridgetrace.shapes import N_BINS
+from privtrace.methods.bridgetrace.states import StateSpace
+from privtrace.paths import Paths
 from privtrace.privacy.contributions import Contributions
 from privtrace.privacy.crossing import Crossing, Table
-from privtrace.space.grid import Grid
+from privtrace.space.lattice import longest_runs
 from privtrace.space.traverse import trace
-from privtrace.trajectories import Integers, Trajectories
+from privtrace.trajectories import Floats, Integers, Trajectories
 
 _VISITS = "different cells visited, weighted to where few go, with a total weight of one per trajectory"
 _MOVES = "steps over a side by the one before, with starts and ends, with a total weight of one per trajectory"
@@ -20,37 +21,43 @@ _TRIPS = "trips from first to last zone, one per trajectory"
 _SHAPES = "diameter and length in bins, one per trajectory"
 
 
-class Measured(NamedTuple):
+class Measurements(NamedTuple):
     """Hold noisy counts, in weights."""
 
     visits: Integers  # (n_cells,)
-    moves: Integers  # (n_entries,), as `bridges.steps` lays them out
+    moves: Integers  # (n_entries,), as `Steps` lays them out
     trips: Integers  # (n_zones, n_zones)
     shapes: Integers  # (N_BINS, N_BINS)
 
 
-def measure_paths(
-    crossing: Crossing, grid: Grid, steps: Steps, weights: Integers, zone_of: Integers
-) -> Measured:
+def measure_paths(crossing: Crossing, space: StateSpace, weights: Integers) -> Measurements:
     """Trace trajectories and measure what they do in one pass.
 
-    Grid, weights and zones come from earlier releases.
+    The state space and the weights of its cells come from earlier releases.
     """
-    edges, n_zones = shape_edges(grid.region), int(zone_of.max()) + 1
-
-    def emitted(part: Trajectories) -> Iterator[Contributions]:
-        paths = trace(part, grid)
-        yield counts.visits(paths, weights)
-        yield counts.steps_taken(paths, steps)
-        yield counts.trips(paths, zone_of, n_zones)
-        yield counts.shapes(part, grid, edges)
-
-    noisy = crossing.measure_together(
-        "Measuring visits, steps, trips and shapes",
-        emitted,
-        Table("visits", _VISITS, (grid.n_cells,)),
-        Table("moves", _MOVES, (steps.n_entries,)),
-        Table("trips", _TRIPS, (n_zones, n_zones)),
+    tables = (
+        Table("visits", _VISITS, (space.grid.n_cells,)),
+        Table("moves", _MOVES, (space.steps.n_entries,)),
+        Table("trips", _TRIPS, (space.n_zones, space.n_zones)),
         Table("shapes", _SHAPES, (N_BINS, N_BINS)),
     )
-    return Measured(*noisy)
+
+    def emitted(part: Trajectories) -> Iterator[Contributions]:
+        runs = longest_runs(part.points, part.offsets, space.grid.lattice)
+        paths = trace(part, space.grid, runs=runs)
+        yield counts.visits(paths, weights)
+        yield counts.steps_taken(paths, space.steps)
+        yield counts.trips(paths, space.zone_of, space.n_zones)
+        yield counts.shapes(part, runs, space.grid.region, space.edges)
+
+    noisy = crossing.measure_together("Measuring visits, steps, trips and shapes", emitted, *tables)
+    return Measurements(**{table.stage: measured for table, measured in zip(tables, noisy, strict=True)})
+
+
+def measure_walks(walks: Paths, each: Floats, space: StateSpace, weights: Integers) -> tuple[Floats, Floats]:
+    """Measure visits and moves of walks by the kernels that measure the data; `each` has a weight of its own.
+
+    Walks are made from noisy numbers: nothing private comes in, and no noise is needed.
+    """
+    visits, moves = counts.visits(walks, weights), counts.steps_taken(walks, space.steps)
+    return counts.weighted(visits, each, len(weights)), counts.weighted(moves, each, space.steps.n_entries)

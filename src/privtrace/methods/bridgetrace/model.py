@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,13 +12,13 @@ import numpy.typing as npt
 from privtrace.backends.base import Backend
 from privtrace.backends.local import Threads
 from privtrace.caching import cached_property
-from privtrace.methods.bridgetrace.hitting import arrivals
+from privtrace.methods.bridgetrace.hitting import hitting_probabilities
 from privtrace.methods.bridgetrace.initial import normalized
 from privtrace.methods.bridgetrace.polyline import place_on_lines
-from privtrace.methods.bridgetrace.sampler import Bridges
+from privtrace.methods.bridgetrace.sampler import CERTAIN, Sampler
 from privtrace.methods.bridgetrace.settings import MOST_BY_RULE, MOST_DIVISION, MOST_HITTING, BridgeTrace
 from privtrace.methods.bridgetrace.shapes import N_BINS
-from privtrace.methods.bridgetrace.states import N_CLASSES, Ground
+from privtrace.methods.bridgetrace.states import N_CLASSES, StateSpace
 from privtrace.methods.bridgetrace.tuning import LOSSES
 from privtrace.methods.common.normcut import normcut
 from privtrace.methods.model import SAMPLED, Model, check_sound, within_limits
@@ -49,13 +49,13 @@ SCHEMA = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BridgeTraceModel(Model):
-    """Hold what BridgeTrace released, noisy, in weights of 2**-20 trajectories, and what walks go by."""
+    """Hold what BridgeTrace released, noisy, in weights of 2**-20 trajectories, and the parameters of walks."""
 
     density: Integers  # (K, K): visits per coarse cell
     divisions: npt.NDArray[np.int32]  # (K, K): cells per side of each coarse cell
     zones: npt.NDArray[np.int32]  # (m,): the zone of each cell
     visits: Integers  # (m,): different cells visited
-    moves: Integers  # (n_entries,): steps, as in bridges.steps
+    moves: Integers  # (n_entries,): steps, as `Steps` lays them out
     trips: Integers  # (n_zones, n_zones): from first to last zone
     shapes: Integers  # (N_BINS, N_BINS): diameter by length
     walk_trips: Integers  # (n_zones, n_zones): what trips are drawn by
@@ -90,18 +90,18 @@ class BridgeTraceModel(Model):
                 and len(zones_used) <= settings.max_zones,
             }
         )
-        ground, bins = self.ground, (N_BINS, N_BINS)
-        pairs, n_entries = (ground.n_zones, ground.n_zones), ground.steps.n_entries
+        space, bins = self.space, (N_BINS, N_BINS)
+        pairs, n_entries = (space.n_zones, space.n_zones), space.steps.n_entries
         check_sound(
             {
-                "zones": ground.n_zones * len(LOSSES) * ground.steps.n_links <= MOST_HITTING,
+                "zones": space.n_zones * len(LOSSES) * space.steps.n_links <= MOST_HITTING,
                 "visits": self.visits.shape == (grid.n_cells,) and within_limits(self.visits),
                 "moves": self.moves.shape == (n_entries,) and within_limits(self.moves),
                 "trips": self.trips.shape == pairs and within_limits(self.trips),
                 "shapes": self.shapes.shape == bins and within_limits(self.shapes),
                 "walk_trips": self.walk_trips.shape == pairs
-                and _are_weights(self.walk_trips[ground.joined])
-                and not self.walk_trips[~ground.joined].any(),
+                and _are_weights(self.walk_trips[space.joined])
+                and not self.walk_trips[~space.joined].any(),
                 "walk_starts": self.walk_starts.shape == (grid.n_cells,) and _are_weights(self.walk_starts),
                 "walk_moves": self.walk_moves.shape == (n_entries,) and _are_weights(self.walk_moves),
                 "walk_levels": self.walk_levels.shape == (N_CLASSES, len(LOSSES))
@@ -116,32 +116,31 @@ class BridgeTraceModel(Model):
         return Grid(self.release.region, self.divisions)
 
     @cached_property
-    def ground(self) -> Ground:
-        """Build what follows from grid and zones."""
-        return Ground(self.grid, self.zones.astype(np.int64))
+    def space(self) -> StateSpace:
+        """Build the state space of walks."""
+        return StateSpace(self.grid, self.zones.astype(np.int64))
 
     @cached_property
-    def bridges(self) -> Bridges:
-        """Give what walks go by, worked out here unless it was prepared."""
-        return self._bridges(Threads(1))
+    def sampler(self) -> Sampler:
+        """Give what draws walks, worked out here unless it was prepared."""
+        return self._sampler(Threads(1))
 
     def prepare(self, backend: Backend) -> None:
-        """Work out what walks go by, once, on the backend."""
-        BridgeTraceModel.bridges.made(self, lambda: self._bridges(backend))
+        """Work out what draws walks, once, on the backend."""
+        BridgeTraceModel.sampler.made(self, lambda: self._sampler(backend))
 
-    def _bridges(self, backend: Backend) -> Bridges:
-        """Find the chances to arrive."""
-        ground = self.ground
-        chances = normalized(self.walk_moves.astype(np.float64), ground)
-        arriving = arrivals(ground.steps, chances, ground.discounts, ground.zone_of, ground.n_zones, backend)
-        return Bridges(
-            ground,
-            self.walk_trips,
-            self.walk_starts,
-            chances,
-            arriving,
-            self.walk_levels,
-            self.walk_kept / 2.0**30,
+    def _sampler(self, backend: Backend) -> Sampler:
+        """Solve for hitting probabilities."""
+        space = self.space
+        chances = normalized(self.walk_moves.astype(np.float64), space)
+        return Sampler(
+            space,
+            trips=self.walk_trips,
+            starts=self.walk_starts,
+            chances=chances,
+            hitting=hitting_probabilities(space, chances, backend),
+            levels=self.walk_levels,
+            kept=self.walk_kept / CERTAIN,
         )
 
     @cached_property
@@ -151,11 +150,15 @@ class BridgeTraceModel(Model):
     @property
     def longest_walk(self) -> int:
         """Bound the points of a walk: those of a line as long as the last bin of lengths begins."""
-        return math.ceil(float(self.ground.edges[-1]) / self._spacing_m)
+        return math.ceil(float(self.space.edges[-1]) / self._spacing_m)
 
     def walk(self, trajectories: range, seed: int) -> tuple[Paths, int]:
         """Walk one path of cells for each trajectory number; one that cannot arrive stays where it starts."""
-        return self.bridges.walk(trajectories, seed), 0
+        return self.sampler.walk(trajectories, seed), 0
+
+    def sample_block(self, trajectories: range, seed: int) -> tuple[Trajectories, int]:
+        """Make the trajectories of these numbers: as by `walk` and `place`, but each line is drawn once."""
+        return replace(self.sampler.sample(trajectories, seed, self._spacing_m), about=self.about), 0
 
     def encode(self, part: Trajectories) -> Paths:
         """Turn real trajectories into the cells that their lines pass. NOT PRIVATE."""
@@ -163,11 +166,11 @@ class BridgeTraceModel(Model):
 
     def place(self, paths: Paths, first: int, seed: int) -> Trajectories:
         """Lead a line through each of the paths, numbered from `first`, and set points on it."""
-        return place_on_lines(paths, self.grid, self.ground.sides, self._spacing_m, first, seed)
+        return place_on_lines(paths, self.grid, self.space.geometry, self._spacing_m, first, seed)
 
     def view(self) -> View:
         """Show coarse cells and cells, trips of walks, and moves over sides."""
-        release, steps, entries = self.release, self.ground.steps, self.ground.entries
+        release, steps, entries = self.release, self.space.steps, self.space.entries
         coarse = Grid.uniform(release.region, len(self.divisions))
         density = Noisy.of("visits", self.density.ravel()[coarse.slots], error_of(release, "density"))
         n_cells, n_links = self.grid.n_cells, steps.n_links
@@ -204,14 +207,14 @@ class BridgeTraceModel(Model):
             "trajectories": self.n_trajectories,
             "coarse cells per side": len(self.divisions),
             "states": self.grid.n_cells,
-            "zones": self.ground.n_zones,
-            "steps after another": self.ground.steps.n_entries,
+            "zones": self.space.n_zones,
+            "steps after another": self.space.steps.n_entries,
         }
 
 
 def _are_weights(weights: Integers) -> bool:
     """Tell whether numbers are as `in_weights` makes them."""
-    return bool(np.all((weights >= 1) & (weights <= 1 << 30))) and len(weights) > 0
+    return bool(np.all((weights >= 1) & (weights <= CERTAIN))) and len(weights) > 0
 
 
 def _clean_by_cell(moves: Integers, offsets: Integers) -> Integers:

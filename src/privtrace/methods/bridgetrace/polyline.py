@@ -23,28 +23,48 @@ from privtrace.space.grid import Grid
 from privtrace.space.pieces import Pieces
 from privtrace.trajectories import Floats, Trajectories
 
-#: How far crossings are pulled from where they were drawn toward where a taut string would be.
+# Lines of a finished model depend on these: they are the same for every file.
+
+#: How far crossings are pulled from where they were drawn toward where a taut string would be: random places
+#: make lines too long, and a string runs along the borders of cells (docs/methods/bridgetrace.md has the
+#: errors).
 STRAIGHTNESS = 0.5
 
-#: Rounds of pulling the string taut, of which each carries a bend a side further.
+#: Rounds of pulling the string taut, of which each carries a bend a side further: cells beyond hardly matter.
 _PULLS = 4
 
-#: Steps in which a point outside a polygon is pulled inside.
+#: Steps in which a point outside a polygon is pulled inside: its cell's center is inside for certain.
 _PULLS_INSIDE = 16
+
+#: Points of a line at most: fewer than a whole number can count, and more than fit in memory.
+_MOST_GAPS = 1e9
 
 
 class Sides(NamedTuple):
-    """Hold the sides that links lead over and the cells between them, for kernels."""
+    """Hold the side that each link leads over, (n_links,) each, for kernels."""
+
+    axis: npt.NDArray[np.int8]  # 0 where the side runs north, so that x is the same all along it
+    at: Floats  # the coordinate that is the same
+    low: Floats  # from where to where the other one goes
+    high: Floats
+
+
+class Geometry(NamedTuple):
+    """Hold where cells are and how they meet, for kernels."""
 
     links: Adjacency
-    axis: npt.NDArray[np.int8]  # (n_links,): 0 where the side runs north, so that x is the same all along it
-    at: Floats  # (n_links,): the coordinate that is the same
-    low: Floats  # (n_links,): from where to where the other one goes
-    high: Floats
+    sides: Sides
     boxes: Floats  # (n_cells, 4)
     pieces: Pieces
     area: Area
     scale_m: tuple[float, float]
+
+
+class Stream(NamedTuple):
+    """Hold what the random numbers of a trajectory depend on, for kernels."""
+
+    seed: np.uint64
+    trajectory: np.uint64
 
 
 def sides(grid: Grid, links: Adjacency) -> Sides:
@@ -52,36 +72,42 @@ def sides(grid: Grid, links: Adjacency) -> Sides:
     a, b = grid.boxes[links.sources], grid.boxes[links.targets]
     low, high = np.maximum(a[:, :2], b[:, :2]), np.minimum(a[:, 2:], b[:, 2:])
     axis = (high[:, 0] > low[:, 0]).astype(np.int8)  # boxes that share a side overlap along it alone
-    links_at = np.arange(len(axis))
-    at = np.maximum(low, high)[links_at, axis]
+    each = np.arange(len(axis))
     return Sides(
-        links,
-        axis,
-        at,
-        low[links_at, 1 - axis],
-        high[links_at, 1 - axis],
-        grid.boxes,
-        grid.pieces,
-        grid.region.area,
-        grid.region.scale_m,
+        axis=axis,
+        at=np.maximum(low, high)[each, axis],
+        low=low[each, 1 - axis],
+        high=high[each, 1 - axis],
+    )
+
+
+def geometry(grid: Grid, links: Adjacency) -> Geometry:
+    """Gather what lines have to know of a grid."""
+    return Geometry(
+        links=links,
+        sides=sides(grid, links),
+        boxes=grid.boxes,
+        pieces=grid.pieces,
+        area=grid.region.area,
+        scale_m=grid.region.scale_m,
     )
 
 
 def place_on_lines(
-    paths: Paths, grid: Grid, sides: Sides, spacing_m: float, first_trajectory: int, seed: int
+    paths: Paths, grid: Grid, geometry: Geometry, spacing_m: float, first_trajectory: int, seed: int
 ) -> Trajectories:
     """Turn paths, numbered from `first_trajectory`, into trajectories with points about spacing_m apart.
 
     The first and the last point are the line's ends. A point depends on the seed, its trajectory's number and
     its path alone.
     """
-    points, offsets = _place(paths.cells, paths.offsets, sides, spacing_m, first_trajectory, np.uint64(seed))
+    points, offsets = _place(paths.cells, paths.offsets, geometry, spacing_m, first_trajectory, np.uint64(seed))
     assert grid.region.crs is not None
     return Trajectories(points, offsets, crs=grid.region.crs)
 
 
-class Room(NamedTuple):
-    """Hold room for the line of one path."""
+class Scratch(NamedTuple):
+    """Hold scratch memory for the line of one path."""
 
     line: Floats  # (n + 1, 2): the start, a place on each side, and the end
     links: npt.NDArray[np.int64]  # (n,): the link between each cell and the next
@@ -89,39 +115,39 @@ class Room(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def room_for(n_cells):  # type: ignore[no-untyped-def]
-    """Make room for the line of a path with up to so many cells."""
-    return Room(np.empty((n_cells + 1, 2)), np.empty(n_cells, np.int64), np.empty(n_cells))
+def scratch_for(n_cells):  # type: ignore[no-untyped-def]
+    """Make scratch memory for a path with up to so many cells."""
+    return Scratch(np.empty((n_cells + 1, 2)), np.empty(n_cells, np.int64), np.empty(n_cells))
 
 
 @njit(cache=True, nogil=True)
-def draw_line(room, cells, first, last, sides, seed, trajectory):  # type: ignore[no-untyped-def]
-    """Draw the line of the path cells[first:last] into room.line[: last - first + 1]."""
-    line, over, drawn = room.line, room.links, room.drawn
-    n_cells = last - first
+def draw_line(scratch, cells, geometry, stream):  # type: ignore[no-untyped-def]
+    """Draw the line of the path `cells` into scratch.line[: len(cells) + 1]."""
+    line, over, drawn, sides = scratch.line, scratch.links, scratch.drawn, geometry.sides
+    n_cells = len(cells)
     for end in range(2):
-        words = philox(seed, trajectory, np.uint64(end), np.uint64(PLACING))
-        cell = cells[last - 1] if end else cells[first]
-        x, y = in_piece(cell, (uniform(words[0]), uniform(words[1])), sides.boxes, sides.pieces)
+        words = philox(stream.seed, stream.trajectory, np.uint64(end), np.uint64(PLACING))
+        cell = cells[n_cells - 1] if end else cells[0]
+        x, y = in_piece(cell, (uniform(words[0]), uniform(words[1])), geometry.boxes, geometry.pieces)
         line[n_cells if end else 0, 0], line[n_cells if end else 0, 1] = x, y
     if n_cells == 1:
         # A trip that stays in its cell may be as short as can be.
-        words = philox(seed, trajectory, np.uint64(2), np.uint64(PLACING))
+        words = philox(stream.seed, stream.trajectory, np.uint64(2), np.uint64(PLACING))
         for axis in range(2):
             line[1, axis] = line[0, axis] + uniform(words[0]) * (line[1, axis] - line[0, axis])
         return
     for k in range(1, n_cells):
-        link = link_between(np.int64(cells[first + k - 1]), np.int64(cells[first + k]), sides.links)
+        link = link_between(np.int64(cells[k - 1]), np.int64(cells[k]), geometry.links)
         over[k] = link
         if link < 0:  # over a polygon's gap there is no side: the middle between both cells will do
             for axis in range(2):
                 here, there = (
-                    sides.pieces.centers[cells[first + k - 1], axis],
-                    sides.pieces.centers[cells[first + k], axis],
+                    geometry.pieces.centers[cells[k - 1], axis],
+                    geometry.pieces.centers[cells[k], axis],
                 )
                 line[k, axis] = (here + there) / 2
             continue
-        share = uniform(philox(seed, trajectory, np.uint64(2 + k), np.uint64(PLACING))[0])
+        share = uniform(philox(stream.seed, stream.trajectory, np.uint64(2 + k), np.uint64(PLACING))[0])
         axis = sides.axis[link]
         drawn[k] = sides.low[link] + share * (sides.high[link] - sides.low[link])
         line[k, axis], line[k, 1 - axis] = sides.at[link], drawn[k]
@@ -148,52 +174,60 @@ def _pull(line, k, sides, link):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _place(cells, offsets, sides, spacing_m, first_trajectory, seed):  # type: ignore[no-untyped-def]
+def _place(cells, offsets, geometry, spacing_m, first_trajectory, seed):  # type: ignore[no-untyped-def]
     points = np.empty((4 * len(cells) + 16, 2))
     point_offsets = np.zeros(len(offsets), np.int64)
     n_points = 0
-    room = room_for(64)
+    scratch = scratch_for(64)
     for path in range(len(offsets) - 1):
-        first, last = offsets[path], offsets[path + 1]
-        if first < last:
-            if last - first > len(room.links):
-                room = room_for(2 * (last - first))
-            trajectory = np.uint64(first_trajectory + path)
-            draw_line(room, cells, first, last, sides, seed, trajectory)
-            length_m = shape_of(room.line, last - first + 1, sides.scale_m)[1]
-            # Rounded up or down at random, so that spacing is right on average.
-            words = philox(seed, trajectory, np.uint64(2), np.uint64(PLACING))
-            n_gaps = max(1, int(min(length_m / spacing_m, 1e9) + uniform(words[1])))
-            while n_points + n_gaps + 1 > len(points):
-                points = np.concatenate((points, np.empty_like(points)))
-            _set_out(points, n_points, n_gaps, length_m, room.line, cells, first, last, sides)
-            n_points += n_gaps + 1
+        own = cells[offsets[path] : offsets[path + 1]]
+        if len(own):
+            if len(own) > len(scratch.links):
+                scratch = scratch_for(2 * len(own))
+            stream = Stream(seed, np.uint64(first_trajectory + path))
+            draw_line(scratch, own, geometry, stream)
+            length_m = shape_of(scratch.line, len(own) + 1, geometry.scale_m)[1]
+            points, n_points = add_points(
+                points, n_points, scratch.line, length_m, own, geometry, spacing_m, stream
+            )
         point_offsets[path + 1] = n_points
     return points[:n_points].copy(), point_offsets
 
 
+@njit(cache=True, nogil=True, inline="always")
+def add_points(points, n_points, line, length_m, cells, geometry, spacing_m, stream):  # type: ignore[no-untyped-def]
+    """Set points on the line of the path `cells`, behind those that are there; return all, and their number."""
+    # Rounded up or down at random, so that spacing is right on average.
+    words = philox(stream.seed, stream.trajectory, np.uint64(2), np.uint64(PLACING))
+    n_gaps = max(1, int(min(length_m / spacing_m, _MOST_GAPS) + uniform(words[1])))
+    while n_points + n_gaps + 1 > len(points):
+        points = np.concatenate((points, np.empty_like(points)))
+    _set_out(points[n_points : n_points + n_gaps + 1], line, length_m, cells, geometry)
+    return points, n_points + n_gaps + 1
+
+
 @njit(cache=True, nogil=True)
-def _set_out(points, n_points, n_gaps, length_m, line, cells, first, last, sides):  # type: ignore[no-untyped-def]
-    """Set points on a line, n_gaps + 1 of them, as far apart along it."""
-    n_cells = last - first
+def _set_out(points, line, length_m, cells, geometry):  # type: ignore[no-untyped-def]
+    """Set all of `points` on the line of the path `cells`, as far apart along it."""
+    n_cells, n_gaps = len(cells), len(points) - 1
     k, before = 0, 0.0  # the stretch in hand, and the length before it
-    stretch = _stretch_m(line, 0, sides.scale_m)
+    stretch = _stretch_m(line, 0, geometry.scale_m)
     for gap in range(n_gaps + 1):
         goal = length_m * gap / n_gaps
         while k < n_cells - 1 and before + stretch < goal:
             before += stretch
             k += 1
-            stretch = _stretch_m(line, k, sides.scale_m)
+            stretch = _stretch_m(line, k, geometry.scale_m)
         share = min(max((goal - before) / stretch, 0.0), 1.0) if stretch > 0.0 else 0.0
         if gap == n_gaps:
             k, share = n_cells - 1, 1.0
-        box = sides.boxes[cells[first + k]]
+        box = geometry.boxes[cells[k]]
         x = min(max(line[k, 0] + share * (line[k + 1, 0] - line[k, 0]), box[0]), box[2])
         y = min(max(line[k, 1] + share * (line[k + 1, 1] - line[k, 1]), box[1]), box[3])
-        if not sides.area.is_box:
-            x, y = _kept_inside(x, y, cells[first + k], sides)
-        points[n_points + gap, 0] = x - sides.area.turn if x > 180.0 else x
-        points[n_points + gap, 1] = y
+        if not geometry.area.is_box:
+            x, y = _kept_inside(x, y, cells[k], geometry)
+        points[gap, 0] = x - geometry.area.turn if x > 180.0 else x
+        points[gap, 1] = y
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -203,12 +237,12 @@ def _stretch_m(line, k, scale_m):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _kept_inside(x, y, cell, sides):  # type: ignore[no-untyped-def]
+def _kept_inside(x, y, cell, geometry):  # type: ignore[no-untyped-def]
     """Pull a point of a line that has left the polygon toward a place inside, as far as it must."""
-    to_x, to_y = sides.pieces.centers[cell, 0], sides.pieces.centers[cell, 1]
+    to_x, to_y = geometry.pieces.centers[cell, 0], geometry.pieces.centers[cell, 1]
     for pull in range(_PULLS_INSIDE):
         share = pull / _PULLS_INSIDE
         near_x, near_y = x + share * (to_x - x), y + share * (to_y - y)
-        if is_inside(near_x, near_y, sides.area):
+        if is_inside(near_x, near_y, geometry.area):
             return near_x, near_y
     return to_x, to_y

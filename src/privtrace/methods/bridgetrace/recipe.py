@@ -1,4 +1,4 @@
-"""Fit BridgeTrace: ground from noisy density, what traced paths do on it, and walks that do the same."""
+"""Fit BridgeTrace: a state space from noisy density, what traced paths do on it, and walks that do the same."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from privtrace.methods.bridgetrace.calibrate import fitted_walks
 from privtrace.methods.bridgetrace.initial import clean_density
 from privtrace.methods.bridgetrace.measure import measure_paths
-from privtrace.methods.bridgetrace.states import divided
+from privtrace.methods.bridgetrace.states import state_space_of
 from privtrace.methods.common.measure import measure_count, measure_density
 from privtrace.methods.fitting import Fitting
 from privtrace.privacy.unit import WEIGHT
@@ -21,29 +21,28 @@ if TYPE_CHECKING:
 
 def released(settings: BridgeTrace, fitting: Fitting) -> dict[str, Any]:
     """Measure a source stage by stage, and give the fields of the model: noisy, or made from what is."""
-    crossing = fitting.crossing
     settings.spacing_m(fitting.region)  # refuses a spacing that is too small, before anything is spent
 
-    # Ground: a coarse grid, finer cells where its noisy density is high, and zones of about equal density.
-    n_trajectories = measure_count(crossing, fitting.region, settings.public_count)
+    # State space: a coarse grid, finer cells where its noisy density is high, and zones of about equal density.
+    n_trajectories = measure_count(fitting.crossing, fitting.region, settings.public_count)
     coarse = Grid.uniform(fitting.region, settings.coarse_size(n_trajectories))
-    density = measure_density(crossing, coarse)
-    visits = coarse.spread(clean_density(density, n_trajectories, settings.error("density")))
-    ground = divided(coarse, visits, n_trajectories, settings)
+    density = measure_density(fitting.crossing, coarse)
+    visits = coarse.spread(clean_density(density, n_trajectories, settings.error("density"), settings.tuning))
+    space = state_space_of(coarse, visits, n_trajectories, settings)
 
     # What traced paths do, in one pass: visits, moves, trips and shapes.
-    weights = ground.visit_weights(visits)
-    measured = measure_paths(crossing, ground.grid, ground.steps, weights, ground.zone_of)
+    weights = space.visit_weights(visits, settings.tuning)
+    measured = measure_paths(fitting.crossing, space, weights)
 
     # Walks that do the same: post-processing, like all that follows.
     with fitting.observer.stage("Fitting walks to what was measured"):
-        walks = fitted_walks(ground, visits, weights, measured, settings, fitting.backend)
+        walks = fitted_walks(space, visits, weights, measured, settings, fitting.backend)
 
     return {
         "count": round(n_trajectories * WEIGHT),
         "density": coarse.spread(density),
-        "divisions": ground.grid.divisions,
-        "zones": ground.zone_of.astype(np.int32),
+        "divisions": space.grid.divisions,
+        "zones": space.zone_of.astype(np.int32),
         **measured._asdict(),
         **walks,
     }

@@ -1,9 +1,9 @@
-"""Walk from zone to zone on links, each walk led to its goal, and keep those whose shape is called for.
+"""Walk h-transforms between zones, and keep the walks whose shape is called for.
 
 A trip is drawn from the table of zones, its first cell from the starts of its zone, and its level of
-discount by how far the zones are apart. Then each step is drawn in proportion to its chance times the chance
-to arrive from there (`walk.arrive`), so that it ends in its zone. Last the walk is kept or drawn
-anew, by the shape of its line: so lengths and diameters come out as they were measured.
+discount by how far the zones are apart. Then each step is drawn in proportion to its chance times the hitting
+probability from there (`hitting.py`), so that the walk ends in its zone. Last the walk is kept or drawn
+again, by the shape of its line: so lengths and diameters come out as they were measured.
 """
 
 from __future__ import annotations
@@ -16,18 +16,29 @@ import numpy.typing as npt
 from numba import njit
 
 from privtrace.caching import cached_property
-from privtrace.methods.bridgetrace.polyline import draw_line, room_for
+from privtrace.methods.bridgetrace.polyline import (
+    Scratch,
+    Stream,
+    add_points,
+    draw_line,
+    scratch_for,
+)
 from privtrace.methods.bridgetrace.shapes import shape_bin, shape_of
-from privtrace.methods.bridgetrace.states import Ground
+from privtrace.methods.bridgetrace.states import StateSpace
+from privtrace.methods.bridgetrace.steps import Steps
 from privtrace.paths import Paths
 from privtrace.random import WALKING, below, philox, uniform
-from privtrace.trajectories import Floats, Integers
+from privtrace.trajectories import Floats, Integers, Trajectories
 
-#: Walks drawn for one trajectory until one is kept; the last is kept whatever its shape.
+#: The weight of a chance of one. Sums of such weights over any table stay within 63 bits.
+CERTAIN = 1 << 30
+
+#: Walks drawn for one trajectory until one is kept; the last is kept whatever its shape. More would follow
+#: shapes more closely where they are hard to make, and take as much longer there.
 MOST_TRIES = 8
 
 #: Cells of a walk at most. Even the weakest discount makes so many as good as impossible; a walk that had them
-#: all the same would be drawn anew.
+#: all the same is drawn again.
 MOST_CELLS = 1 << 16
 
 
@@ -40,119 +51,219 @@ class Drawn(NamedTuple):
     lengths: npt.NDArray[np.int8]  # bins
 
 
-@dataclass(frozen=True, eq=False)
-class Bridges:
-    """Hold all that walks between zones need; weights are integers, not negative."""
+class Cumulative(NamedTuple):
+    """Hold running sums of weights, by which trips, levels and first cells are drawn, for kernels."""
 
-    ground: Ground
+    trips: Integers  # (n_zones * n_zones,)
+    levels: Integers  # (n_classes, n_levels): within a class
+    cells: Integers  # (n_cells,): the cells, zone by zone
+    firsts: Integers  # (n_zones + 1,): where each zone's begin there
+    starts: Integers  # (n_cells,): of the starts of `cells`
+
+
+class Chain(NamedTuple):
+    """Hold the Markov chain of steps and its hitting probabilities, for kernels."""
+
+    steps: Steps
+    chances: Floats  # (n_entries,)
+    hitting: Floats  # (n_zones, n_levels, n_links)
+    zone_of: Integers  # (n_cells,)
+    classes: npt.NDArray[np.int8]  # (n_zones, n_zones)
+
+
+class Keeping(NamedTuple):
+    """Say which walks are kept, for kernels."""
+
+    edges: Floats  # (N_BINS,): of the bins of shapes
+    kept: Floats  # (N_BINS, N_BINS)
+    tries: int  # the last is kept whatever its shape
+
+
+class Bridge(NamedTuple):
+    """Say between what a walk goes, and at which level of discount."""
+
+    start: int  # cell
+    goal: int  # zone
+    level: int
+
+
+class Walk(NamedTuple):
+    """Hold one walk, and how it was drawn."""
+
+    cells: npt.NDArray[np.int32]  # memory for walks, grown if need be
+    last: int  # behind the walk's last cell in it
+    scratch: Scratch  # with its line
+    length_m: float
+    apart: int  # class of distance of its zones
+    level: int
+    diameter_bin: int
+    length_bin: int
+
+
+@dataclass(frozen=True, eq=False)
+class Sampler:
+    """Draw walks between zones; weights are integers, not negative."""
+
+    space: StateSpace
     trips: Integers  # (n_zones, n_zones); not all zero
     starts: Integers  # (n_cells,); not all zero in a zone
-    chances: Floats  # (n_entries,), as `walk.arrive.arrivals` takes them
-    arriving: Floats  # (n_zones, n_levels, n_links), as it gives them
+    chances: Floats  # (n_entries,), as `hitting_probabilities` takes them
+    hitting: Floats  # (n_zones, n_levels, n_links), as it gives them
     levels: Integers  # (n_classes, n_levels): by it the level of a trip is drawn; no row all zero
     kept: Floats  # (N_BINS, N_BINS): the chance to keep a walk, by the bins of its diameter and length
 
     @cached_property
-    def _cumulative(self) -> tuple[Integers, Integers, Integers, Integers, Integers]:
-        """Sum weights up for drawing: trips; cells by zone, where each zone's begin, their starts; levels."""
-        zone_of = self.ground.zone_of
+    def _cumulative(self) -> Cumulative:
+        zone_of = self.space.zone_of
         cells = np.argsort(zone_of, kind="stable")
-        firsts = np.searchsorted(zone_of[cells], np.arange(len(self.trips) + 1))
-        return np.cumsum(self.trips), cells, firsts, np.cumsum(self.starts[cells]), np.cumsum(self.levels, 1)
+        return Cumulative(
+            trips=np.cumsum(self.trips),
+            levels=np.cumsum(self.levels, 1),
+            cells=cells,
+            firsts=np.searchsorted(zone_of[cells], np.arange(len(self.trips) + 1)),
+            starts=np.cumsum(self.starts[cells]),
+        )
+
+    @property
+    def _chain(self) -> Chain:
+        space = self.space
+        return Chain(space.steps, self.chances, self.hitting, space.zone_of, space.classes)
+
+    def _keeping(self, tries: int) -> Keeping:
+        return Keeping(self.space.edges, self.kept, tries)
 
     def walk(self, trajectories: range, seed: int) -> Paths:
         """Walk one path for each trajectory number; it depends on the seed and its own number alone."""
         return self._walk(trajectories, seed, MOST_TRIES)[0]
 
-    def candidates(self, trajectories: range, seed: int) -> tuple[Paths, Drawn]:
-        """Walk one path for each number and keep it, whatever its shape; tell how each was drawn."""
-        return self._walk(trajectories, seed, 1)
-
-    def _walk(self, trajectories: range, seed: int, tries: int) -> tuple[Paths, Drawn]:
-        ground = self.ground
-        cells, offsets, drawn = _walk(
+    def sample(self, trajectories: range, seed: int, spacing_m: float) -> Trajectories:
+        """Set points on the lines of the same walks, as `place_on_lines` does, and draw each line only once."""
+        region = self.space.grid.region
+        assert region.crs is not None
+        points, offsets = _sample(
+            self._cumulative,
+            self._chain,
+            self.space.geometry,
+            self._keeping(MOST_TRIES),
+            spacing_m,
             trajectories.start,
             len(trajectories),
             np.uint64(seed),
-            self._cumulative,
-            (ground.steps, self.chances, self.arriving, ground.zone_of, ground.classes),
-            (ground.sides, ground.edges, self.kept),
-            tries,
         )
-        return Paths(cells, offsets), Drawn(*drawn.T)
+        return Trajectories(points, offsets, crs=region.crs)
+
+    def candidates(self, trajectories: range, seed: int) -> tuple[Paths, Drawn]:
+        """Walk one path for each number and keep it, whatever its shape; say how each was drawn."""
+        return self._walk(trajectories, seed, 1)
+
+    def _walk(self, trajectories: range, seed: int, tries: int) -> tuple[Paths, Drawn]:
+        cells, offsets, drawn = _walk(
+            self._cumulative,
+            self._chain,
+            self.space.geometry,
+            self._keeping(tries),
+            trajectories.start,
+            len(trajectories),
+            np.uint64(seed),
+        )
+        return Paths(cells, offsets), drawn
 
 
 @njit(cache=True, nogil=True)
-def _walk(first_trajectory, n_trajectories, seed, cumulative, going, keeping, tries):  # type: ignore[no-untyped-def]
-    trips, cells_by_zone, firsts, starts, levels = cumulative
-    steps, chances, arriving, zone_of, classes = going
-    sides, edges, kept = keeping
-    n_zones = len(classes)
+def _walk(cumulative, chain, geometry, keeping, first_trajectory, n_trajectories, seed):  # type: ignore[no-untyped-def]
+    """Make paths, and say how they were drawn."""
     cells = np.empty(16 * n_trajectories + 16, np.int32)
     offsets = np.zeros(n_trajectories + 1, np.int64)
-    drawn = np.zeros((n_trajectories, 4), np.int8)
-    room = room_for(64)
+    drawn = Drawn(
+        np.empty(n_trajectories, np.int8),
+        np.empty(n_trajectories, np.int8),
+        np.empty(n_trajectories, np.int8),
+        np.empty(n_trajectories, np.int8),
+    )
+    scratch = scratch_for(64)
     n_cells = 0
     for path in range(n_trajectories):
-        trajectory = np.uint64(first_trajectory + path)
-        draw, step = below(trips[-1], seed, trajectory, 0)
-        trip = np.searchsorted(trips, draw, side="right")
-        origin, goal = trip // n_zones, trip % n_zones
-        apart = classes[origin, goal]
-        for attempt in range(tries):
-            draw, step = below(levels[apart, -1], seed, trajectory, step)
-            level = np.searchsorted(levels[apart], draw, side="right")
-            low, high = firsts[origin], firsts[origin + 1]
-            before = starts[low - 1] if low > 0 else 0
-            draw, step = below(starts[high - 1] - before, seed, trajectory, step)
-            start = cells_by_zone[np.searchsorted(starts, before + draw, side="right")]
-            cells, last, step = _go(
-                cells,
-                n_cells,
-                start,
-                goal,
-                steps,
-                chances,
-                arriving[goal, level],
-                zone_of,
-                seed,
-                trajectory,
-                step,
-            )
-            arrived = last > n_cells
-            if not arrived:  # no way leads there, as from one part of a region to another: stay
-                cells[n_cells], last = start, n_cells + 1
-            if last - n_cells > len(room.links):
-                room = room_for(2 * (last - n_cells))
-            draw_line(room, cells, n_cells, last, sides, seed, trajectory)
-            diameter, length = shape_of(room.line, last - n_cells + 1, sides.scale_m)
-            diameter_bin, length_bin = shape_bin(diameter, edges), shape_bin(length, edges)
-            drawn[path, 0], drawn[path, 1], drawn[path, 2], drawn[path, 3] = (
-                apart,
-                level,
-                diameter_bin,
-                length_bin,
-            )
-            if attempt + 1 < tries:
-                share = uniform(philox(seed, trajectory, np.uint64(step), np.uint64(WALKING))[0])
-                step += 1
-                if arrived and share < kept[diameter_bin, length_bin]:
-                    break
-        n_cells = last
+        stream = Stream(seed, np.uint64(first_trajectory + path))
+        walk = _kept_walk(cells, n_cells, scratch, cumulative, chain, geometry, keeping, stream)
+        cells, n_cells, scratch = walk.cells, walk.last, walk.scratch
         offsets[path + 1] = n_cells
+        drawn.classes[path], drawn.levels[path] = walk.apart, walk.level
+        drawn.diameters[path], drawn.lengths[path] = walk.diameter_bin, walk.length_bin
     return cells[:n_cells].copy(), offsets, drawn
 
 
 @njit(cache=True, nogil=True)
-def _go(  # type: ignore[no-untyped-def]
-    cells, n_cells, start, goal, steps, chances, arriving, zone_of, seed, trajectory, step
-):
-    """Walk from a cell to the goal; return the cells with the walk behind n_cells, its end, and the next step.
+def _sample(cumulative, chain, geometry, keeping, spacing_m, first_trajectory, n_trajectories, seed):  # type: ignore[no-untyped-def]
+    """Make points on the lines of walks."""
+    points = np.empty((32 * n_trajectories + 16, 2))
+    offsets = np.zeros(n_trajectories + 1, np.int64)
+    cells, scratch = np.empty(64, np.int32), scratch_for(64)
+    n_points = 0
+    for path in range(n_trajectories):
+        stream = Stream(seed, np.uint64(first_trajectory + path))
+        walk = _kept_walk(cells, 0, scratch, cumulative, chain, geometry, keeping, stream)
+        cells, scratch = walk.cells, walk.scratch
+        own = cells[: walk.last]
+        points, n_points = add_points(
+            points, n_points, scratch.line, walk.length_m, own, geometry, spacing_m, stream
+        )
+        offsets[path + 1] = n_points
+    return points[:n_points].copy(), offsets
 
-    A walk that cannot arrive is as long as none.
+
+@njit(cache=True, nogil=True, inline="always")
+def _kept_walk(cells, n_cells, scratch, cumulative, chain, geometry, keeping, stream):  # type: ignore[no-untyped-def]
+    """Draw walks until one is kept, behind n_cells; its line is left in the scratch memory."""
+    origin, goal, step = _trip(cumulative.trips, len(chain.classes), stream)
+    apart = chain.classes[origin, goal]
+    for attempt in range(keeping.tries):
+        level, start, step = _beginning(cumulative, origin, apart, stream, step)
+        cells, last, step = _go(cells, n_cells, Bridge(start, goal, level), chain, stream, step)
+        arrived = last > n_cells
+        if not arrived:  # no way leads there, as from one part of a region to another: stay
+            cells[n_cells], last = start, n_cells + 1
+        if last - n_cells > len(scratch.links):
+            scratch = scratch_for(2 * (last - n_cells))
+        draw_line(scratch, cells[n_cells:last], geometry, stream)
+        diameter_m, length_m = shape_of(scratch.line, last - n_cells + 1, geometry.scale_m)
+        diameter_bin, length_bin = shape_bin(diameter_m, keeping.edges), shape_bin(length_m, keeping.edges)
+        if attempt + 1 < keeping.tries:
+            share = uniform(philox(stream.seed, stream.trajectory, np.uint64(step), np.uint64(WALKING))[0])
+            step += 1
+            if arrived and share < keeping.kept[diameter_bin, length_bin]:
+                break
+    return Walk(cells, last, scratch, length_m, apart, level, diameter_bin, length_bin)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _trip(trips, n_zones, stream):  # type: ignore[no-untyped-def]
+    """Draw the zones that a walk goes between; return them and the next free step."""
+    draw, step = below(trips[-1], stream.seed, stream.trajectory, 0)
+    trip = np.searchsorted(trips, draw, side="right")
+    return trip // n_zones, trip % n_zones, step
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _beginning(cumulative, origin, apart, stream, step):  # type: ignore[no-untyped-def]
+    """Draw the level of a walk and its first cell in the zone `origin`; return them and the next free step."""
+    levels, starts = cumulative.levels[apart], cumulative.starts
+    draw, step = below(levels[-1], stream.seed, stream.trajectory, step)
+    level = np.searchsorted(levels, draw, side="right")
+    low, high = cumulative.firsts[origin], cumulative.firsts[origin + 1]
+    before = starts[low - 1] if low > 0 else 0
+    draw, step = below(starts[high - 1] - before, stream.seed, stream.trajectory, step)
+    return level, cumulative.cells[np.searchsorted(starts, before + draw, side="right")], step
+
+
+@njit(cache=True, nogil=True)
+def _go(cells, n_cells, bridge, chain, stream, step):  # type: ignore[no-untyped-def]
+    """Walk over a bridge; return the cells with the walk behind n_cells, its end, and the next free step.
+
+    A walk that cannot arrive has no cells.
     """
-    links, offsets = steps.links, steps.offsets
-    now, row = np.int64(start), len(links.sources) + np.int64(start)
+    chances, hitting, zone_of = chain.chances, chain.hitting[bridge.goal, bridge.level], chain.zone_of
+    links, offsets = chain.steps.links, chain.steps.offsets
+    now, row = np.int64(bridge.start), len(links.sources) + np.int64(bridge.start)
     last = n_cells
     while last - n_cells < MOST_CELLS:
         if last + 1 >= len(cells):
@@ -160,19 +271,19 @@ def _go(  # type: ignore[no-untyped-def]
         cells[last] = now
         last += 1
         end, onward = offsets[row + 1] - 1, links.offsets[now] - offsets[row]
-        ending = chances[end] if zone_of[now] == goal else 0.0
+        ending = chances[end] if zone_of[now] == bridge.goal else 0.0
         total = ending
         for entry in range(offsets[row], end):
-            total += chances[entry] * arriving[onward + entry]
+            total += chances[entry] * hitting[onward + entry]
         if total <= 0.0:
             return cells, n_cells, step
-        target = uniform(philox(seed, trajectory, np.uint64(step), np.uint64(WALKING))[0]) * total
+        target = total * uniform(philox(stream.seed, stream.trajectory, np.uint64(step), np.uint64(WALKING))[0])
         step += 1
         if target < ending:
             return cells, last, step
         reached, chosen = ending, np.int64(-1)
         for entry in range(offsets[row], end):
-            weight = chances[entry] * arriving[onward + entry]
+            weight = chances[entry] * hitting[onward + entry]
             if weight > 0.0 and reached <= target:
                 reached += weight
                 chosen = onward + entry

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from privtrace.errors import SettingsError
-from privtrace.methods.bridgetrace.tuning import LOSSES
+from privtrace.methods.bridgetrace.tuning import LOSSES, Tuning
 from privtrace.methods.declaring import Number, Whole, setting, share, spelled
 from privtrace.methods.plan import Plan
 from privtrace.methods.settings import Settings
@@ -58,6 +58,7 @@ class BridgeTrace(Settings):
     """
 
     method: ClassVar[str] = "bridgetrace"
+    tuning: ClassVar[Tuning] = Tuning()  # no setting: nobody need choose it, and no file holds it
 
     K: int | None = setting("Coarse cells per side.", Whole(1, 200), None, otherwise="by rule")
     coarse_factor: float = setting(

@@ -14,7 +14,7 @@ def zones(grid: Grid, density: Floats, n_zones: int) -> Integers:
     """Give each cell its zone, (n_cells,): rectangles, n_zones of them, or one per cell if that is less.
 
     `density` (K, K), not negative, is that of the coarse cells, and is taken to lie evenly in their cells. The
-    fullest zone is cut in two, across its longer side if it can be, and as near to half its density as can be,
+    fullest zone is cut in two, across its longer axis if it can be, and as near to half its density as can be,
     until there are enough. Where people are many, zones are small.
     """
     # Each cell stands at its southwest corner, on a lattice as fine as the finest cells.
@@ -74,7 +74,7 @@ def _halves(zone: _Zone, below: Floats, step_m: tuple[float, float]) -> tuple[_Z
 
 
 def _cut(reached: Floats) -> int:
-    """Find where running sums of density and cells are best cut in two; 0 where one side would have no cell."""
+    """Find where running sums of density and cells are best cut in two; 0 where one part would have no cell."""
     density, cells = reached - reached[:, :1]
     places = np.flatnonzero((cells > 0) & (cells < cells[-1]))
     if not len(places):
