@@ -7,7 +7,7 @@ from typing import Any
 
 from privtrace.io.dat import DatReader
 from privtrace.io.faults import Faults
-from privtrace.io.files import Look, Stamp
+from privtrace.io.files import FileVersion, Snapshot
 from privtrace.io.geolife import GeolifeReader, files_of
 from privtrace.io.porto import PortoReader
 from privtrace.io.rows import join
@@ -93,10 +93,10 @@ SAMPLES = {"dat": dat, "porto": porto, "geolife": geolife}
 def open_reader(name: str, path: Path, crs: Any = None) -> Reader:
     """Open a path as the format of this name."""
     if name == "geolife":
-        looks = tuple(Look.at(file) for file in (files_of(path) if path.is_dir() else [path]))
-        stamp = Stamp(path, looks)
-        return GeolifeReader(stamp, crs)
-    return {"dat": DatReader, "porto": PortoReader}[name](Stamp.of(path), crs)
+        versions = tuple(FileVersion.at(file) for file in (files_of(path) if path.is_dir() else [path]))
+        snapshot = Snapshot(path, versions)
+        return GeolifeReader(snapshot, crs)
+    return {"dat": DatReader, "porto": PortoReader}[name](Snapshot.of(path), crs)
 
 
 def rows_of(

@@ -40,8 +40,8 @@ def convert(
 ) -> None:
     """Convert trajectories from one format to another.
 
-    Users, times and ids are kept where there is room. Nothing becomes private by it: the output is as private
-    as the input.
+    Users, times and ids are kept where the format can hold them. Nothing becomes private by it: the output is
+    as private as the input.
 
     \b
     Formats:

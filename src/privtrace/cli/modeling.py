@@ -172,7 +172,7 @@ def _fitted(
     with options.source(trips) as source:
         if made is not None:
             format, output = made
-            format.check_room(output, source.crs, has_times=False)
+            format.check_holds(output, source.crs, has_times=False)
         if source.has_times:
             screen.say("Times that can be read set the order of points; they are not synthesized.")
         tell_dropped(source, screen)

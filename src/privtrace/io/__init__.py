@@ -97,7 +97,7 @@ def write(
     which is a folder; text is packed if the path ends in .gz. The file appears complete or not at all; `force`
     overwrites an existing one. A trajectory without points has no row, so it is not there when a table is read
     again. What the parts say about themselves, all the same, is kept in the footer of Parquet, and where
-    GeoPackage, GeoJSON, MF-JSON and GPX describe themselves; tables of text have no place for it. `read` does
+    GeoPackage, GeoJSON, MF-JSON and GPX describe themselves; tables of text cannot hold it. `read` does
     not read it: a file may have been changed since, so what comes from one promises nothing.
 
     `names="scikit-mobility"` gives the columns of a table the names of that library: uid, tid, datetime, lat,

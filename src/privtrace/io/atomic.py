@@ -135,7 +135,7 @@ def _words(target: Path) -> Iterator[None]:
     except OSError as error:
         reason = error.strerror or "input or output error"
         # Not from the error: it may name a file in a folder, and so a user.
-        raise OutputError(f"{target}: cannot be written ({reason}); check room and permissions") from None
+        raise OutputError(f"{target}: cannot be written ({reason}); check space and permissions") from None
 
 
 def _publish(temporary: Path, target: Path) -> None:

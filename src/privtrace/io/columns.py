@@ -115,7 +115,7 @@ def parse_columns(text: str) -> dict[str, str]:
     """Read columns as a command line gives them: "lon=X,lat=Y" gives {"lon": "X", "lat": "Y"}."""
     columns: dict[str, str] = {}
     for item in text.split(","):
-        role, equals, name = (part.strip() for part in item.partition("="))
+        role, equals, name = (word.strip() for word in item.partition("="))
         if not role or not equals:
             raise SettingsError(
                 f"--columns (columns): {item.strip()!r} is not ROLE=NAME; write them as lon=X,lat=Y,traj_id=Z"

@@ -49,8 +49,8 @@ def meaning(path: Path, described: Any, declared: Crs | None) -> Crs:
 
 def _inner(system: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Take the horizontal system out of one with heights, or one that is bound to another."""
-    parts = system.get("components")
-    inner = parts[0] if isinstance(parts, list) and parts else system.get("source_crs")
+    components = system.get("components")
+    inner = components[0] if isinstance(components, list) and components else system.get("source_crs")
     return inner if isinstance(inner, Mapping) else None
 
 

@@ -19,16 +19,16 @@ from privtrace.trajectories import Crs
 CURE = "fetch or write it again, and check that you may read it"
 
 
-class Look(NamedTuple):
-    """Remember what one file looked like."""
+class FileVersion(NamedTuple):
+    """Tell one state of a file from a later one, by its size and time of change."""
 
     path: Path
     n_bytes: int
     modified_ns: int
 
     @classmethod
-    def at(cls, path: Path) -> Look:
-        """Look at a file; one that is not there or cannot hold data is refused."""
+    def at(cls, path: Path) -> FileVersion:
+        """Ask the disk about a file; one that is not there or cannot hold data is refused."""
         try:
             status = path.stat()
         except FileNotFoundError:
@@ -43,31 +43,31 @@ class Look(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Stamp:
-    """Remember what a source looked like when it was opened."""
+class Snapshot:
+    """Remember the files of a source as they were when it was opened."""
 
     path: Path  # of the file, or of the folder that holds the files
-    files: tuple[Look, ...]
+    files: tuple[FileVersion, ...]
 
     @classmethod
-    def of(cls, path: Path) -> Stamp:
-        """Look at one file."""
-        return cls(path, (Look.at(path),))
+    def of(cls, path: Path) -> Snapshot:
+        """Take one file as it is now."""
+        return cls(path, (FileVersion.at(path),))
 
     @classmethod
-    def in_memory(cls, place: str) -> Stamp:
+    def in_memory(cls, place: str) -> Snapshot:
         """Name what is no file; it cannot change on its own."""
         return cls(Path(place), ())
 
     def check(self) -> None:
         """Refuse a source that is no longer the one that was opened: passes must see the same data."""
-        for look in self.files:
+        for version in self.files:
             try:
-                same = Look.at(look.path) == look
+                same = FileVersion.at(version.path) == version
             except DataError:
                 same = False
             if not same:
-                raise DataError(f"{look.path}: changed while it was read; start again when it is complete")
+                raise DataError(f"{version.path}: changed while it was read; start again when it is complete")
 
 
 def declared_crs(path: Path, declared: Crs | None, *possible: Crs) -> Crs:

@@ -19,11 +19,11 @@ from privtrace.io import printing, rows
 from privtrace.io.columns import PAIRS, Declared, attributes, check_attributes
 from privtrace.io.crs import CRS84, meaning
 from privtrace.io.features import FEATURES_AT_ONCE, FeatureLayout, FeatureReader, Features, times_of
-from privtrace.io.files import Stamp
+from privtrace.io.files import Snapshot
+from privtrace.io.geometries import from_native, from_wkb, kinds_in, to_wkb
 from privtrace.io.lines import GEOMETRY, line_tables
 from privtrace.io.long_table import long_tables
 from privtrace.io.parquet import opened, write_tables
-from privtrace.io.shapes import from_native, from_wkb, kinds_in, to_wkb
 from privtrace.io.source import Sizes
 from privtrace.trajectories import Crs, Trajectories
 
@@ -41,9 +41,9 @@ def is_geoparquet(path: Path) -> bool:
 class GeoParquetReader(FeatureReader):
     """Read features from GeoParquet."""
 
-    def __init__(self, stamp: Stamp, declared: Declared) -> None:
-        self.stamp = stamp
-        path = stamp.path
+    def __init__(self, snapshot: Snapshot, declared: Declared) -> None:
+        self.snapshot = snapshot
+        path = snapshot.path
         with opened(path) as file:
             self._schema = file.schema_arrow
             self._geometry, self._described = _described(path, file.metadata.metadata or {}, self._schema)
@@ -61,7 +61,7 @@ class GeoParquetReader(FeatureReader):
         """Yield the features of some rows at a time."""
         names = list(dict.fromkeys([*self.layout.names, self._geometry]))
         yield self._features(self._schema.empty_table().select(names).combine_chunks())
-        with opened(self.stamp.path) as file:
+        with opened(self.snapshot.path) as file:
             for batch in file.iter_batches(min(sizes.batch_rows, FEATURES_AT_ONCE), columns=names):
                 yield self._features(pa.table(batch))
 
@@ -69,7 +69,9 @@ class GeoParquetReader(FeatureReader):
         columns = {name: _one(table[name]) for name in table.column_names}
         layout, geometry = self.layout, columns[self._geometry]
         return Features(
-            shapes=from_wkb(geometry) if self._described.get("encoding") == "WKB" else from_native(geometry),
+            geometries=from_wkb(geometry)
+            if self._described.get("encoding") == "WKB"
+            else from_native(geometry),
             trajectory=rows.ids(columns[layout.trajectory]) if layout.trajectory else None,
             user=rows.ids(columns[layout.user]) if layout.user else None,
             times=times_of(layout.clock, columns[layout.time]) if layout.time else None,

@@ -14,7 +14,7 @@ from pathlib import Path
 from privtrace.errors import DataError, SettingsError
 from privtrace.io import geolife, geoparquet, tables
 from privtrace.io.columns import Declared
-from privtrace.io.files import CURE, Stamp, files_in, reading
+from privtrace.io.files import CURE, Snapshot, files_in, reading
 from privtrace.io.folder import FolderReader, Group
 from privtrace.io.formats import FORMATS, Format, first_sign
 from privtrace.io.json_features import SEQUENCES
@@ -58,8 +58,8 @@ def open_reader(path: Path, declared: Declared, name: str | None = None) -> Read
     format = None if name is None else FORMATS[name]
     if os.path.isdir(path):  # False, not an error, where it may not be looked at
         return _open_folder(path, declared, format)
-    stamp = Stamp.of(path)
-    return (format or recognize(path)).read(stamp, declared)
+    snapshot = Snapshot.of(path)
+    return (format or recognize(path)).read(snapshot, declared)
 
 
 def _open_folder(path: Path, declared: Declared, format: Format | None) -> Reader:
@@ -87,8 +87,8 @@ def _open_folder(path: Path, declared: Declared, format: Format | None) -> Reade
     return FolderReader(path, groups, declared)
 
 
-def _open_file(stamp: Stamp, declared: Declared) -> Reader:
-    return recognize(stamp.path).read(stamp, declared)
+def _open_file(snapshot: Snapshot, declared: Declared) -> Reader:
+    return recognize(snapshot.path).read(snapshot, declared)
 
 
 def _is_table(path: Path, declared: Declared) -> bool:

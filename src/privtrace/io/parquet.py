@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from privtrace.io.arrow import ArrowReader
 from privtrace.io.columns import Declared, resolve
-from privtrace.io.files import Stamp, reading
+from privtrace.io.files import Snapshot, reading
 from privtrace.io.naming import named_tables
 from privtrace.trajectories import Trajectories
 
@@ -22,13 +22,13 @@ class ParquetReader(ArrowReader):
 
     cure = "write the Parquet file again, or convert the table to CSV"
 
-    def __init__(self, stamp: Stamp, declared: Declared) -> None:
-        with opened(stamp.path) as file:
+    def __init__(self, snapshot: Snapshot, declared: Declared) -> None:
+        with opened(snapshot.path) as file:
             schema, n_rows = file.schema_arrow, file.metadata.num_rows
-        super().__init__(stamp, resolve(stamp.path, schema.names, declared), schema, n_rows)
+        super().__init__(snapshot, resolve(snapshot.path, schema.names, declared), schema, n_rows)
 
     def _batches(self, names: list[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
-        with opened(self.stamp.path) as file:
+        with opened(self.snapshot.path) as file:
             yield from file.iter_batches(batch_rows, columns=names)
 
 

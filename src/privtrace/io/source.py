@@ -15,7 +15,7 @@ import pyarrow as pa
 from privtrace.errors import DataError
 from privtrace.io.columns import Declared, Roles
 from privtrace.io.faults import Fault, Faults
-from privtrace.io.files import Stamp
+from privtrace.io.files import Snapshot
 from privtrace.io.grouping import assemble, cut, is_contiguous
 from privtrace.io.rows import keys_of, timed
 from privtrace.io.spool import Spool, by_key, gathered, kept
@@ -34,12 +34,12 @@ class Sizes:
 
 
 class Reader(Protocol):
-    """Read one format. Opening looks at public facts only: path, format, header, columns and their types.
+    """Read one format. Opening uses public facts only: path, format, header, columns and their types.
 
     What one row, feature, track or file of a folder holds changes neither these facts nor how another is read.
     """
 
-    stamp: Stamp
+    snapshot: Snapshot
 
     @property
     def defines_times(self) -> bool:
@@ -109,7 +109,7 @@ class ColumnReader:
 
 @dataclass(frozen=True)
 class _Prepared:
-    """Hold what the first look at the rows found out."""
+    """Hold what the first pass over the rows found out."""
 
     batches: Callable[[], Iterator[pa.RecordBatch]]  # the rows of each trajectory together
     n_kept: int
@@ -170,7 +170,7 @@ class FileSource:
     @property
     def path(self) -> Path:
         """Say where the file or folder is."""
-        return self._reader.stamp.path
+        return self._reader.snapshot.path
 
     @property
     def crs(self) -> Crs:
@@ -227,7 +227,7 @@ class FileSource:
             )
 
     def faults(self) -> Iterator[Fault]:
-        """Look at all rows and yield what is wrong with them, in order. For the curator: NOT PRIVATE."""
+        """Pass over all rows and yield what is wrong with them, in order. For the curator: NOT PRIVATE."""
         faults = Faults(locating=True, need_times=self.gap_minutes is not None)
         for _ in self._read(faults=faults):
             yield from faults.take()
@@ -241,7 +241,7 @@ class FileSource:
     def rows(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows of whole trajectories, those of each together and in the order of the file."""
         prepared = self._prepare()
-        self._reader.stamp.check()
+        self._reader.snapshot.check()
         yield from cut(prepared.batches(), self._sizes.part_points)
 
     def keys(self) -> Iterator[pa.RecordBatch]:
@@ -288,13 +288,13 @@ class FileSource:
             )
 
     def _prepare(self) -> _Prepared:
-        """Look at the rows once and decide how to pass over them."""
+        """Pass over the rows once and decide how to do so again."""
         with self._lock:
             if self._prepared is None:
-                self._prepared = self._looked_at()
+                self._prepared = self._first_pass()
             return self._prepared
 
-    def _looked_at(self) -> _Prepared:
+    def _first_pass(self) -> _Prepared:
         need_times = self.gap_minutes is not None
         read = _Counted(lambda faults: self._read(faults=faults), need_times=need_times)
         if self._reader.parse_once:
@@ -307,7 +307,7 @@ class FileSource:
 
     def _kept(self, read: _Counted) -> _Prepared:
         """Read once, keep the rows, and decide by what was kept."""
-        path = self._room().keep(read())
+        path = self._disk().keep(read())
         n_kept, faults = read.n_rows, read.faults
         if is_contiguous(lambda: kept(path, keys_only=True)):
             return _Prepared(lambda: kept(path), n_kept, faults)
@@ -320,10 +320,10 @@ class FileSource:
     ) -> Callable[[], Iterator[pa.RecordBatch]]:
         """Deal scattered rows into buckets, from which the rows of each trajectory come together."""
         sizes = self._sizes
-        buckets = self._room().deal(scan(), n_rows // sizes.bucket_rows, by_key)
+        buckets = self._disk().deal(scan(), n_rows // sizes.bucket_rows, by_key)
         return lambda: gathered(buckets, sizes.batch_rows)
 
-    def _room(self) -> Spool:
+    def _disk(self) -> Spool:
         """Make a folder for rows the first time that one is needed."""
         if self._spool is None:
             self._spool = Spool()
@@ -331,7 +331,7 @@ class FileSource:
 
     def _read(self, *, keys_only: bool = False, faults: Faults | None = None) -> Iterator[pa.RecordBatch]:
         """Pass over the file itself, which has to stay the same meanwhile."""
-        self._reader.stamp.check()
+        self._reader.snapshot.check()
         need_times = self.gap_minutes is not None
         try:
             for batch in self._reader.batches(
@@ -340,6 +340,6 @@ class FileSource:
                 whole = timed(batch) if need_times else batch
                 yield keys_of(whole) if keys_only else whole
         except DataError:
-            self._reader.stamp.check()  # "changed" explains more than "damaged"
+            self._reader.snapshot.check()  # "changed" explains more than "damaged"
             raise
-        self._reader.stamp.check()
+        self._reader.snapshot.check()

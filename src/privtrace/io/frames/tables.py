@@ -83,7 +83,7 @@ def to_arrow(trajectories: Trajectories, names: str | None = None) -> pa.Table:
 
 
 def to_polars(trajectories: Trajectories, names: str | None = None) -> Any:
-    """Hand the long table to polars, which has no place for words about it."""
+    """Hand the long table to polars, which cannot hold words about it."""
     return load("polars", "to_polars").from_arrow(to_arrow(trajectories, names))
 
 
