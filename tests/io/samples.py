@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from privtrace.io.beginning import Beginning
+from privtrace.io.columns import Declared
 from privtrace.io.dat import DatReader
 from privtrace.io.faults import Faults
 from privtrace.io.files import FileVersion, Snapshot
@@ -92,11 +94,11 @@ SAMPLES = {"dat": dat, "porto": porto, "geolife": geolife}
 
 def open_reader(name: str, path: Path, crs: Any = None) -> Reader:
     """Open a path as the format of this name."""
-    if name == "geolife":
-        versions = tuple(FileVersion.at(file) for file in (files_of(path) if path.is_dir() else [path]))
-        snapshot = Snapshot(path, versions)
-        return GeolifeReader(snapshot, crs)
-    return {"dat": DatReader, "porto": PortoReader}[name](Snapshot.of(path), crs)
+    files = files_of(path) if name == "geolife" and path.is_dir() else [path]
+    snapshot = Snapshot(path, tuple(FileVersion.at(file) for file in files))
+    reader = {"dat": DatReader, "porto": PortoReader, "geolife": GeolifeReader}[name]
+    with Beginning(snapshot) as beginning:
+        return reader(beginning, Declared(crs=crs))
 
 
 def rows_of(

@@ -21,7 +21,17 @@ from privtrace.io.opening import open_reader
 from privtrace.io.source import FileSource, Sizes
 from privtrace.trajectories import Crs, Source, Trajectories
 
-__all__ = ["FORMATS", "FileSource", "Format", "check_output", "parse_columns", "read", "write"]
+__all__ = [
+    "FORMATS",
+    "Declared",
+    "FileSource",
+    "Format",
+    "check_output",
+    "open_declared",
+    "parse_columns",
+    "read",
+    "write",
+]
 
 
 def read(
@@ -70,16 +80,21 @@ def read(
         The name of a format, as `write` has them, where neither name nor first bytes tell it; of a folder, only
         files of that format are read.
     """
-    declared = Declared.of(crs, columns, gap_minutes, time_format, time_unit)
-    return FileSource(open_reader(Path(path), declared, format), declared=declared)
+    return open_declared(path, Declared.of(crs, columns, gap_minutes, time_format, time_unit), format)
+
+
+def open_declared(
+    path: str | os.PathLike[str], declared: Declared, format: str | None = None, sizes: Sizes | None = None
+) -> FileSource:
+    """Open a file as `read` does, by what was declared; messages spell options as it does."""
+    return FileSource(open_reader(Path(path), declared, format), sizes, declared)
 
 
 def open_source(
     path: Path, crs: Crs | None, sizes: Sizes, *, format: str | None = None, **declared: Any
 ) -> FileSource:
     """Open a file as `read` does, with other sizes of what is in memory at once."""
-    said = Declared.of(crs, **declared)
-    return FileSource(open_reader(path, said, format), sizes, said)
+    return open_declared(path, Declared.of(crs, **declared), format, sizes)
 
 
 def write(

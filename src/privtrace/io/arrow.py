@@ -9,7 +9,7 @@ from itertools import chain
 import pyarrow as pa
 
 from privtrace.io import rows
-from privtrace.io.columns import Layout, check_types, decoded_type, is_text
+from privtrace.io.columns import Declared, Layout, check_types, decoded_type, is_text
 from privtrace.io.faults import Faults, Place
 from privtrace.io.files import Snapshot, reading
 from privtrace.io.source import ColumnReader, Sizes
@@ -22,8 +22,10 @@ class ArrowReader(ColumnReader, ABC):
     layout: Layout
     cure: str  # what to do where it is damaged
 
-    def __init__(self, snapshot: Snapshot, layout: Layout, schema: pa.Schema, n_rows: int) -> None:
-        check_types(snapshot.path, layout, schema)
+    def __init__(
+        self, snapshot: Snapshot, layout: Layout, schema: pa.Schema, n_rows: int, declared: Declared
+    ) -> None:
+        check_types(snapshot.path, layout, schema, declared)
         self.snapshot = snapshot
         self.layout = layout
         self.n_rows: int | None = n_rows
@@ -74,8 +76,8 @@ class MemoryReader(ArrowReader):
 
     cure = "make the table again"
 
-    def __init__(self, place: str, layout: Layout, table: pa.Table) -> None:
-        super().__init__(Snapshot.in_memory(place), layout, table.schema, table.num_rows)
+    def __init__(self, place: str, layout: Layout, table: pa.Table, declared: Declared) -> None:
+        super().__init__(Snapshot.in_memory(place), layout, table.schema, table.num_rows, declared)
         self._table = table
 
     def _batches(self, names: list[str], batch_rows: int) -> Iterable[pa.RecordBatch]:

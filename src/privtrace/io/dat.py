@@ -19,8 +19,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from privtrace.io import printing, rows, slices
+from privtrace.io.beginning import Beginning
+from privtrace.io.columns import Declared
 from privtrace.io.faults import Faults, Place
-from privtrace.io.files import CURE, Snapshot, declared_crs
+from privtrace.io.files import declared_crs
 from privtrace.io.source import Sizes
 from privtrace.io.streams import TOO_LONG, TRAJECTORY_BYTES, Block, blocks, opened
 from privtrace.trajectories import Crs, Integers, Trajectories
@@ -37,9 +39,9 @@ class DatReader:
     has_times = False
     defines_times = False
 
-    def __init__(self, snapshot: Snapshot, crs: Crs | None) -> None:
-        self.snapshot = snapshot
-        self.crs: Crs = declared_crs(snapshot.path, crs, "planar", "lonlat")
+    def __init__(self, beginning: Beginning, declared: Declared) -> None:
+        self.snapshot = beginning.snapshot
+        self.crs: Crs = declared_crs(beginning.path, declared, "planar", "lonlat")
         self.n_rows: int | None = None
 
     def batches(
@@ -57,7 +59,7 @@ class DatReader:
     def _blocks(self, block_bytes: int) -> Iterator[Block]:
         path = self.snapshot.path
         # Packed or not by its name: the first bytes are somebody's id.
-        with opened(path, CURE, packed=path.suffix.lower() == ".gz") as file:
+        with opened(path, packed=path.suffix.lower() == ".gz") as file:
             file.seek(len(_MARK) if file.read(len(_MARK)) == _MARK else 0)
             yield from blocks(file, block_bytes, line_bytes=TRAJECTORY_BYTES)
 

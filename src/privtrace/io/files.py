@@ -13,6 +13,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from privtrace.errors import DataError, SettingsError
+from privtrace.io.columns import Declared
 from privtrace.trajectories import Crs
 
 #: What to do about a file that is damaged, cut short or closed to us.
@@ -70,17 +71,16 @@ class Snapshot:
                 raise DataError(f"{version.path}: changed while it was read; start again when it is complete")
 
 
-def declared_crs(path: Path, declared: Crs | None, *possible: Crs) -> Crs:
+def declared_crs(path: Path, declared: Declared, *possible: Crs) -> Crs:
     """Choose what the points of a format mean: what was declared, if it is possible, else the first."""
-    if declared is None:
+    if declared.crs is None:
         return possible[0]
-    if declared not in ("lonlat", "planar"):
-        raise SettingsError(f"crs must be 'lonlat' or 'planar', not {declared!r}")
-    if declared not in possible:
+    if declared.crs not in possible:
         raise SettingsError(
-            f"{path}: this format holds longitude and latitude in degrees; leave --crs {declared} (crs) out"
+            f"{path}: this format holds longitude and latitude in degrees; leave "
+            f"{declared.option('crs', declared.crs)} out"
         )
-    return declared
+    return declared.crs
 
 
 def files_in(folder: Path, suffixes: Iterable[str], hidden: tuple[str, ...] = (".", "_")) -> list[Path]:

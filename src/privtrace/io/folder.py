@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 
 from privtrace.errors import DataError, PrivTraceError
 from privtrace.io import rows
+from privtrace.io.beginning import Beginning
 from privtrace.io.clock import TIMESTAMP
 from privtrace.io.columns import TIME, USER, Declared
 from privtrace.io.faults import FILE, Faults, Place
@@ -32,9 +33,7 @@ from privtrace.io.source import Reader, Sizes
 from privtrace.trajectories import Crs
 
 #: Opens some files of one kind together, or a file alone.
-Open = Callable[[Snapshot, Declared], Reader]
-
-_PLANAR = f"{FILE}: its points are planar; pass --crs planar (crs='planar') if all are"
+Open = Callable[[Beginning, Declared], Reader]
 
 
 @dataclass(frozen=True)
@@ -78,15 +77,17 @@ class FolderReader:
         """Open the files of a group, where there are any."""
         if not versions:
             return
-        path = versions[0].path
+        snapshot = Snapshot(versions[0].path, tuple(versions))
         try:
-            reader = open_files(Snapshot(path, tuple(versions)), declared)
+            with Beginning(snapshot) as beginning:
+                reader = open_files(beginning, declared)
         except PrivTraceError as refusal:
             for version in versions:
                 self._leave_out(version.path, refusal)
             return
         if reader.crs != self.crs:
-            self._unreadable += [(version.path, _PLANAR) for version in versions]
+            cure = f"pass {declared.option('crs', 'planar', repr('planar'))} if all are"
+            self._unreadable += [(one.path, f"{FILE}: its points are planar; {cure}") for one in versions]
             return
         if isinstance(reader, FeatureReader):
             reader.as_text = True

@@ -13,15 +13,15 @@ from typing import TypeAlias
 
 from privtrace.errors import DataError, OutputError
 from privtrace.io import dat, geojson, geolife, geopackage, geoparquet, gpx, parquet, porto, printing, tables
+from privtrace.io.beginning import Beginning
 from privtrace.io.columns import Declared
-from privtrace.io.files import Snapshot
 from privtrace.io.json_features import SEQUENCES, JsonReader
 from privtrace.io.naming import NAMES
 from privtrace.io.source import Reader
 from privtrace.io.suffixes import Suffixed, chosen
 from privtrace.trajectories import Crs, Trajectories
 
-Read: TypeAlias = Callable[[Snapshot, Declared], Reader]
+Read: TypeAlias = Callable[[Beginning, Declared], Reader]
 Write: TypeAlias = Callable[..., None]  # of parts and a path; and of `names`, where there are columns
 
 
@@ -53,15 +53,15 @@ class Format(Suffixed):
             raise OutputError(f"{path}: {self.name} cannot hold planar points; write another format")
 
 
-def _fixed(reader: Callable[[Snapshot, Crs | None], Reader]) -> Read:
+def _fixed(reader: Read) -> Read:
     """Adapt a reader whose format fixes what stands where."""
 
-    def read(snapshot: Snapshot, declared: Declared) -> Reader:
+    def read(beginning: Beginning, declared: Declared) -> Reader:
         if declared.columns:
             raise DataError(
-                f"{snapshot.path}: its format has no columns to name; leave out --columns (columns)"
+                f"{beginning.path}: its format has no columns to name; leave out {declared.option('columns')}"
             )
-        return reader(snapshot, declared.crs)
+        return reader(beginning, declared)
 
     return read
 

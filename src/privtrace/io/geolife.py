@@ -27,9 +27,11 @@ import pyarrow.compute as pc
 
 from privtrace.errors import OutputError
 from privtrace.io import printing, rows, slices, text
+from privtrace.io.beginning import Beginning
 from privtrace.io.clock import Read
+from privtrace.io.columns import Declared
 from privtrace.io.faults import FILE, Faults, Place
-from privtrace.io.files import Snapshot, declared_crs, files_in
+from privtrace.io.files import declared_crs, files_in
 from privtrace.io.source import Sizes
 from privtrace.io.streams import TOO_LONG, Block, blocks
 from privtrace.trajectories import Array, Crs, Integers, Trajectories
@@ -73,11 +75,11 @@ class GeolifeReader:
     defines_times = True
     has_users = True
 
-    def __init__(self, snapshot: Snapshot, crs: Crs | None) -> None:
-        self.snapshot = snapshot
-        self.crs: Crs = declared_crs(snapshot.path, crs, "lonlat")
+    def __init__(self, beginning: Beginning, declared: Declared) -> None:
+        self.snapshot = beginning.snapshot
+        self.crs: Crs = declared_crs(beginning.path, declared, "lonlat")
         self.n_rows: int | None = None
-        paths = [version.path.absolute() for version in snapshot.files]
+        paths = [version.path.absolute() for version in self.snapshot.files]
         users = [_user(path) for path in paths]
         self._users = rows.ids(pa.array([_label(user) for user in users], pa.large_binary()))
         self._ids = rows.ids(pa.array([_label(path.stem) for path in paths], pa.large_binary()))

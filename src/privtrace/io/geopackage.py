@@ -17,11 +17,12 @@ import pyarrow as pa
 
 from privtrace.errors import DataError, OutputError
 from privtrace.io import printing, rows
+from privtrace.io.beginning import Beginning
 from privtrace.io.columns import Declared, attributes, check_attributes
 from privtrace.io.crs import meaning
 from privtrace.io.extras import require
 from privtrace.io.features import FEATURES_AT_ONCE, FeatureLayout, FeatureReader, Features, times_of
-from privtrace.io.files import CURE, Snapshot
+from privtrace.io.files import CURE
 from privtrace.io.geometries import from_wkb, refuse_other_kinds
 from privtrace.io.lines import GEOMETRY, line_tables
 from privtrace.io.source import Sizes
@@ -34,9 +35,9 @@ LAYER = "trajectories"
 class GeoPackageReader(FeatureReader):
     """Read features from the one layer of a GeoPackage that has points or lines."""
 
-    def __init__(self, snapshot: Snapshot, declared: Declared) -> None:
-        self.snapshot = snapshot
-        path = snapshot.path
+    def __init__(self, beginning: Beginning, declared: Declared) -> None:
+        self.snapshot = beginning.snapshot
+        path = beginning.path
         self._pyogrio = gdal(path)
         with _reading(path):
             self._layer = _layer(path, self._pyogrio.list_layers(path.resolve()))
@@ -44,12 +45,12 @@ class GeoPackageReader(FeatureReader):
         kind = _plain_kind(about["geometry_type"])
         refuse_other_kinds(path, {kind} - {"Unknown"})
         trajectory, user, time = attributes(path, list(about["fields"]), declared, points_only=kind == "Point")
-        crs = meaning(path, _described(path, about["crs"]), declared.crs)
+        crs = meaning(path, _described(path, about["crs"]), declared)
         clock = declared.clock(time)
         self.layout = FeatureLayout(trajectory, user, time, crs, clock)
         self.has_places = trajectory is None
         with self._opened(1) as (schema, _):
-            check_attributes(path, schema, trajectory, user, time, clock)
+            check_attributes(path, schema, trajectory, user, time, clock, declared)
 
     def features(self, sizes: Sizes) -> Iterator[Features]:
         """Yield the features of some rows at a time."""

@@ -29,10 +29,11 @@ import pyarrow.compute as pc
 
 from privtrace.errors import DataError, SettingsError
 from privtrace.io import printing, rows, text
+from privtrace.io.beginning import Beginning
 from privtrace.io.clock import ISO_CLOCK
 from privtrace.io.columns import TIME, TRAJECTORY, USER, Declared, parse_columns
 from privtrace.io.features import Features, Rule, RuledReader, Times, with_header
-from privtrace.io.files import CURE, Snapshot, declared_crs
+from privtrace.io.files import CURE, declared_crs
 from privtrace.io.geometries import EMPTY, Geometries
 from privtrace.io.rows import escaped, floats_of
 from privtrace.io.source import Sizes
@@ -56,27 +57,17 @@ class GpxReader(RuledReader):
         """Say that GPX has ISO 8601."""
         return True
 
-    def __init__(self, snapshot: Snapshot, declared: Declared) -> None:
-        self.snapshot = snapshot
-        crs = declared_crs(snapshot.path, declared.crs, "lonlat")
-        declared = with_header(declared, self._header())
-        self.follow(Rule(snapshot.path, declared), crs)
-
-    def _header(self) -> dict[str, str]:
-        """Read what the file says of all its tracks, before the first of them."""
-        head = _Head(self.snapshot.path)
-        with opened(self.snapshot.path, CURE) as file:
-            while not head.is_over and (block := file.read(_HEAD_BYTES)):
-                head.parse(block)
-        try:
-            return parse_columns(head.columns)
-        except SettingsError:  # not ours, or nothing
-            return {}
+    def __init__(self, beginning: Beginning, declared: Declared) -> None:
+        self.snapshot = beginning.snapshot
+        crs = declared_crs(beginning.path, declared, "lonlat")
+        declared = with_header(declared, _header(beginning))
+        self._packed = beginning.is_packed
+        self.follow(Rule(beginning.path, declared), crs)
 
     def _tracks(self, block_bytes: int) -> Iterator[_Tracks]:
         """Yield the tracks that end in each block of the text."""
         collector = _Collector(self.snapshot.path)
-        with opened(self.snapshot.path, CURE) as file:
+        with opened(self.snapshot.path, packed=self._packed) as file:
             while block := file.read(block_bytes):
                 yield collector.parsed(block)
         yield collector.parsed(b"")
@@ -101,6 +92,18 @@ class GpxReader(RuledReader):
             Times(ISO_CLOCK.text(_bytes(tracks.times)), counts) if self.layout.time else None,
             np.array(tracks.lines, np.int64),
         )
+
+
+def _header(beginning: Beginning) -> dict[str, str]:
+    """Read what a file says of all its tracks, before the first of them."""
+    head = _Head(beginning.path)
+    with beginning.text() as file:
+        while not head.is_over and (block := file.read(_HEAD_BYTES)):
+            head.parse(block)
+    try:
+        return parse_columns(head.columns)
+    except SettingsError:  # not ours, or nothing
+        return {}
 
 
 @dataclass(frozen=True)

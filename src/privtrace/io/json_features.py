@@ -27,10 +27,10 @@ import pyarrow.compute as pc
 
 from privtrace.errors import DataError
 from privtrace.io import rows
+from privtrace.io.beginning import Beginning
 from privtrace.io.clock import Clock, read_each
 from privtrace.io.columns import CALENDAR_LISTS, LAST_RESORT, TRAJECTORY, Declared
 from privtrace.io.features import Features, Names, Rule, RuledReader, Times, with_header
-from privtrace.io.files import CURE, Snapshot
 from privtrace.io.geometries import EMPTY, OTHER, Geometries
 from privtrace.io.json_objects import HEAD_BYTES, TOO_LONG, lines, members, n_objects, objects
 from privtrace.io.rows import floats_of
@@ -51,52 +51,27 @@ _LONLAT_NAME = re.compile(r"\b(CRS:?84|EPSG:+4326)\b", re.IGNORECASE)
 class JsonReader(RuledReader):
     """Read points and lines from GeoJSON, and moving points from MF-JSON; memory follows a block of text."""
 
-    def __init__(self, snapshot: Snapshot, declared: Declared) -> None:
-        self.snapshot = snapshot
-        self._by_line = snapshot.path.name.lower().removesuffix(".gz").endswith(SEQUENCES)
-        header = {} if self._by_line else self._header()
+    def __init__(self, beginning: Beginning, declared: Declared) -> None:
+        self.snapshot = beginning.snapshot
+        path = beginning.path
+        self._by_line = path.name.lower().removesuffix(".gz").endswith(SEQUENCES)
+        # Where a line is a row, the first bytes are a row's, and the name tells whether they are packed.
+        self._packed = path.suffix.lower() == ".gz" if self._by_line else beginning.is_packed
+        header = {} if self._by_line else _header(beginning)
         self._refuse_system(header.get("crs"), declared)
         declared = with_header(declared, header.get("columns"))
-        self.follow(Rule(snapshot.path, declared), declared.crs or "lonlat")
-
-    def _header(self) -> Mapping[str, Any]:
-        """Read what the file says of itself: the members of the collection that it is, else nothing."""
-        path = self.snapshot.path
-        with opened(path, CURE) as file:
-            said = members(file.read(HEAD_BYTES))
-        if said is not None and not said.keys() & {"crs", "columns"}:
-            return {}
-        with opened(path, CURE) as file:
-            n_found, has_collection = n_objects(file, Sizes().block_bytes, 2)
-        if n_found == 0 or (n_found == 1 and not has_collection and not self._is_feature()):
-            raise DataError(
-                f"{path}: is JSON without features; trajectories are features with a LineString or a Point "
-                "(GeoJSON) or a MovingPoint (MF-JSON), or rows of a table"
-            )
-        return said if said is not None and n_found == 1 else {}
-
-    def _is_feature(self) -> bool:
-        """Tell whether the one object of a text, if it is no longer than a feature may be, is one."""
-        with opened(self.snapshot.path, CURE) as file:
-            found = list(chain.from_iterable(objects(file, Sizes().block_bytes)))
-        (one,) = _parsed(found)
-        return found == [TOO_LONG] or (
-            isinstance(one, dict) and (_is_bare(one) or one.get("type") == "Feature")
-        )
+        self.follow(Rule(path, declared), declared.crs or "lonlat")
 
     def _refuse_system(self, named: Any, declared: Declared) -> None:
         """Refuse a collection that names another coordinate system than longitude and latitude."""
         if named is not None and declared.crs is None and not _LONLAT_NAME.search(str(named)):
             raise DataError(
                 f"{self.snapshot.path}: names a coordinate system other than longitude and latitude; convert "
-                "it to EPSG:4326, or pass --crs planar (crs='planar') if it is planar"
+                f"it to EPSG:4326, or pass {declared.option('crs', 'planar', repr('planar'))} if it is planar"
             )
 
     def _objects(self, block_bytes: int) -> Iterator[list[bytes]]:
-        path = self.snapshot.path
-        # Where a line is a row, the first bytes are a row's, and the name tells whether they are packed.
-        packed = path.suffix.lower() == ".gz" if self._by_line else None
-        with opened(path, CURE, packed=packed) as file:
+        with opened(self.snapshot.path, packed=self._packed) as file:
             yield from (lines if self._by_line else objects)(file, block_bytes)
 
     def features(self, sizes: Sizes) -> Iterator[Features]:
@@ -171,6 +146,29 @@ class JsonReader(RuledReader):
         """Say how times of this name are read; the one of moving points promises what those have."""
         clock = self.rule.clock(name)
         return _MOVING_CLOCK if name == _DATETIMES and not clock.is_declared else clock
+
+
+def _header(beginning: Beginning) -> Mapping[str, Any]:
+    """Read what a file says of itself: the members of the collection that it is, else nothing."""
+    said = members(beginning.head(HEAD_BYTES))
+    if said is not None and not said.keys() & {"crs", "columns"}:
+        return {}
+    with beginning.text() as file:
+        n_found, has_collection = n_objects(file, Sizes().block_bytes, 2)
+    if n_found == 0 or (n_found == 1 and not has_collection and not _is_feature(beginning)):
+        raise DataError(
+            f"{beginning.path}: is JSON without features; trajectories are features with a LineString or a "
+            "Point (GeoJSON) or a MovingPoint (MF-JSON), or rows of a table"
+        )
+    return said if said is not None and n_found == 1 else {}
+
+
+def _is_feature(beginning: Beginning) -> bool:
+    """Tell whether the one object of a text, if it is no longer than a feature may be, is one."""
+    with beginning.text() as file:
+        found = list(chain.from_iterable(objects(file, Sizes().block_bytes)))
+    (one,) = _parsed(found)
+    return found == [TOO_LONG] or (isinstance(one, dict) and (_is_bare(one) or one.get("type") == "Feature"))
 
 
 def _flat(parsed: list[Any], too_long: list[bool]) -> tuple[list[Any], list[bool]]:

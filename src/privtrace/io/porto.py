@@ -20,11 +20,13 @@ import pyarrow.compute as pc
 
 from privtrace.errors import DataError
 from privtrace.io import printing, rows, slices, text
+from privtrace.io.beginning import Beginning
 from privtrace.io.clock import Read
+from privtrace.io.columns import Declared
 from privtrace.io.faults import Faults, Place
-from privtrace.io.files import CURE, Snapshot, declared_crs
+from privtrace.io.files import declared_crs
 from privtrace.io.source import Sizes
-from privtrace.io.streams import TOO_LONG, TRAJECTORY_BYTES, Block, blocks, first_line, opened
+from privtrace.io.streams import TOO_LONG, TRAJECTORY_BYTES, Block, blocks, opened
 from privtrace.trajectories import Crs, Integers, Trajectories
 
 #: Seconds from a point to the next, by the rules of the competition.
@@ -50,13 +52,13 @@ class PortoReader:
     parse_once = True
     defines_times = True
 
-    def __init__(self, snapshot: Snapshot, crs: Crs | None) -> None:
-        self.snapshot = snapshot
-        self.crs: Crs = declared_crs(snapshot.path, crs, "lonlat")
+    def __init__(self, beginning: Beginning, declared: Declared) -> None:
+        self.snapshot = beginning.snapshot
+        self.crs: Crs = declared_crs(beginning.path, declared, "lonlat")
         self.n_rows: int | None = None
-        header = first_line(snapshot.path)
-        self._data_start = len(header)
-        self._names = _header(snapshot.path, header)
+        self._data_start = len(beginning.first_line)
+        self._names = _header(beginning.path, beginning.first_line)
+        self._packed = beginning.is_packed
 
     @property
     def has_users(self) -> bool:
@@ -80,7 +82,7 @@ class PortoReader:
         self.n_rows = n_rows
 
     def _blocks(self, block_bytes: int) -> Iterator[Block]:
-        with opened(self.snapshot.path, CURE) as file:
+        with opened(self.snapshot.path, packed=self._packed) as file:
             file.seek(self._data_start)
             yield from blocks(file, block_bytes, first_line=2, line_bytes=TRAJECTORY_BYTES)
 

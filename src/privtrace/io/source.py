@@ -13,7 +13,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from privtrace.errors import DataError
-from privtrace.io.columns import Declared, Roles
+from privtrace.io.columns import TIME, Declared, Roles
 from privtrace.io.faults import Fault, Faults
 from privtrace.io.files import Snapshot
 from privtrace.io.grouping import assemble, cut, is_contiguous
@@ -147,6 +147,7 @@ class FileSource:
     def __init__(self, reader: Reader, sizes: Sizes | None = None, declared: Declared | None = None) -> None:
         declared = declared or Declared()
         self.gap_minutes = declared.gap_minutes
+        self._declared = declared
         self._reader = reader
         self._sizes = sizes or Sizes()
         self._check_times(declared)
@@ -215,7 +216,7 @@ class FileSource:
         if n_unread and not self._has_told:
             self._has_told = True
             fate = "are dropped" if self.gap_minutes is not None else "come last, in the order of the file"
-            cure = "say how they are written with --time-format or --time-unit (time_format, time_unit)"
+            cure = f"say how they are written with {self._declared.time_options('or')}"
             if self._reader.defines_times:
                 cure = "its format says how they are written"
             elif self.path.is_dir():
@@ -264,27 +265,26 @@ class FileSource:
         reader, path = self._reader, self.path
         if declared.has_clock and reader.has_times and reader.defines_times:
             raise DataError(
-                f"{path}: its format says how times are written; leave out --time-format and --time-unit "
-                "(time_format, time_unit)"
+                f"{path}: its format says how times are written; leave out {declared.time_options('and')}"
             )
         if declared.has_clock and not reader.has_times:
             raise DataError(
-                f"{path}: there are no times; name their column with --columns t=NAME, or leave out "
-                "--time-format and --time-unit (time_format, time_unit)"
+                f"{path}: there are no times; name their column with {declared.naming(TIME)}, or leave out "
+                f"{declared.time_options('and')}"
             )
         if declared.gap_minutes is None:
             return
         if not reader.has_times:
             raise DataError(
                 f"{path}: there are no times, so nothing can be cut at gaps; "
-                "name their column with --columns t=NAME, or leave out --gap (gap_minutes)"
+                f"name their column with {declared.naming(TIME)}, or leave out {declared.option('gap')}"
             )
         kind = next(iter(reader.batches(self._sizes))).schema.field("t").type  # the first batch shows the types
         if not pa.types.is_timestamp(kind):
             raise DataError(
                 f"{path}: its times are numbers of no declared unit, which set the order of points and are no "
-                "clock, so nothing can be cut at gaps; say in what unit they count since 1970 with --time-unit "
-                "s, ms, us or ns (time_unit), or leave out --gap (gap_minutes)"
+                "clock, so nothing can be cut at gaps; say in what unit they count since 1970 with "
+                f"{declared.option('time_unit', 's, ms, us or ns')}, or leave out {declared.option('gap')}"
             )
 
     def _prepare(self) -> _Prepared:

@@ -25,12 +25,13 @@ import pyarrow.csv
 
 from privtrace.errors import DataError
 from privtrace.io import rows, text
+from privtrace.io.beginning import Beginning
 from privtrace.io.columns import CALENDAR, Declared, Layout, n_known, resolve
 from privtrace.io.faults import Faults, Place
-from privtrace.io.files import CURE, Snapshot, reading
+from privtrace.io.files import CURE, reading
 from privtrace.io.naming import named_tables
 from privtrace.io.source import ColumnReader, Sizes
-from privtrace.io.streams import LINE_BYTES, Block, blocks, first_line, opened
+from privtrace.io.streams import LINE_BYTES, Block, blocks, opened
 from privtrace.trajectories import Integers, Trajectories
 
 _QUOTED_OR_BLANKS = re.compile(rb'((?<![^ \t\r\n])"(?:[^"\r\n]|"")*")|[ \t]+')
@@ -110,11 +111,12 @@ class TableReader(ColumnReader):
     parse_once = True
     layout: Layout
 
-    def __init__(self, snapshot: Snapshot, declared: Declared) -> None:
-        self.snapshot = snapshot
-        header = first_line(snapshot.path)
-        _check_header(snapshot.path, header)
-        self._dialect, self._names, self.layout = understood(snapshot.path, header, declared)
+    def __init__(self, beginning: Beginning, declared: Declared) -> None:
+        self.snapshot = beginning.snapshot
+        header = beginning.first_line
+        _check_header(beginning.path, header)
+        self._dialect, self._names, self.layout = understood(beginning.path, header, declared)
+        self._packed = beginning.is_packed
         self._data_start = len(header)
         self.n_rows: int | None = None
 
@@ -133,7 +135,7 @@ class TableReader(ColumnReader):
     def _blocks(self, block_bytes: int) -> Iterator[Block]:
         """Yield the lines after the header; the first are none."""
         yield Block(2, b"", 0, False)
-        with opened(self.snapshot.path, CURE) as file:
+        with opened(self.snapshot.path, packed=self._packed) as file:
             file.seek(self._data_start)
             yield from blocks(file, block_bytes, first_line=2)
 

@@ -37,7 +37,7 @@ def from_movingpandas(collection: Any, declared: Declared) -> Trajectories:
     place = "the MovingPandas collection"
     if isinstance(collection, moving.Trajectory):
         trajectories = [collection]
-        crs = meaning(Path(place), _described(collection), declared.crs)
+        crs = meaning(Path(place), _described(collection), declared)
     else:
         trajectories = collection.trajectories
         crs = declared.crs or "lonlat"
@@ -53,7 +53,7 @@ def _described(one: Any) -> Any:
 def _means(one: Any, crs: Crs) -> bool:
     """Tell whether the points of a trajectory are in a system."""
     try:
-        return meaning(Path(), _described(one), None) == crs
+        return meaning(Path(), _described(one), Declared()) == crs
     except DataError:
         return False
 
