@@ -23,7 +23,7 @@ from privtrace.cli.showing import show_model, tell_release
 from privtrace.cli.spending import Spending, tell_unusable
 
 if TYPE_CHECKING:
-    from privtrace.io import Format
+    from privtrace.io import Output
     from privtrace.methods.model import Model
     from privtrace.methods.settings import Settings
 
@@ -164,15 +164,14 @@ def _fitted(
     spending: Spending,
     options: FitOptions,
     screen: Screen,
-    made: tuple[Format, Path] | None = None,
+    made: tuple[Output, Path] | None = None,
 ) -> Model:
     """Fit as the options say, with progress; refuse first a format that has no room for what will be made."""
     from privtrace.backends.local import Threads
 
     with options.source(trips) as source:
         if made is not None:
-            format, output = made
-            format.check_holds(output, source.crs, has_times=False)
+            made[0].check_holds(source.crs, has_times=False)
         if source.has_times:
             screen.say("Times that can be read set the order of points; they are not synthesized.")
         tell_dropped(source, screen)

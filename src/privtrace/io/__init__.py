@@ -8,16 +8,14 @@ track does, and no file of a folder.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from privtrace.errors import DataError
-from privtrace.io import formats
-from privtrace.io.atomic import check_folder, check_target, replacing, replacing_folder
 from privtrace.io.columns import Declared, parse_columns
 from privtrace.io.formats import FORMATS, Format
 from privtrace.io.opening import open_reader
+from privtrace.io.output import Output, check_output
 from privtrace.io.source import FileSource, Sizes
 from privtrace.trajectories import Crs, Source, Trajectories
 
@@ -26,6 +24,7 @@ __all__ = [
     "Declared",
     "FileSource",
     "Format",
+    "Output",
     "check_output",
     "open_declared",
     "parse_columns",
@@ -118,35 +117,4 @@ def write(
     `names="scikit-mobility"` gives the columns of a table the names of that library: uid, tid, datetime, lat,
     lng. Times are calendar times there; numbers are taken for seconds since 1970.
     """
-    path = Path(path)
-    chosen = check_output(path, force, format, names)
-    suffix = chosen.folder_of
-    with replacing_folder(path, suffix, force) if suffix else replacing(path, force) as temporary:
-        parts = trajectories if isinstance(trajectories, Iterable) else trajectories.parts()
-        formats.write(_of_one_kind(parts), temporary, chosen, packed=chosen.is_packed(path))
-
-
-def _of_one_kind(parts: Iterable[Trajectories]) -> Iterator[Trajectories]:
-    """Pass parts on, and refuse one that says something else about itself: one promise cannot stand for all."""
-    first = None
-    for part in parts:
-        first = part.about if first is None else first
-        if part.about != first:
-            raise DataError(
-                "parts do not fit together: they are not all from one model, and a file can say only one thing "
-                "about itself; write them into files of their own, or join them with Trajectories.concatenate, "
-                "which marks them NOT PRIVATE"
-            )
-        yield part
-
-
-def check_output(
-    path: str | os.PathLike[str], force: bool = False, format: str | None = None, names: str | None = None
-) -> Format:
-    """Refuse, before any work, a path that `write` would refuse; return the format to write."""
-    chosen = formats.format_of_output(Path(path), format, names)
-    if chosen.folder_of:
-        check_folder(path, chosen.folder_of, force)
-    else:
-        check_target(path, force)
-    return chosen
+    check_output(path, force, format, names).write(trajectories)

@@ -19,7 +19,7 @@ from privtrace.io.json_features import SEQUENCES, JsonReader
 from privtrace.io.naming import NAMES
 from privtrace.io.source import Reader
 from privtrace.io.suffixes import Suffixed, chosen
-from privtrace.trajectories import Crs, Trajectories
+from privtrace.trajectories import Trajectories
 
 Read: TypeAlias = Callable[[Beginning, Declared], Reader]
 Write: TypeAlias = Callable[..., None]  # of parts and a path; and of `names`, where there are columns
@@ -44,13 +44,6 @@ class Format(Suffixed):
     def read_suffixes(self) -> tuple[str, ...]:
         """List the suffixes of files that are read in this format, packed or not."""
         return self.all_suffixes + tuple(f"{suffix}{end}" for suffix in self.also for end in ("", ".gz"))
-
-    def check_holds(self, path: Path, crs: Crs, *, has_times: bool) -> None:
-        """Refuse, before any work, trajectories that the format cannot hold."""
-        if self.needs_times and not has_times:
-            raise OutputError(f"{path}: {self.name} needs times, and there are none; write another format")
-        if self.lonlat_only and crs != "lonlat":
-            raise OutputError(f"{path}: {self.name} cannot hold planar points; write another format")
 
 
 def _fixed(reader: Read) -> Read:
