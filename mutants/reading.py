@@ -41,8 +41,8 @@ READERS = (
         "a-file-refuses-a-folder",
         "a folder is refused where one of its files cannot be read or has other columns",
         "io/folder.py",
-        "except PrivTraceError as refusal:\n            for look",
-        "except ZeroDivisionError as refusal:\n            for look",
+        "except PrivTraceError as refusal:\n            for version",
+        "except ZeroDivisionError as refusal:\n            for version",
         ("io/test_io_folders.py",),
     ),
     Mutant(

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import struct
 from collections.abc import Mapping
 from dataclasses import replace
@@ -41,7 +42,7 @@ _PREFIX = struct.Struct("<8sIQ")
 _CHECKSUM_BYTES = 32
 
 
-def save(model: Model, path: str | Path, *, force: bool = False) -> None:
+def save(model: Model, path: str | os.PathLike[str], *, force: bool = False) -> None:
     """Write a model file, whole or not at all."""
     content = to_bytes(model)
     with replacing(path, force=force) as temporary:

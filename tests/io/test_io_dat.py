@@ -13,15 +13,13 @@ from tests.io import samples
 from privtrace import io
 from privtrace.errors import DataError, SettingsError
 from privtrace.io import dat, streams
-from privtrace.io.dat import DatReader
-from privtrace.io.files import Stamp
-from privtrace.io.source import FileSource, Sizes
+from privtrace.io.source import FileSource, Reader, Sizes
 from privtrace.trajectories import Trajectories
 
 
-def reader(path, content, crs=None) -> DatReader:
+def reader(path, content, crs=None) -> Reader:
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return DatReader(Stamp.of(path), crs)
+    return samples.open_reader("dat", path, crs)
 
 
 def read(path, content, block_bytes=1 << 20):
@@ -150,7 +148,7 @@ def test_what_is_written_can_be_read(tmp_path_factory, lists):
     points = np.array([point for points in lists for point in points]).reshape(-1, 2)
     written = Trajectories(points, np.cumsum([0, *map(len, lists)]), crs="planar")
     dat.write([written], path)
-    rows, faults = samples.rows_of(DatReader(Stamp.of(path), None), 7)
+    rows, faults = samples.rows_of(samples.open_reader("dat", path), 7)
     assert faults == []
     expected = [(b"%d" % i, x, y) for i, points in enumerate(lists) for x, y in points]
     assert [(row["traj_id"], row["x"], row["y"]) for row in rows] == expected
@@ -181,7 +179,7 @@ def test_users_keep_equal_ids_apart(tmp_path):
 def test_ids_never_break_a_line(tmp_path):
     ids = np.array(["a\n#b:", "a\r", "ü"])
     dat.write([Trajectories(np.zeros((3, 2)), np.arange(4), ids=ids)], tmp_path / "a.dat")
-    rows, faults = samples.rows_of(DatReader(Stamp.of(tmp_path / "a.dat"), None))
+    rows, faults = samples.rows_of(samples.open_reader("dat", tmp_path / "a.dat"))
     assert faults == []
     assert len({row["traj_id"] for row in rows}) == 3
 
@@ -192,7 +190,7 @@ def test_the_sample_is_read_whole(real_data):
     lines = path.read_text().splitlines()
     lists = [line.removeprefix(">0:").rstrip(";").split(";") for line in lines[1::2]]
     expected = [[float(value) for value in pair.split(",")] for pairs in lists for pair in pairs]
-    source = FileSource(DatReader(Stamp.of(path), None))
+    source = FileSource(samples.open_reader("dat", path))
     found = source.collect()
     assert found.points.tolist() == expected
     assert found.offsets.tolist() == np.cumsum([0, *map(len, lists)]).tolist()

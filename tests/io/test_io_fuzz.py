@@ -24,7 +24,7 @@ SECONDS = 5.0
 
 
 def trips(first: int = 0) -> Trajectories:
-    """Give a few trips with everything that a format may have room for."""
+    """Give a few trips with everything that a format may hold."""
     points = np.array([[8.5, 47.25], [8.51, 47.26], [8.52, 47.3], [-8.6, 41.1], [-8.61, 41.2], [0.5, 0.25]])
     times = np.datetime64("2020-02-28T23:59:00", "us") + np.arange(6) * np.timedelta64(1200, "s")
     users = np.array(["ann", "bob, jr", ""], np.dtypes.StringDType())

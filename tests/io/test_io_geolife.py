@@ -11,8 +11,7 @@ from tests.io import samples
 from privtrace import io
 from privtrace.errors import DataError, OutputError, SettingsError
 from privtrace.io import geolife
-from privtrace.io.files import Stamp
-from privtrace.io.geolife import GeolifeReader, files_of
+from privtrace.io.geolife import files_of
 from privtrace.io.source import FileSource, Sizes
 from privtrace.trajectories import Trajectories
 
@@ -164,10 +163,11 @@ def test_a_line_that_is_too_long_is_left_out(tmp_path):
 
 
 def test_points_are_longitude_and_latitude(tmp_path):
-    stamp = Stamp.of(plt(tmp_path, GOOD))
-    assert GeolifeReader(stamp, "lonlat").crs == GeolifeReader(stamp, None).crs == "lonlat"
-    with pytest.raises(SettingsError, match="leave --crs planar"):
-        GeolifeReader(stamp, "planar")
+    path = plt(tmp_path, GOOD)
+    declared, undeclared = (samples.open_reader("geolife", path, crs) for crs in ("lonlat", None))
+    assert declared.crs == undeclared.crs == "lonlat"
+    with pytest.raises(SettingsError, match=r"leave --crs planar \(crs\) out"):
+        samples.open_reader("geolife", path, "planar")
 
 
 def test_the_files_have_the_shape_of_the_format(tmp_path):

@@ -113,7 +113,7 @@ def test_places_that_cannot_be_written(tmp_path):
             check_folder(tmp_path / name, ".plt", True)
     with pytest.raises(OutputError, match="does not replace it"):
         check_folder(tmp_path, ".plt", True)
-    assert check_folder(tmp_path / "new", ".plt") == tmp_path / "new"
+    assert check_folder(tmp_path / "new", ".plt").resolved == tmp_path / "new"
 
 
 def test_no_error_names_a_file_in_a_folder(tmp_path):

@@ -13,18 +13,16 @@ from tests.io import samples
 
 from privtrace.errors import DataError, OutputError, SettingsError
 from privtrace.io import porto
-from privtrace.io.files import Stamp
-from privtrace.io.porto import PortoReader
-from privtrace.io.source import FileSource, Sizes
+from privtrace.io.source import FileSource, Reader, Sizes
 from privtrace.trajectories import Trajectories
 
 HEADER = samples.PORTO.splitlines()[0]
 GOOD = '"7","","","","8","100","","False","[[1,2]]"'
 
 
-def reader(path, content, crs=None) -> PortoReader:
+def reader(path, content, crs=None) -> Reader:
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return PortoReader(Stamp.of(path), crs)
+    return samples.open_reader("porto", path, crs)
 
 
 def time(seconds: int):
@@ -157,7 +155,7 @@ def test_what_is_written_can_be_read(tmp_path_factory, trips):
     )
     assert porto.keeps_times(part) and porto.lost(part) == []
     porto.write([part], path)
-    rows, faults = samples.rows_of(PortoReader(Stamp.of(path), None), 100)
+    rows, faults = samples.rows_of(samples.open_reader("porto", path), 100)
     expected = [
         {"traj_id": name(trip), "user_id": name(user), "x": x, "y": y, "t": time(start + 15 * i)}
         for user, trip, start, points in trips
@@ -184,7 +182,7 @@ def test_the_file_has_the_shape_of_the_format(tmp_path):
         '"2","","","","","","","False","[[null,0]]"',
     ]
     porto.write([], tmp_path / "a.csv")
-    assert len(FileSource(PortoReader(Stamp.of(tmp_path / "a.csv"), None)).collect()) == 0
+    assert len(FileSource(samples.open_reader("porto", tmp_path / "a.csv")).collect()) == 0
 
 
 @pytest.mark.parametrize(
@@ -217,7 +215,7 @@ def test_the_sample_is_read_whole(real_data, tmp_path):
     with path.open() as file:
         trips = [trip for trip in csv.DictReader(file) if trip["MISSING_DATA"] == "False"]
     polylines = [json.loads(trip["POLYLINE"]) for trip in trips]
-    source = FileSource(PortoReader(Stamp.of(path), None))
+    source = FileSource(samples.open_reader("porto", path))
     found = source.collect()
     assert found.points.tolist() == [point for points in polylines for point in points]
     assert found.users.tolist() == [t["TAXI_ID"] for t, points in zip(trips, polylines, strict=True) if points]
@@ -225,7 +223,7 @@ def test_the_sample_is_read_whole(real_data, tmp_path):
     assert found.times[found.offsets[:-1]].astype(np.int64).tolist() == starts
     assert list(source.faults()) == [] and porto.keeps_times(found)
     porto.write([found], tmp_path / "a.csv")
-    again = FileSource(PortoReader(Stamp.of(tmp_path / "a.csv"), None)).collect()
+    again = FileSource(samples.open_reader("porto", tmp_path / "a.csv")).collect()
     np.testing.assert_array_equal(again.points, found.points)
     np.testing.assert_array_equal(again.times, found.times)
     assert again.users.tolist() == found.users.tolist()

@@ -56,7 +56,7 @@ def test_paths_that_are_no_file(tmp_path):
         ("tid lon lat Time TIMESTAMP", "columns 'Time' and 'TIMESTAMP' could each be 't'; choose"),
         ("one two three", "no column 'traj_id'; none of the 3 columns that it seems to have has a known name"),
         ("traj_id a b", "no columns for the coordinates; found traj_id, a, b; name the coordinates 'lon'"),
-        ("traj_id lon lat x y", "pass --crs lonlat or --crs planar"),
+        ("traj_id lon lat x y", "pass --crs lonlat (crs='lonlat') or --crs planar (crs='planar')"),
         ("traj_id lon lat t t", "2 columns 't'; keep one"),
     ],
 )

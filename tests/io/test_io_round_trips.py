@@ -1,4 +1,4 @@
-"""Every format goes to every other, keeping points, users, times and ids where there is room for them."""
+"""Every format goes to every other, keeping points, users, times and ids where the format can hold them."""
 
 from __future__ import annotations
 

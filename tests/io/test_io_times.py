@@ -81,9 +81,9 @@ def test_patterns_are_those_of_strptime(pattern: str) -> None:
     ("options", "words"),
     [
         ({"time_format": "%d/%m/%Y", "time_unit": "s"}, "give one of them"),
-        ({"time_unit": "min"}, "time_unit must be one of s, ms, us, ns, not 'min'"),
-        ({"time_unit": ["s"]}, "time_unit must be one of"),
-        ({"time_format": 5}, "time_format must be text"),
+        ({"time_unit": "min"}, "--time-unit (time_unit) must be one of s, ms, us, ns, not 'min'"),
+        ({"time_unit": ["s"]}, "--time-unit (time_unit) must be one of"),
+        ({"time_format": 5}, "--time-format (time_format) must be text"),
         ({"time_format": "%H:%M"}, "has no year, and a time without a date is none"),
         ({"time_format": "%Y-%d %H:%M"}, "has no month"),
         ({"time_format": "%Y-%m"}, "has no day"),

@@ -50,26 +50,25 @@ def demo(
         "evaluation": output / "evaluation-NOT-PRIVATE.html",
     }
     output.mkdir(parents=True, exist_ok=True)
-    for path in files.values():
-        check_target(path, force)
+    targets = {name: check_target(path, force) for name, path in files.items()}
 
     with screen.stage(f"Making a city and {N_TRIPS:,} trips in it"):
         made = city_trips(N_TRIPS, seed=1)
-        write(made.trajectories, files["trips"], force=force)
-        with replacing(files["region"], force) as temporary:
+        write(made.trajectories, targets["trips"])
+        with replacing(targets["region"]) as temporary:
             temporary.write_text(json.dumps({"type": "Polygon", "coordinates": [made.limits.tolist()]}))
     trips = read(files["trips"])
     synthesizer = BridgeTrace(epsilon=1, region=Region.parse(str(files["region"])))
-    synthesizer.fit(trips, observer=screen).save(files["model"], force=force)
+    synthesizer.fit(trips, observer=screen).save(targets["model"])
     model = load(files["model"])
     with screen.stage("Generating synthetic trajectories"), warnings.catch_warnings(record=True) as caught:
         synthetic = model.sample(seed=7)
-        write(synthetic, files["synthetic"], force=force)
+        write(synthetic, targets["synthetic"])
     result = evaluate(
         trips, read(files["synthetic"]), region=model.release.region, profile="all", observer=screen
     )
     with screen.stage("Drawing the pages"):
-        model.report(files["report"], title="Trips in an invented city", force=force)
+        model.report(targets["report"], title="Trips in an invented city")
         result.report(files["evaluation"], title="trips in an invented city", force=force)
 
     for warning in caught:

@@ -73,9 +73,10 @@ def evaluate(
     from privtrace.space.region import Region
 
     page = None if output is None else marked(output)
+    target = None
     if page is not None:
         check_apart({"--output": page}, {"REAL": real, "SYNTHETIC": synthetic, "--region": region})
-        check_page(page, force)
+        target = check_page(page, force)
     area = Region.parse(region)
     screen = Screen(options.quiet, options.as_json)
     with options.source(real) as truth, options.synthetic_source(synthetic) as made:
@@ -92,8 +93,8 @@ def evaluate(
             backend=Threads(options.threads),
             observer=screen,
         )
-    if page is not None:
-        result.report(page, title=title, force=force)
+    if target is not None:
+        result.report(target, title=title)
     screen.data({**result.to_dict(), **({} if page is None else {"page": str(page)})})
     screen.say(str(result))
     if page is not None:

@@ -40,8 +40,8 @@ def convert(
 ) -> None:
     """Convert trajectories from one format to another.
 
-    Users, times and ids are kept where there is room. Nothing becomes private by it: the output is as private
-    as the input.
+    Users, times and ids are kept where the format can hold them. Nothing becomes private by it: the output is
+    as private as the input.
 
     \b
     Formats:
@@ -71,7 +71,7 @@ def convert(
       privtrace convert plt trips.dat --gap 30
       privtrace convert trips.csv.gz cut.parquet --gap 30 --time-format '%Y-%m-%d %H:%M:%S.%f'
     """
-    from privtrace.io import check_output, write
+    from privtrace.io import check_output
     from privtrace.io.sorting import by_user_and_id
 
     screen = Screen(options.quiet, options.as_json)
@@ -89,7 +89,7 @@ def convert(
                     yield part
                     advance(part.n_points)
 
-            write(parts(), output, format=format.name, names=options.names, force=options.force)
+            format.write(parts())
     tell_lost(lost, output, screen)
     screen.data(
         {"not_private": True, "output": str(output), "format": format.name, **written, "lost": sorted(lost)}

@@ -24,7 +24,7 @@ from privtrace.cli.taking import takes
 
 if TYPE_CHECKING:
     from privtrace.evaluation.comparison import Measuring
-    from privtrace.io import FileSource
+    from privtrace.io import FileSource, Output
     from privtrace.methods.model import Model
     from privtrace.methods.settings import Settings
 
@@ -54,13 +54,13 @@ def fit(trips: InputPath, output: OutputPath, options: FitOptions) -> None:
     from privtrace.io.atomic import check_target
 
     screen = Screen(options.quiet, options.as_json)
-    check_target(output, options.force)
+    target = check_target(output, options.force)
     check_apart({"--output": output}, _files_of(trips, options))
     synthesizer = options.synthesizer()
     spending = Spending.of(synthesizer, options, str(output))
     with ending(spending.words), options.source(trips) as source:
         model = _fitted(source, synthesizer, spending, options, screen)
-        model.save(output, force=options.force)
+        model.save(target)
         tell_release(model, screen, {"model": str(output)})
         show_model(model, screen)
         spending.tell(screen)
@@ -84,10 +84,10 @@ def generate(
     from privtrace.models import load
 
     screen = Screen(options.quiet, options.as_json)
-    check_output(output, options.force, names=options.names)
+    made = check_output(output, options.force, names=options.names)
     check_apart({"--output": output}, {"the model": model})
     loaded = load(model)
-    _write_synthetic(loaded, output, count, seed, options, screen)
+    _write_synthetic(loaded, made, count, seed, options, screen)
     tell_release(loaded, screen, {"synthetic": str(output)})
 
 
@@ -125,30 +125,30 @@ def synth(
     from privtrace.report.evaluation_page import marked
 
     screen = Screen(options.quiet, options.as_json)
-    format = check_output(output, options.force, names=options.names)
+    made = check_output(output, options.force, names=options.names)
     compared = None if evaluation is None else marked(evaluation)
     further = {"--model": model, "--report": report, "--evaluation": compared}
     check_apart({"--output": output, **further}, _files_of(trips, options))
-    for option, path in further.items():
-        if path is not None:
-            (check_target if option == "--model" else check_page)(path, options.force)
+    kept = None if model is None else check_target(model, options.force)
+    pages = [None if path is None else check_page(path, options.force) for path in (report, compared)]
     synthesizer = options.synthesizer()
     spending = Spending.of(synthesizer, options, str(output))
     with ExitStack() as stack:
         stack.enter_context(ending(spending.words))
         source = stack.enter_context(options.source(trips))
-        format.check_room(output, source.crs, has_times=False)
+        made.check_holds(source.crs, has_times=False)
         fitted = _fitted(source, synthesizer, spending, options, screen)
-        if model is not None:  # first, since epsilon is spent by now
-            fitted.save(model, force=options.force)
+        if kept is not None:  # first, since epsilon is spent by now
+            fitted.save(kept)
             stack.enter_context(ending(lambda: f"the fit is in {model}, and generating from it costs nothing"))
         measuring = None if compared is None else _measuring(fitted, output, options, screen)
-        _write_synthetic(fitted, output, count, seed, options, screen, measuring)
-        if report is not None:
-            fitted.report(report, title=title, note=note, force=options.force)
-        if compared is not None and measuring is not None:
+        _write_synthetic(fitted, made, count, seed, options, screen, measuring)
+        release_page, evaluation_page = pages
+        if release_page is not None:
+            fitted.report(release_page, title=title, note=note)
+        if evaluation_page is not None and measuring is not None:
             result = evaluated(Reference.measured(source, measuring.comparison), measuring.finish())
-            result.report(compared, title=title, force=options.force)
+            result.report(evaluation_page, title=title)
         written = {"synthetic": output, "model": model, "report": report, "evaluation": compared}
         tell_release(
             fitted, screen, {name: None if path is None else str(path) for name, path in written.items()}
@@ -199,7 +199,7 @@ def _measuring(model: Model, output: Path, options: FitOptions, screen: Screen) 
 
 def _write_synthetic(
     model: Model,
-    output: Path,
+    output: Output,
     count: int | None,
     seed: int | None,
     options: OutputOptions,
@@ -210,12 +210,10 @@ def _write_synthetic(
     from collections.abc import Iterator
 
     from privtrace.backends.local import Threads
-    from privtrace.io import check_output, write
     from privtrace.methods.sampling import capped_walks, sample_parts
     from privtrace.trajectories import Trajectories
 
     count = model.n_trajectories if count is None else count
-    format = check_output(output, options.force, names=options.names)
     lost: set[str] = set()
     n_capped = 0
     with screen.stage("Generating synthetic trajectories", count) as advance:
@@ -224,13 +222,13 @@ def _write_synthetic(
             nonlocal n_capped
             for block, capped in sample_parts(model, count, seed, Threads(options.threads)):
                 n_capped += capped
-                lost.update(format.lost(block))
+                lost.update(output.lost(block))
                 yield block
                 advance(len(block))
 
         made = blocks() if measuring is None else measuring.through(blocks())
-        write(made, output, names=options.names, force=options.force)
-    tell_lost(lost, output, screen)
+        output.write(made)
+    tell_lost(lost, output.path, screen)
     if n_capped:
         screen.warn(capped_walks(n_capped))
-    screen.say(f"{count:,} synthetic trajectories written to {output}. Times are not synthesized.")
+    screen.say(f"{count:,} synthetic trajectories written to {output.path}. Times are not synthesized.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -159,19 +158,27 @@ class InputOptions:
 
     def source(self, path: Path) -> FileSource:
         """Open the input as the options say."""
-        from privtrace.errors import DataError
-        from privtrace.io import read
-        from privtrace.io.columns import parse_columns
+        return self._checked(self._opened(path))
 
-        source = read(
-            path,
-            crs=self.crs.value if self.crs else None,
-            columns=parse_columns(self.columns) if self.columns else None,
-            gap_minutes=self.gap,
-            time_format=self.time_format,
-            time_unit=self.time_unit.value if self.time_unit else None,
-            format=self.format.value if self.format else None,
+    def _opened(self, path: Path, prefix: str = "") -> FileSource:
+        """Open an input by its header; messages spell options with the prefix."""
+        from privtrace.io import open_declared
+        from privtrace.io.columns import Declared, parse_columns
+
+        declared = Declared.of(
+            self.crs.value if self.crs else None,
+            parse_columns(self.columns, prefix=prefix) if self.columns else None,
+            self.gap,
+            self.time_format,
+            self.time_unit.value if self.time_unit else None,
+            prefix=prefix,
         )
+        return open_declared(path, declared, self.format.value if self.format else None)
+
+    def _checked(self, source: FileSource) -> FileSource:
+        """Refuse a source with a bad row, where the options ask for it."""
+        from privtrace.errors import DataError
+
         if self.strict and (fault := next(source.faults(), None)) is not None:
             raise DataError(
                 f"{fault} (for the curator only, NOT PRIVATE); mend the row, or leave out --strict to drop "
@@ -276,7 +283,7 @@ class ComparingOptions(WorkingOptions, InputOptions):
 
         Whether its columns are called as the real ones, its header says, which is public.
         """
-        from privtrace.errors import DataError, SettingsError
+        from privtrace.errors import DataError
 
         reading = replace(
             self,
@@ -286,19 +293,11 @@ class ComparingOptions(WorkingOptions, InputOptions):
             time_unit=self.synthetic_time_unit,
             format=self.synthetic_format,
         )
+        source = None
         if self.synthetic_columns is None and self.columns is not None:
-            as_real = replace(reading, columns=self.columns)
-            with suppress(DataError):
-                replace(as_real, strict=False).source(path).close()  # reads no row: the header alone decides
-                reading = as_real
-        try:
-            return reading.source(path)
-        except DataError as error:
-            words = re.sub(r"--(columns|gap|time-format|time-unit|format)\b", r"--synthetic-\1", str(error))
-            raise DataError(words) from None
-        except SettingsError as error:
-            words = re.sub(r"\btime_(format|unit)\b", r"synthetic_time_\1", str(error))
-            raise SettingsError(words.replace("--gap (", "--synthetic-gap (")) from None
+            with suppress(DataError):  # the header alone decides
+                source = replace(reading, columns=self.columns)._opened(path, "synthetic_")
+        return self._checked(source or reading._opened(path, "synthetic_"))
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
@@ -109,7 +109,9 @@ def tell_lost(lost: set[str], output: Path, screen: Screen) -> None:
         screen.warn(f"{output}: its format has no room for {', '.join(sorted(lost))}")
 
 
-def check_apart(outputs: dict[str, Path | None], others: dict[str, str | Path | None]) -> None:
+def check_apart(
+    outputs: Mapping[str, str | os.PathLike[str] | None], others: Mapping[str, str | os.PathLike[str] | None]
+) -> None:
     """Refuse, before anything is spent, an output that is another file of the run, which --force would lose."""
     from privtrace.errors import OutputError
 

@@ -68,10 +68,10 @@ def report(
 
     screen = Screen(quiet, as_json)
     check_apart({"--output": output}, {"the model": model})
-    check_page(output, force)
+    page = check_page(output, force)
     loaded = load(model)
     with screen.stage("Drawing the page"):
-        loaded.report(output, title=title, note=note, force=force)
+        loaded.report(page, title=title, note=note)
     tell_release(loaded, screen, {"report": str(output)})
     screen.say(f"Page written to {output}. Open it in a browser.")
 
@@ -114,14 +114,16 @@ def export(
     """
     from privtrace.export import PRODUCTS, check_export
     from privtrace.export import export as write
+    from privtrace.io.atomic import check_target
     from privtrace.models import load
 
     screen = Screen(quiet, as_json)
-    product, format = check_export(what, output, force=force)
+    target = check_target(output, force)
+    product, format = check_export(what, target)
     check_apart({"--output": output}, {"the model": model})
     loaded = load(model)
     with screen.stage(f"Exporting {product}"):
-        write(loaded, product, output, force=force)
+        write(loaded, product, target)
     words = PRODUCTS[product] if len(format.products) > 1 else "noisy visits per area of the cells"
     screen.say(f"{words[:1].upper()}{words[1:]}, written to {output}.")
     tell_release(loaded, screen, {product: str(output)})

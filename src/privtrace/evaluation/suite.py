@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from privtrace.backends.base import Backend
@@ -100,7 +100,7 @@ class Evaluation(Mapping[str, Score]):
         }
 
     def report(
-        self, path: str | Path | None = None, *, title: str | None = None, force: bool = False
+        self, path: str | os.PathLike[str] | None = None, *, title: str | None = None, force: bool = False
     ) -> Report:
         """Show the comparison as a page; write it, if a path is given. NOT PRIVATE, and its name says so.
 
@@ -110,7 +110,7 @@ class Evaluation(Mapping[str, Score]):
         from privtrace.report.evaluation_page import evaluation_page, marked
 
         report = evaluation_page(self, title=title)
-        return report if path is None else report.write(marked(Path(path)), force=force)
+        return report if path is None else report.write(marked(path), force=force)
 
     def __repr__(self) -> str:
         return "\n".join(

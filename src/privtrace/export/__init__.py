@@ -55,10 +55,11 @@ def export(
     force
         Overwrite an existing file.
     """
-    what, chosen = check_export(what, path, format=format, force=force)
+    what, chosen = _chosen(what, path, format)
+    target = check_target(path, force)
     view = model.view()
     with (
-        replacing(path, force) as temporary,
+        replacing(target) as temporary,
         pa.OSFile(os.fsencode(temporary), "wb") as file,
         # Without name and date, so that the same model makes the same file.
         gzip.GzipFile("", "wb", 6, file, mtime=0) if chosen.is_packed(Path(path)) else file as sink,
@@ -70,6 +71,13 @@ def check_export(
     what: str | None, path: str | os.PathLike[str], *, format: str | None = None, force: bool = False
 ) -> tuple[str, ExportFormat]:
     """Refuse, before any work, what `export` would refuse; return what to write and how."""
+    what, chosen = _chosen(what, path, format)
+    check_target(path, force)
+    return what, chosen
+
+
+def _chosen(what: str | None, path: str | os.PathLike[str], format: str | None) -> tuple[str, ExportFormat]:
+    """Choose what to write and how."""
     chosen = by_name_or_suffix(Path(path), format, FORMATS)
     if what is None and len(chosen.products) == 1:
         (what,) = chosen.products
@@ -85,7 +93,6 @@ def check_export(
         )
     if chosen.package:
         require(chosen.package, f"{path}: {chosen.name}")
-    check_target(path, force)
     return what, chosen
 
 

@@ -8,20 +8,29 @@ track does, and no file of a folder.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from privtrace.errors import DataError
-from privtrace.io import formats
-from privtrace.io.atomic import check_folder, check_target, replacing, replacing_folder
 from privtrace.io.columns import Declared, parse_columns
 from privtrace.io.formats import FORMATS, Format
 from privtrace.io.opening import open_reader
+from privtrace.io.output import Output, check_output
 from privtrace.io.source import FileSource, Sizes
 from privtrace.trajectories import Crs, Source, Trajectories
 
-__all__ = ["FORMATS", "FileSource", "Format", "check_output", "parse_columns", "read", "write"]
+__all__ = [
+    "FORMATS",
+    "Declared",
+    "FileSource",
+    "Format",
+    "Output",
+    "check_output",
+    "open_declared",
+    "parse_columns",
+    "read",
+    "write",
+]
 
 
 def read(
@@ -70,16 +79,21 @@ def read(
         The name of a format, as `write` has them, where neither name nor first bytes tell it; of a folder, only
         files of that format are read.
     """
-    declared = Declared.of(crs, columns, gap_minutes, time_format, time_unit)
-    return FileSource(open_reader(Path(path), declared, format), declared=declared)
+    return open_declared(path, Declared.of(crs, columns, gap_minutes, time_format, time_unit), format)
+
+
+def open_declared(
+    path: str | os.PathLike[str], declared: Declared, format: str | None = None, sizes: Sizes | None = None
+) -> FileSource:
+    """Open a file as `read` does, by what was declared; messages spell options as it does."""
+    return FileSource(open_reader(Path(path), declared, format), sizes, declared)
 
 
 def open_source(
     path: Path, crs: Crs | None, sizes: Sizes, *, format: str | None = None, **declared: Any
 ) -> FileSource:
     """Open a file as `read` does, with other sizes of what is in memory at once."""
-    said = Declared.of(crs, **declared)
-    return FileSource(open_reader(path, said, format), sizes, said)
+    return open_declared(path, Declared.of(crs, **declared), format, sizes)
 
 
 def write(
@@ -97,41 +111,10 @@ def write(
     which is a folder; text is packed if the path ends in .gz. The file appears complete or not at all; `force`
     overwrites an existing one. A trajectory without points has no row, so it is not there when a table is read
     again. What the parts say about themselves, all the same, is kept in the footer of Parquet, and where
-    GeoPackage, GeoJSON, MF-JSON and GPX describe themselves; tables of text have no place for it. `read` does
+    GeoPackage, GeoJSON, MF-JSON and GPX describe themselves; tables of text cannot hold it. `read` does
     not read it: a file may have been changed since, so what comes from one promises nothing.
 
     `names="scikit-mobility"` gives the columns of a table the names of that library: uid, tid, datetime, lat,
     lng. Times are calendar times there; numbers are taken for seconds since 1970.
     """
-    path = Path(path)
-    chosen = check_output(path, force, format, names)
-    suffix = chosen.folder_of
-    with replacing_folder(path, suffix, force) if suffix else replacing(path, force) as temporary:
-        parts = trajectories if isinstance(trajectories, Iterable) else trajectories.parts()
-        formats.write(_of_one_kind(parts), temporary, chosen, packed=chosen.is_packed(path))
-
-
-def _of_one_kind(parts: Iterable[Trajectories]) -> Iterator[Trajectories]:
-    """Pass parts on, and refuse one that says something else about itself: one promise cannot stand for all."""
-    first = None
-    for part in parts:
-        first = part.about if first is None else first
-        if part.about != first:
-            raise DataError(
-                "parts do not fit together: they are not all from one model, and a file can say only one thing "
-                "about itself; write them into files of their own, or join them with Trajectories.concatenate, "
-                "which marks them NOT PRIVATE"
-            )
-        yield part
-
-
-def check_output(
-    path: str | os.PathLike[str], force: bool = False, format: str | None = None, names: str | None = None
-) -> Format:
-    """Refuse, before any work, a path that `write` would refuse; return the format to write."""
-    chosen = formats.format_of_output(Path(path), format, names)
-    if chosen.folder_of:
-        check_folder(path, chosen.folder_of, force)
-    else:
-        check_target(path, force)
-    return chosen
+    check_output(path, force, format, names).write(trajectories)

@@ -9,9 +9,9 @@ from itertools import chain
 import pyarrow as pa
 
 from privtrace.io import rows
-from privtrace.io.columns import Layout, check_types, decoded_type, is_text
+from privtrace.io.columns import Declared, Layout, check_types, decoded_type, is_text
 from privtrace.io.faults import Faults, Place
-from privtrace.io.files import Stamp, reading
+from privtrace.io.files import Snapshot, reading
 from privtrace.io.source import ColumnReader, Sizes
 
 
@@ -22,9 +22,11 @@ class ArrowReader(ColumnReader, ABC):
     layout: Layout
     cure: str  # what to do where it is damaged
 
-    def __init__(self, stamp: Stamp, layout: Layout, schema: pa.Schema, n_rows: int) -> None:
-        check_types(stamp.path, layout, schema)
-        self.stamp = stamp
+    def __init__(
+        self, snapshot: Snapshot, layout: Layout, schema: pa.Schema, n_rows: int, declared: Declared
+    ) -> None:
+        check_types(snapshot.path, layout, schema, declared)
+        self.snapshot = snapshot
         self.layout = layout
         self.n_rows: int | None = n_rows
         self._schema = schema
@@ -47,9 +49,9 @@ class ArrowReader(ColumnReader, ABC):
         nothing = [pa.array([], self._schema.field(name).type) for name in names]
         batches = self._batches(names, sizes.batch_rows)
         n_before = 0
-        with reading(self.stamp.path, self.cure):
+        with reading(self.snapshot.path, self.cure):
             for batch in chain([pa.RecordBatch.from_arrays(nothing, names=names)], batches):
-                place = Place.following(self.stamp.path, n_before)
+                place = Place.following(self.snapshot.path, n_before)
                 n_before += batch.num_rows
                 found = rows.usable(self._rows(batch), self.crs, faults, place)
                 yield rows.keys_of(found) if keys_only else found
@@ -74,8 +76,8 @@ class MemoryReader(ArrowReader):
 
     cure = "make the table again"
 
-    def __init__(self, place: str, layout: Layout, table: pa.Table) -> None:
-        super().__init__(Stamp.in_memory(place), layout, table.schema, table.num_rows)
+    def __init__(self, place: str, layout: Layout, table: pa.Table, declared: Declared) -> None:
+        super().__init__(Snapshot.in_memory(place), layout, table.schema, table.num_rows, declared)
         self._table = table
 
     def _batches(self, names: list[str], batch_rows: int) -> Iterable[pa.RecordBatch]:

@@ -8,6 +8,7 @@ import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from privtrace.errors import OutputError
@@ -16,14 +17,31 @@ from privtrace.errors import OutputError
 _MARK = ".privtrace-output"
 
 
+@dataclass(frozen=True)
+class Target(os.PathLike[str]):
+    """Hold a path that was checked before the work; it can stand for the path, and is not checked again."""
+
+    path: Path  # as it was given
+    resolved: Path  # writes through a link instead of replacing it
+    force: bool  # whether what is there may be replaced
+
+    def __fspath__(self) -> str:
+        return os.fspath(self.path)
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+
 @contextmanager
 def replacing(path: str | os.PathLike[str], force: bool = False) -> Iterator[Path]:
     """Yield a temporary path in the same folder; what is written there becomes `path` on success.
 
     On any failure, an interrupt included, the temporary file goes and `path` stays as it was. Without
-    `force` an existing file is refused, before the work and again at its end.
+    `force` an existing file is refused, before the work and again at its end. A `Target` was checked before,
+    and says itself whether to overwrite.
     """
-    target = check_target(path, force)
+    checked = check_target(path, force)
+    target, force = checked.resolved, checked.force
     temporary = target.parent / f".privtrace-{secrets.token_hex(8)}"
     try:
         with _words(target):
@@ -41,9 +59,11 @@ def replacing(path: str | os.PathLike[str], force: bool = False) -> Iterator[Pat
         temporary.unlink(missing_ok=True)
 
 
-def check_target(path: str | os.PathLike[str], force: bool = False) -> Path:
-    """Refuse before the work what would be refused after it; return where the file will be."""
-    target = Path(os.path.realpath(path))  # writes through a link instead of replacing it
+def check_target(path: str | os.PathLike[str], force: bool = False) -> Target:
+    """Refuse before the work what would be refused after it; return what `replacing` takes unchecked."""
+    if isinstance(path, Target):
+        return path
+    target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
         raise OutputError(f"{path}: no such folder as {target.parent}; create it first")
     if target.is_dir():
@@ -52,7 +72,7 @@ def check_target(path: str | os.PathLike[str], force: bool = False) -> Path:
         raise OutputError(f"{path}: is not a regular file; give another path")
     if target.exists() and not force:
         raise _exists(path)
-    return target
+    return Target(Path(path), target, force)
 
 
 @contextmanager
@@ -63,7 +83,8 @@ def replacing_folder(path: str | os.PathLike[str], suffix: str, force: bool = Fa
     a folder is replaced if it was made here and holds nothing but files with this suffix: a folder may be
     all that someone has, and one wrong path must not delete it.
     """
-    target = check_folder(path, suffix, force)
+    checked = check_folder(path, suffix, force)
+    target, force = checked.resolved, checked.force
     temporary, aside = (target.parent / f".privtrace-{secrets.token_hex(8)}" for _ in range(2))
     try:
         with _words(target):
@@ -71,7 +92,7 @@ def replacing_folder(path: str | os.PathLike[str], suffix: str, force: bool = Fa
             yield temporary
             (temporary / _MARK).touch()
             _sync_all()
-            check_folder(path, suffix, force)  # someone may have used the name meanwhile
+            check_folder(checked.path, suffix, force)  # someone may have used the name meanwhile
             try:
                 if target.exists():
                     target.rename(aside)
@@ -86,8 +107,10 @@ def replacing_folder(path: str | os.PathLike[str], suffix: str, force: bool = Fa
             shutil.rmtree(leftover, ignore_errors=True)
 
 
-def check_folder(path: str | os.PathLike[str], suffix: str, force: bool = False) -> Path:
-    """Refuse before the work what would be refused after it; return where the folder will be."""
+def check_folder(path: str | os.PathLike[str], suffix: str, force: bool = False) -> Target:
+    """Refuse before the work what would be refused after it, as `check_target` does for a file."""
+    if isinstance(path, Target):
+        return path
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
         raise OutputError(f"{path}: no such folder as {target.parent}; create it first")
@@ -100,7 +123,7 @@ def check_folder(path: str | os.PathLike[str], suffix: str, force: bool = False)
             f"{path}: holds what was not written here, so --force does not replace it; "
             "remove the folder yourself or give another path"
         )
-    return target
+    return Target(Path(path), target, force)
 
 
 def _may_go(folder: Path, suffix: str) -> bool:
@@ -135,7 +158,7 @@ def _words(target: Path) -> Iterator[None]:
     except OSError as error:
         reason = error.strerror or "input or output error"
         # Not from the error: it may name a file in a folder, and so a user.
-        raise OutputError(f"{target}: cannot be written ({reason}); check room and permissions") from None
+        raise OutputError(f"{target}: cannot be written ({reason}); check space and permissions") from None
 
 
 def _publish(temporary: Path, target: Path) -> None:

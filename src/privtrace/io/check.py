@@ -1,4 +1,4 @@
-"""Look a source over for its curator: what is in it, and what is odd about it. Exact numbers, NOT PRIVATE."""
+"""Sum a source up for its curator: what is in it, and what is odd about it. Exact numbers, NOT PRIVATE."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ and whether logs are cut. Each value is then read by itself; one that cannot be 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
@@ -70,23 +70,25 @@ class Clock:
     is_declared: bool = False  # by the caller, and not by what a file is
 
     @classmethod
-    def declared(cls, pattern: str | None, unit: str | None) -> Clock | None:
-        """Take what a caller declares; None if that is nothing."""
+    def declared(cls, pattern: str | None, unit: str | None, option: Callable[[str], str]) -> Clock | None:
+        """Take what a caller declares, by options that are spelled so; None if that is nothing."""
         if pattern is not None and unit is not None:
             raise SettingsError(
-                "time_format is for times written as dates, time_unit for times that are numbers; give one of "
-                "them"
+                f"{option('time_format')} is for times written as dates, {option('time_unit')} for times that "
+                "are numbers; give one of them"
             )
         if unit is not None:
             if not isinstance(unit, str) or unit not in UNITS:
-                raise SettingsError(f"time_unit must be one of {', '.join(UNITS)}, not {unit!r}")
+                raise SettingsError(f"{option('time_unit')} must be one of {', '.join(UNITS)}, not {unit!r}")
             return cls(None, unit, is_declared=True)
         if pattern is None:
             return None
         if not isinstance(pattern, str):
-            raise SettingsError(f"time_format must be text such as '%d/%m/%Y %H:%M', not {pattern!r}")
+            raise SettingsError(
+                f"{option('time_format')} must be text such as '%d/%m/%Y %H:%M', not {pattern!r}"
+            )
         if pattern != ISO:
-            _compiled(pattern)  # refuses what is no pattern of dates
+            _compiled(pattern, option("time_format"))  # refuses what is no pattern of dates
         return cls(pattern, is_declared=True)
 
     def text(self, column: pa.Array, *, decimal_comma: bool = False) -> Read:
@@ -246,32 +248,35 @@ _NEEDING = {
 
 
 @cache
-def _compiled(pattern: str) -> str:
-    """Turn a pattern of dates into a regular expression, whose groups are the fields of a date."""
+def _compiled(pattern: str, option: str = "time_format") -> str:
+    """Turn a pattern of dates into a regular expression, whose groups are the fields of a date.
+
+    Messages name the `option` that has the pattern.
+    """
     for short, long in _SHORT.items():
         pattern = re.sub(rf"(?<!%)((?:%%)*)%{short}", rf"\1{long}", pattern)
     fields: list[str] = []
-    pieces = list(_pieces(pattern, fields))
+    pieces = list(_pieces(pattern, fields, option))
     cure = "write it as in '%d/%m/%Y %H:%M'"
     for choices, word in (*_DATE, _HOUR):
         if sum(field in choices for field in fields) > 1:
-            raise SettingsError(f"time_format: {pattern!r} says twice what the {word} is; {cure}")
+            raise SettingsError(f"{option}: {pattern!r} says twice what the {word} is; {cure}")
     for choices, word in _DATE:
         if not choices & set(fields):
             raise SettingsError(
-                f"time_format: {pattern!r} has no {word}, and a time without a date is none; {cure}"
+                f"{option}: {pattern!r} has no {word}, and a time without a date is none; {cure}"
             )
     for field, (choices, word, missing) in _NEEDING.items():
         if fields.count(field) > 1:
-            raise SettingsError(f"time_format: {pattern!r} has the {word} twice; {cure}")
+            raise SettingsError(f"{option}: {pattern!r} has the {word} twice; {cure}")
         if field in fields and not choices & set(fields):
-            raise SettingsError(f"time_format: {pattern!r} has the {word} but no {missing}; {cure}")
+            raise SettingsError(f"{option}: {pattern!r} has the {word} but no {missing}; {cure}")
     if fields.count("zone") > 1:
-        raise SettingsError(f"time_format: {pattern!r} has the zone twice; {cure}")
+        raise SettingsError(f"{option}: {pattern!r} has the zone twice; {cure}")
     return rf"^\s*{''.join(pieces)}\s*$"
 
 
-def _pieces(pattern: str, fields: list[str]) -> Iterator[str]:
+def _pieces(pattern: str, fields: list[str], option: str) -> Iterator[str]:
     """Yield the regular expression of each piece of a pattern, and note the fields on the way."""
     for directive, blanks, literal in re.findall(r"%(.?)|(\s+)|([^%\s]+)", pattern, re.DOTALL):
         if blanks:
@@ -286,7 +291,7 @@ def _pieces(pattern: str, fields: list[str]) -> Iterator[str]:
             yield f"(?:{signs})" if field is None else f"(?P<{field}>{signs})"
         else:
             known = " ".join(f"%{name}" for name in sorted([*_DIRECTIVES, *_SHORT], key=str.lower))
-            raise SettingsError(f"time_format: %{directive} in {pattern!r} is not known; known are {known} %%")
+            raise SettingsError(f"{option}: %{directive} in {pattern!r} is not known; known are {known} %%")
 
 
 def by_pattern(column: pa.Array, pattern: str) -> pa.Array:

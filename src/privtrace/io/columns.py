@@ -40,6 +40,11 @@ KNOWN_NAMES: dict[str, tuple[str, ...]] = {
 #: Trajectories go by this name where no column has a name that says more.
 LAST_RESORT = "id"
 
+#: What options are called in Python where it is something else; None where Python has no such argument.
+_ARGUMENTS = {"gap": "gap_minutes", "strict": None}
+#: Options that hold for both inputs of a command that reads two.
+_SHARED = ("crs", "strict")
+
 #: Names listed in a message, at most; a table of a thousand columns would drown the cure.
 _NAMES_SHOWN = 20
 
@@ -54,6 +59,7 @@ class Declared:
     time_format: str | None = None  # the pattern of times that are text
     time_unit: str | None = None  # the unit of times that are numbers
     lenient: bool = False  # a file of many, which may lack a user or a time that has a name: its rows have none
+    prefix: str = ""  # of the options that declare it: "synthetic_" for the second input of a command
 
     @classmethod
     def of(
@@ -63,26 +69,63 @@ class Declared:
         gap_minutes: float | None = None,
         time_format: str | None = None,
         time_unit: str | None = None,
+        *,
+        prefix: str = "",
     ) -> Declared:
         """Take what a caller leaves out as undeclared."""
-        return cls(crs, columns or {}, gap_minutes, time_format, time_unit)
+        return cls(crs, columns or {}, gap_minutes, time_format, time_unit, prefix=prefix)
 
     def __post_init__(self) -> None:
         if self.crs is not None and self.crs not in PAIRS:
-            raise SettingsError(f"--crs (crs) must be 'lonlat' or 'planar', not {self.crs!r}")
+            raise SettingsError(f"{self.option('crs')} must be 'lonlat' or 'planar', not {self.crs!r}")
         gap = self.gap_minutes
         if gap is not None and (isinstance(gap, bool) or not isinstance(gap, Real) or not 0 < gap < math.inf):
-            raise SettingsError(f"--gap (gap_minutes) must be a positive number of minutes, not {gap!r}")
+            raise SettingsError(f"{self.option('gap')} must be a positive number of minutes, not {gap!r}")
         for role in self.columns:
             if role not in KNOWN_NAMES:
                 raise SettingsError(
-                    f"--columns (columns): no role is called {role!r}; roles are {', '.join(KNOWN_NAMES)}"
+                    f"{self.option('columns')}: no role is called {role!r}; roles are {', '.join(KNOWN_NAMES)}"
                 )
         named = [name for name in self.columns.values() if name]
         for name in named:
             if named.count(name) > 1:
-                raise SettingsError(f"--columns (columns): {name!r} is named for two roles; name it for one")
-        Clock.declared(self.time_format, self.time_unit)  # refuses what makes no sense
+                raise SettingsError(
+                    f"{self.option('columns')}: {name!r} is named for two roles; name it for one"
+                )
+        Clock.declared(self.time_format, self.time_unit, self.option)  # refuses what makes no sense
+
+    def option(self, name: str, value: str = "", argument: str = "") -> str:
+        """Spell an option for a message; option("gap", "30", "30") gives "--gap 30 (gap_minutes=30)".
+
+        With a prefix there is no argument to name, as Python opens each input by itself: "--synthetic-gap 30".
+        """
+        flag, known = self._flag(name, value), _ARGUMENTS.get(name, name)
+        if known is None or self._prefix(name):
+            return flag
+        return f"{flag} ({known}{argument and f'={argument}'})"
+
+    def naming(self, *roles: str) -> str:
+        """Spell how columns are named: "--columns lon=NAME,lat=NAME (columns={'lon': NAME, 'lat': NAME})"."""
+        given = ",".join(f"{role}=NAME" for role in roles)
+        return self.option("columns", given, "{" + ", ".join(f"{role!r}: NAME" for role in roles) + "}")
+
+    def time_options(self, word: str) -> str:
+        """Spell both options for the form of times: "--time-format or --time-unit (time_format, time_unit)"."""
+        names = ("time_format", "time_unit")
+        flags = f" {word} ".join(self._flag(name) for name in names)
+        return flags if self.prefix else f"{flags} ({', '.join(names)})"
+
+    def _flag(self, name: str, value: str = "") -> str:
+        flag = f"--{self._prefix(name)}{name}".replace("_", "-")
+        return f"{flag} {value}" if value else flag
+
+    def _prefix(self, name: str) -> str:
+        return "" if name in _SHARED else self.prefix
+
+    @property
+    def either_crs(self) -> str:
+        """Spell both choices of a coordinate system."""
+        return " or ".join(self.option("crs", crs, repr(crs)) for crs in PAIRS)
 
     @property
     def has_clock(self) -> bool:
@@ -97,7 +140,7 @@ class Declared:
         names or files come together, `on_calendar` makes all of one type.
         """
         on_calendar = on_calendar or self.lenient
-        declared = Clock.declared(self.time_format, self.time_unit)
+        declared = Clock.declared(self.time_format, self.time_unit, self.option)
         if declared is not None:
             return replace(declared, on_calendar=on_calendar)
         needed = self.gap_minutes is not None
@@ -111,19 +154,20 @@ class Declared:
                 yield role, name
 
 
-def parse_columns(text: str) -> dict[str, str]:
+def parse_columns(text: str, *, prefix: str = "") -> dict[str, str]:
     """Read columns as a command line gives them: "lon=X,lat=Y" gives {"lon": "X", "lat": "Y"}."""
+    option = Declared(prefix=prefix).option("columns")
     columns: dict[str, str] = {}
     for item in text.split(","):
-        role, equals, name = (part.strip() for part in item.partition("="))
+        role, equals, name = (word.strip() for word in item.partition("="))
         if not role or not equals:
             raise SettingsError(
-                f"--columns (columns): {item.strip()!r} is not ROLE=NAME; write them as lon=X,lat=Y,traj_id=Z"
+                f"{option}: {item.strip()!r} is not ROLE=NAME; write them as lon=X,lat=Y,traj_id=Z"
             )
         if role in columns:
-            raise SettingsError(f"--columns (columns): {role!r} is there twice; give it once")
+            raise SettingsError(f"{option}: {role!r} is there twice; give it once")
         columns[role] = name
-    Declared(columns=columns)  # refuses roles that there are not
+    Declared(columns=columns, prefix=prefix)  # refuses roles that there are not
     return columns
 
 
@@ -177,16 +221,18 @@ def is_calendar(name: str) -> bool:
 def resolve(path: Path, names: Sequence[str], declared: Declared) -> Layout:
     """Give every role its column: what is declared first, then what has a known name."""
     for role, name in declared.lacking(names):
-        raise _missing(path, f"no column {name!r} for {role}", names, declared, "check --columns (columns=...)")
+        cure = f"check {declared.option('columns')}"
+        raise _missing(path, f"no column {name!r} for {role}", names, declared, cure)
     columns = _candidates(names, declared)
-    user = _only(path, USER, columns)
-    trajectory = _only(path, TRAJECTORY, columns) or (user if declared.gap_minutes is not None else None)
+    user = _only(path, USER, columns, declared)
+    trajectory = _trajectories(path, columns, user, declared)
     if trajectory is None:
-        raise _missing(path, f"no column {TRAJECTORY!r}", names, declared, _cure_for_trajectories(user))
+        cure = _cure_for_trajectories(user, declared)
+        raise _missing(path, f"no column {TRAJECTORY!r}", names, declared, cure)
     meaning, pair = _pair(path, names, columns, declared)
-    x, y = (_only(path, role, columns) for role in pair)
+    x, y = (_only(path, role, columns, declared) for role in pair)
     assert x is not None and y is not None
-    time = _only(path, TIME, columns)
+    time = _only(path, TIME, columns, declared)
     return Layout(trajectory, x, y, meaning, user, time, declared.clock(time))
 
 
@@ -204,13 +250,22 @@ def attributes(
     """
     refuse_coordinates(path, declared)
     for role, name in declared.lacking(names):
-        raise _missing(path, f"no {name!r} for {role}", names, declared, "check --columns (columns=...)")
+        cure = f"check {declared.option('columns')}"
+        raise _missing(path, f"no {name!r} for {role}", names, declared, cure)
     columns = _candidates(names, declared, KNOWN_NAMES | {TIME: (*KNOWN_NAMES[TIME], LIST, *CALENDAR_LISTS)})
-    user = _only(path, USER, columns)
-    trajectory = _only(path, TRAJECTORY, columns) or (user if declared.gap_minutes is not None else None)
+    user = _only(path, USER, columns, declared)
+    trajectory = _trajectories(path, columns, user, declared)
     if trajectory is None and points_only:
-        raise _missing(path, f"no column {TRAJECTORY!r}", names, declared, _cure_for_trajectories(user))
-    return trajectory, user, _only(path, TIME, columns)
+        cure = _cure_for_trajectories(user, declared)
+        raise _missing(path, f"no column {TRAJECTORY!r}", names, declared, cure)
+    return trajectory, user, _only(path, TIME, columns, declared)
+
+
+def _trajectories(
+    path: Path, columns: Mapping[str, Sequence[str]], user: str | None, declared: Declared
+) -> str | None:
+    """Find the column of trajectories; where logs are cut, that of the users stands in for it."""
+    return _only(path, TRAJECTORY, columns, declared) or (user if declared.gap_minutes is not None else None)
 
 
 def refuse_coordinates(path: Path, declared: Declared) -> None:
@@ -218,7 +273,8 @@ def refuse_coordinates(path: Path, declared: Declared) -> None:
     for role, name in declared.columns.items():
         if name and any(role in pair for pair in PAIRS.values()):
             raise DataError(
-                f"{path}: its coordinates are those of its geometries; leave {role} out of --columns"
+                f"{path}: its coordinates are those of its geometries; leave {role} out of "
+                f"{declared.option('columns')}"
             )
 
 
@@ -267,7 +323,7 @@ def _plainly(name: str) -> str:
     return re.sub(r"[\s_-]", "", name).lower()
 
 
-def _only(path: Path, role: str, columns: Mapping[str, Sequence[str]]) -> str | None:
+def _only(path: Path, role: str, columns: Mapping[str, Sequence[str]], declared: Declared) -> str | None:
     """Take the one column of a role, if there is one."""
     found = columns[role]
     if len(found) < 2:
@@ -275,20 +331,15 @@ def _only(path: Path, role: str, columns: Mapping[str, Sequence[str]]) -> str | 
     if len(set(found)) == 1:
         raise DataError(f"{path}: there are {len(found)} columns {found[0]!r}; keep one of them")
     listed = " and ".join(repr(name) for name in found)
-    raise DataError(
-        f"{path}: columns {listed} could each be {role!r}; choose with --columns {role}=NAME "
-        f"(columns={{{role!r}: NAME}})"
-    )
+    raise DataError(f"{path}: columns {listed} could each be {role!r}; choose with {declared.naming(role)}")
 
 
-def _cure_for_trajectories(user: str | None) -> str:
-    cure = (
-        f"name the trajectories' column {TRAJECTORY!r} or pass --columns {TRAJECTORY}=NAME "
-        f"(columns={{{TRAJECTORY!r}: NAME}})"
-    )
+def _cure_for_trajectories(user: str | None, declared: Declared) -> str:
+    cure = f"name the trajectories' column {TRAJECTORY!r} or pass {declared.naming(TRAJECTORY)}"
     if user is None:
         return cure
-    return f"{cure}; or pass --gap 30 (gap_minutes=30) to cut the log of each user where it pauses so long"
+    gap = declared.option("gap", "30", "30")
+    return f"{cure}; or pass {gap} to cut the log of each user where it pauses so long"
 
 
 def _pair(
@@ -304,15 +355,14 @@ def _pair(
         what = f"no column {wanted}" if wanted else "no columns for the coordinates"
         cure = (
             "name the coordinates 'lon' and 'lat' (degrees) or 'x' and 'y' (planar), or pass "
-            "--columns lon=NAME,lat=NAME (columns={'lon': NAME, 'lat': NAME})"
+            f"{declared.naming(*PAIRS['lonlat'])}"
         )
         raise _missing(path, what, names, declared, cure)
     if len(present) == 1:
         return declared.crs or present[0], PAIRS[present[0]]
     if declared.crs is None:
         raise DataError(
-            f"{path}: columns 'lon', 'lat' and 'x', 'y' are both there; "
-            "pass --crs lonlat or --crs planar (crs='lonlat' or 'planar') to choose"
+            f"{path}: columns 'lon', 'lat' and 'x', 'y' are both there; pass {declared.either_crs} to choose"
         )
     return declared.crs, PAIRS[declared.crs]
 
@@ -323,7 +373,7 @@ def _missing(path: Path, what: str, names: Sequence[str], declared: Declared, cu
         return DataError(
             f"{path}: {what}; none of the {len(names)} columns that it seems to have has a known name, and "
             "perhaps there is no header: add a header row such as traj_id,lon,lat, or say what the columns "
-            "are with --columns lon=NAME,lat=NAME,traj_id=NAME (columns={'lon': NAME, ...})"
+            f"are with {declared.naming(*PAIRS['lonlat'], TRAJECTORY)}"
         )
     shown = ", ".join(names[:_NAMES_SHOWN]) + (", ..." if len(names) > _NAMES_SHOWN else "")
     return DataError(f"{path}: {what}; found {shown}; {cure}")
@@ -336,7 +386,7 @@ def _looks_like_data(name: str) -> bool:
     return len(name) > 64 or not name.isprintable() or any(numbers)
 
 
-def check_types(path: Path, layout: Layout, schema: pa.Schema) -> None:
+def check_types(path: Path, layout: Layout, schema: pa.Schema, declared: Declared) -> None:
     """Refuse columns whose declared type cannot play their role."""
     wanted: list[tuple[str | None, Callable[[pa.DataType], bool], str]] = [
         (layout.trajectory, _is_id, "integers or text"),
@@ -349,7 +399,7 @@ def check_types(path: Path, layout: Layout, schema: pa.Schema) -> None:
         if name is not None and not fits(decoded_type(schema.field(name).type)):
             kind = schema.field(name).type
             raise DataError(f"{path}: column {name!r} holds {in_words(kind)}; convert it to {words}")
-    _check_clock(path, layout.time, layout.clock, schema)
+    _check_clock(path, layout.time, layout.clock, schema, declared)
 
 
 def check_attributes(
@@ -359,6 +409,7 @@ def check_attributes(
     user: str | None,
     time: str | None,
     clock: Clock,
+    declared: Declared,
 ) -> None:
     """Refuse columns beside a geometry whose declared type cannot play their role."""
     for name, fits, words in (
@@ -369,10 +420,10 @@ def check_attributes(
         if name is not None and not fits(decoded_type(schema.field(name).type)):
             kind = schema.field(name).type
             raise DataError(f"{path}: column {name!r} holds {in_words(kind)}; convert it to {words}")
-    _check_clock(path, time, clock, schema)
+    _check_clock(path, time, clock, schema, declared)
 
 
-def _check_clock(path: Path, time: str | None, clock: Clock, schema: pa.Schema) -> None:
+def _check_clock(path: Path, time: str | None, clock: Clock, schema: pa.Schema, declared: Declared) -> None:
     """Refuse a declared form of times that the type of their column contradicts; of many files, none does."""
     if time is None or not clock.is_declared or clock.on_calendar:
         return
@@ -380,12 +431,12 @@ def _check_clock(path: Path, time: str | None, clock: Clock, schema: pa.Schema) 
     if _is_calendar(kind):
         raise DataError(
             f"{path}: column {time!r} holds {kind}, a type that says what its times are; leave out "
-            "--time-format and --time-unit (time_format, time_unit)"
+            f"{declared.time_options('and')}"
         )
     if _is_number(kind) and not pa.types.is_null(kind) and clock.unit is None:
         raise DataError(
-            f"{path}: column {time!r} holds {kind}, and --time-format (time_format) is for text; say in what "
-            "unit the numbers count since 1970 with --time-unit (time_unit)"
+            f"{path}: column {time!r} holds {kind}, and {declared.option('time_format')} is for text; say in "
+            f"what unit the numbers count since 1970 with {declared.option('time_unit')}"
         )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from privtrace.errors import DataError
+from privtrace.io.columns import Declared
 from privtrace.trajectories import Crs
 
 #: What GeoParquet means where it names no system.
@@ -25,13 +26,13 @@ _DATUMS = (
 _PLANAR = ("ProjectedCRS", "DerivedProjectedCRS", "EngineeringCRS")
 
 
-def meaning(path: Path, described: Any, declared: Crs | None) -> Crs:
+def meaning(path: Path, described: Any, declared: Declared) -> Crs:
     """Choose what points mean: what was declared, else what a system described as PROJJSON says.
 
     Without a description they are planar.
     """
-    if declared is not None:
-        return declared
+    if declared.crs is not None:
+        return declared.crs
     if described is None:
         return "planar"
     system = described if isinstance(described, Mapping) else {}
@@ -43,14 +44,14 @@ def meaning(path: Path, described: Any, declared: Crs | None) -> Crs:
         return "lonlat"
     raise DataError(
         f"{path}: its coordinate system is neither planar nor close to WGS 84; convert it to EPSG:4326, or say "
-        "what it is with --crs lonlat or --crs planar (crs='lonlat' or 'planar')"
+        f"what it is with {declared.either_crs}"
     )
 
 
 def _inner(system: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Take the horizontal system out of one with heights, or one that is bound to another."""
-    parts = system.get("components")
-    inner = parts[0] if isinstance(parts, list) and parts else system.get("source_crs")
+    components = system.get("components")
+    inner = components[0] if isinstance(components, list) and components else system.get("source_crs")
     return inner if isinstance(inner, Mapping) else None
 
 

@@ -3,7 +3,7 @@
     #7:
     >0:11026.0,4693.0;11096.0,4669.2;
 
-It has no place for users and times, and does not say whether points are planar. There is no header, and the
+It cannot hold users and times, and does not say whether points are planar. There is no header, and the
 first line is a trajectory's as any other: what the file is, its name tells. A list belongs to the name right
 above it, blank lines apart: one without a name adds to nobody's trajectory.
 """
@@ -18,9 +18,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from privtrace.io import printing, rows, spans
+from privtrace.io import printing, rows, slices
+from privtrace.io.beginning import Beginning
+from privtrace.io.columns import Declared
 from privtrace.io.faults import Faults, Place
-from privtrace.io.files import CURE, Stamp, declared_crs
+from privtrace.io.files import declared_crs
 from privtrace.io.source import Sizes
 from privtrace.io.streams import TOO_LONG, TRAJECTORY_BYTES, Block, blocks, opened
 from privtrace.trajectories import Crs, Integers, Trajectories
@@ -37,9 +39,9 @@ class DatReader:
     has_times = False
     defines_times = False
 
-    def __init__(self, stamp: Stamp, crs: Crs | None) -> None:
-        self.stamp = stamp
-        self.crs: Crs = declared_crs(stamp.path, crs, "planar", "lonlat")
+    def __init__(self, beginning: Beginning, declared: Declared) -> None:
+        self.snapshot = beginning.snapshot
+        self.crs: Crs = declared_crs(beginning.path, declared, "planar", "lonlat")
         self.n_rows: int | None = None
 
     def batches(
@@ -55,9 +57,9 @@ class DatReader:
         self.n_rows = n_rows
 
     def _blocks(self, block_bytes: int) -> Iterator[Block]:
-        path = self.stamp.path
+        path = self.snapshot.path
         # Packed or not by its name: the first bytes are somebody's id.
-        with opened(path, CURE, packed=path.suffix.lower() == ".gz") as file:
+        with opened(path, packed=path.suffix.lower() == ".gz") as file:
             file.seek(len(_MARK) if file.read(len(_MARK)) == _MARK else 0)
             yield from blocks(file, block_bytes, line_bytes=TRAJECTORY_BYTES)
 
@@ -65,7 +67,7 @@ class DatReader:
         self, block: Block, current: pa.Array, faults: Faults | None
     ) -> tuple[pa.RecordBatch, int, pa.Array]:
         """Turn lines into rows; also count points and wrong lines, and give the name that the next may have."""
-        lines = spans.lines(block.lines)
+        lines = slices.lines(block.lines)
         filled = lines.lengths > 0
         named = (lines.first() == ord("#")) & (lines.last() == ord(":"))
         colons = _first(lines, ":")
@@ -74,11 +76,13 @@ class DatReader:
 
         # The id of every line that is a name, and none of any other: a list has that of the line above it.
         turns = np.flatnonzero(filled)
-        names = spans.Spans(lines.text, lines.starts + 1, np.where(named, lines.stops - 1, lines.starts + 1))
+        names = slices.ByteSlices(
+            lines.text, lines.starts + 1, np.where(named, lines.stops - 1, lines.starts + 1)
+        )
         ids = pa.concat_arrays([current, rows.ids(names[turns].texts())])
         lists = np.flatnonzero(listed)
-        x, y, counts = spans.pairs(
-            spans.Spans(lines.text, colons[lists] + 1, lines.stops[lists]), bracketed=False
+        x, y, counts = slices.pairs(
+            slices.ByteSlices(lines.text, colons[lists] + 1, lines.stops[lists]), bracketed=False
         )
         at = np.repeat(lists, counts)  # the line of each point
         batch = rows.rows(
@@ -87,7 +91,7 @@ class DatReader:
             x=pa.array(x.numbers()),
             y=pa.array(y.numbers()),
         )
-        path = self.stamp.path
+        path = self.snapshot.path
         if faults is not None:
             place = Place.following(path, block.first_line - 1)
             faults.add("neither '#id:' nor '>0:x,y;x,y;'", np.flatnonzero(wrong), place)
@@ -98,14 +102,14 @@ class DatReader:
         return rows.usable(batch, self.crs, faults, place), n_found, current
 
 
-def _first(lines: spans.Spans, sign: str) -> Integers:
+def _first(lines: slices.ByteSlices, sign: str) -> Integers:
     """Find the first such sign from the start of each line on; the end of the text where there is none."""
     places = np.append(np.flatnonzero(lines.text == ord(sign)), len(lines.text))
     return places[np.searchsorted(places[:-1], lines.starts)]
 
 
 def lost(part: Trajectories) -> list[str]:
-    """Say in words what of a part this format has no place for."""
+    """Say in words what of a part this format cannot hold."""
     crs = ["longitude and latitude by name (read it with --crs lonlat)"] if part.crs == "lonlat" else []
     times = [] if part.times is None else ["times"]
     users = [] if part.users is None else ["users (they start the ids)"]

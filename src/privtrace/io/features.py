@@ -5,8 +5,8 @@ feature a trajectory. A line that nothing names is a trajectory by itself, calle
 point that nothing names belongs to none.
 
 Formats with a header or schema say once which attribute is what. In those without, `Rule` is applied to each
-feature by itself, and no feature changes how another is read. Ids and places stand side by side there: both are
-text, places with a sign before them, so that no id is a place.
+feature by itself, and no feature changes how another is read. There are ids as well as places there:
+both are text, places with a sign before them, so that no id is a place.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from privtrace.io.columns import (
     refuse_coordinates,
 )
 from privtrace.io.faults import Faults, Place
-from privtrace.io.files import Stamp
+from privtrace.io.files import Snapshot
+from privtrace.io.geometries import Geometries
 from privtrace.io.rows import floats_of
-from privtrace.io.shapes import Shapes
 from privtrace.io.source import ColumnReader, Sizes
 from privtrace.trajectories import Crs, Integers
 
@@ -47,7 +47,7 @@ from privtrace.trajectories import Crs, Integers
 FEATURES_AT_ONCE = 1 << 13
 
 _LISTS = (*CALENDAR_LISTS, LIST)
-#: Shapes of attributes that a rule remembers; most files have one.
+#: Sets of attributes that a rule remembers; most files have one.
 _MOST_REMEMBERED = 256
 
 
@@ -161,7 +161,7 @@ class Times:
 class Features:
     """Hold some features of a file."""
 
-    shapes: Shapes
+    geometries: Geometries
     trajectory: pa.Array | None  # (n_features,)
     user: pa.Array | None  # (n_features,)
     times: Times | None
@@ -172,7 +172,7 @@ class FeatureReader(ColumnReader):
     """Read features as rows; a format says how it gets at its features."""
 
     parse_once = True
-    stamp: Stamp
+    snapshot: Snapshot
     layout: FeatureLayout
     n_rows: int | None = None
     n_before: int = 0  # features in other files, where this is one of several
@@ -192,35 +192,35 @@ class FeatureReader(ColumnReader):
         n_rows = self.n_features = 0
         for found in self.features(sizes):
             batch, owners = self._rows(found)
-            of_features = Place.following(self.stamp.path, self.n_features)
-            for reason, flags in found.shapes.wrong.items():
+            of_features = Place.following(self.snapshot.path, self.n_features)
+            for reason, flags in found.geometries.wrong.items():
                 n_rows += int(flags.sum())
                 if faults is not None:
                     faults.add(reason, np.flatnonzero(flags), of_features)
             at = of_features.line_of(owners) if found.lines is None else found.lines
-            place = Place(self.stamp.path, at.__getitem__)
+            place = Place(self.snapshot.path, at.__getitem__)
             n_rows += batch.num_rows
-            self.n_features += len(found.shapes)
+            self.n_features += len(found.geometries)
             batch = rows.usable(batch, self.crs, faults, place, may_lack_times=self.may_lack_times)
             yield rows.keys_of(batch) if keys_only else batch
         self.n_rows = n_rows
 
     def _rows(self, features: Features) -> tuple[pa.RecordBatch, Integers]:
         """Turn features into rows; also say which feature each belongs to."""
-        shapes = features.shapes
-        owners = np.repeat(np.arange(len(shapes)), shapes.counts)
+        geometries = features.geometries
+        owners = np.repeat(np.arange(len(geometries)), geometries.counts)
         batch = rows.rows(
             trajectory=self._ids(features).take(pa.array(owners)),
             user=None if features.user is None else features.user.take(pa.array(owners)),
-            x=pa.array(shapes.x),
-            y=pa.array(shapes.y),
-            time=None if features.times is None else features.times.of(shapes.counts),
+            x=pa.array(geometries.x),
+            y=pa.array(geometries.y),
+            time=None if features.times is None else features.times.of(geometries.counts),
         )
         return batch, owners
 
     def _ids(self, features: Features) -> pa.Array:
         """Give each feature its id, and lines without one their place."""
-        given, single = features.trajectory, features.shapes.single
+        given, single = features.trajectory, features.geometries.single
         if not self.has_places:
             assert given is not None
             return apart(rows.text_of(given)) if self.as_text else given

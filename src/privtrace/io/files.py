@@ -13,22 +13,23 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from privtrace.errors import DataError, SettingsError
+from privtrace.io.columns import Declared
 from privtrace.trajectories import Crs
 
 #: What to do about a file that is damaged, cut short or closed to us.
 CURE = "fetch or write it again, and check that you may read it"
 
 
-class Look(NamedTuple):
-    """Remember what one file looked like."""
+class FileVersion(NamedTuple):
+    """Tell one state of a file from a later one, by its size and time of change."""
 
     path: Path
     n_bytes: int
     modified_ns: int
 
     @classmethod
-    def at(cls, path: Path) -> Look:
-        """Look at a file; one that is not there or cannot hold data is refused."""
+    def at(cls, path: Path) -> FileVersion:
+        """Ask the disk about a file; one that is not there or cannot hold data is refused."""
         try:
             status = path.stat()
         except FileNotFoundError:
@@ -43,44 +44,43 @@ class Look(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Stamp:
-    """Remember what a source looked like when it was opened."""
+class Snapshot:
+    """Remember the files of a source as they were when it was opened."""
 
     path: Path  # of the file, or of the folder that holds the files
-    files: tuple[Look, ...]
+    files: tuple[FileVersion, ...]
 
     @classmethod
-    def of(cls, path: Path) -> Stamp:
-        """Look at one file."""
-        return cls(path, (Look.at(path),))
+    def of(cls, path: Path) -> Snapshot:
+        """Take one file as it is now."""
+        return cls(path, (FileVersion.at(path),))
 
     @classmethod
-    def in_memory(cls, place: str) -> Stamp:
+    def in_memory(cls, place: str) -> Snapshot:
         """Name what is no file; it cannot change on its own."""
         return cls(Path(place), ())
 
     def check(self) -> None:
         """Refuse a source that is no longer the one that was opened: passes must see the same data."""
-        for look in self.files:
+        for version in self.files:
             try:
-                same = Look.at(look.path) == look
+                same = FileVersion.at(version.path) == version
             except DataError:
                 same = False
             if not same:
-                raise DataError(f"{look.path}: changed while it was read; start again when it is complete")
+                raise DataError(f"{version.path}: changed while it was read; start again when it is complete")
 
 
-def declared_crs(path: Path, declared: Crs | None, *possible: Crs) -> Crs:
+def declared_crs(path: Path, declared: Declared, *possible: Crs) -> Crs:
     """Choose what the points of a format mean: what was declared, if it is possible, else the first."""
-    if declared is None:
+    if declared.crs is None:
         return possible[0]
-    if declared not in ("lonlat", "planar"):
-        raise SettingsError(f"crs must be 'lonlat' or 'planar', not {declared!r}")
-    if declared not in possible:
+    if declared.crs not in possible:
         raise SettingsError(
-            f"{path}: this format holds longitude and latitude in degrees; leave --crs {declared} (crs) out"
+            f"{path}: this format holds longitude and latitude in degrees; leave "
+            f"{declared.option('crs', declared.crs)} out"
         )
-    return declared
+    return declared.crs
 
 
 def files_in(folder: Path, suffixes: Iterable[str], hidden: tuple[str, ...] = (".", "_")) -> list[Path]:

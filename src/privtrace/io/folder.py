@@ -23,18 +23,17 @@ import pyarrow.compute as pc
 
 from privtrace.errors import DataError, PrivTraceError
 from privtrace.io import rows
+from privtrace.io.beginning import Beginning
 from privtrace.io.clock import TIMESTAMP
 from privtrace.io.columns import TIME, USER, Declared
 from privtrace.io.faults import FILE, Faults, Place
 from privtrace.io.features import FeatureReader, apart
-from privtrace.io.files import Look, Stamp
+from privtrace.io.files import FileVersion, Snapshot
 from privtrace.io.source import Reader, Sizes
 from privtrace.trajectories import Crs
 
 #: Opens some files of one kind together, or a file alone.
-Open = Callable[[Stamp, Declared], Reader]
-
-_PLANAR = f"{FILE}: its points are planar; pass --crs planar (crs='planar') if all are"
+Open = Callable[[Beginning, Declared], Reader]
 
 
 @dataclass(frozen=True)
@@ -56,37 +55,39 @@ class FolderReader:
         self.has_times = declared.columns.get(TIME) != ""
         self._unreadable: list[tuple[Path, str]] = []
         self._readers: list[Reader] = []
-        looks: list[Look] = []
+        versions: list[FileVersion] = []
         for group in groups:
-            found = self._looks(group.paths)
-            looks += found
+            found = self._versions(group.paths)
+            versions += found
             self._open(group.open, found, replace(declared, lenient=True))
-        self.stamp = Stamp(path, tuple(looks))
+        self.snapshot = Snapshot(path, tuple(versions))
         self.n_rows: int | None = None
 
-    def _looks(self, paths: Sequence[Path]) -> list[Look]:
-        """Look at files, and leave out those that are none."""
-        looks = []
+    def _versions(self, paths: Sequence[Path]) -> list[FileVersion]:
+        """Ask the disk about files, and leave out those that are none."""
+        versions = []
         for path in paths:
             try:
-                looks.append(Look.at(path))
+                versions.append(FileVersion.at(path))
             except DataError as refusal:
                 self._leave_out(path, refusal)
-        return looks
+        return versions
 
-    def _open(self, open_files: Open, looks: list[Look], declared: Declared) -> None:
+    def _open(self, open_files: Open, versions: list[FileVersion], declared: Declared) -> None:
         """Open the files of a group, where there are any."""
-        if not looks:
+        if not versions:
             return
-        path = looks[0].path
+        snapshot = Snapshot(versions[0].path, tuple(versions))
         try:
-            reader = open_files(Stamp(path, tuple(looks)), declared)
+            with Beginning(snapshot) as beginning:
+                reader = open_files(beginning, declared)
         except PrivTraceError as refusal:
-            for look in looks:
-                self._leave_out(look.path, refusal)
+            for version in versions:
+                self._leave_out(version.path, refusal)
             return
         if reader.crs != self.crs:
-            self._unreadable += [(look.path, _PLANAR) for look in looks]
+            cure = f"pass {declared.option('crs', 'planar', repr('planar'))} if all are"
+            self._unreadable += [(one.path, f"{FILE}: its points are planar; {cure}") for one in versions]
             return
         if isinstance(reader, FeatureReader):
             reader.as_text = True
@@ -120,7 +121,7 @@ class FolderReader:
                 n_rows += reader.n_rows or 0
             except DataError as refusal:
                 n_rows += 1
-                path = reader.stamp.path
+                path = reader.snapshot.path
                 _note(faults, f"{FILE} from somewhere on: {_without(path, refusal)}", path)
             if isinstance(reader, FeatureReader):
                 n_before += reader.n_features

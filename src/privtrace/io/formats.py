@@ -13,15 +13,15 @@ from typing import TypeAlias
 
 from privtrace.errors import DataError, OutputError
 from privtrace.io import dat, geojson, geolife, geopackage, geoparquet, gpx, parquet, porto, printing, tables
+from privtrace.io.beginning import Beginning
 from privtrace.io.columns import Declared
-from privtrace.io.files import Stamp
 from privtrace.io.json_features import SEQUENCES, JsonReader
 from privtrace.io.naming import NAMES
 from privtrace.io.source import Reader
 from privtrace.io.suffixes import Suffixed, chosen
-from privtrace.trajectories import Crs, Trajectories
+from privtrace.trajectories import Trajectories
 
-Read: TypeAlias = Callable[[Stamp, Declared], Reader]
+Read: TypeAlias = Callable[[Beginning, Declared], Reader]
 Write: TypeAlias = Callable[..., None]  # of parts and a path; and of `names`, where there are columns
 
 
@@ -33,7 +33,7 @@ class Format(Suffixed):
     write: Write
     recognizes: Callable[[bytes], bool] = lambda line: False  # from the first line
     also: tuple[str, ...] = ()  # suffixes that are read alike, and not written
-    lost: Callable[[Trajectories], list[str]] = lambda part: []  # what of a part it has no room for, in words
+    lost: Callable[[Trajectories], list[str]] = lambda part: []  # what of a part it cannot hold, in words
     folder_of: str | None = None  # written as a folder of files with this suffix
     has_columns: bool = False  # which may be named as another program wants: `write` takes `names`
     prepare: Callable[[Path], object] = lambda path: None  # refuses, before the work, for want of a package
@@ -45,21 +45,16 @@ class Format(Suffixed):
         """List the suffixes of files that are read in this format, packed or not."""
         return self.all_suffixes + tuple(f"{suffix}{end}" for suffix in self.also for end in ("", ".gz"))
 
-    def check_room(self, path: Path, crs: Crs, *, has_times: bool) -> None:
-        """Refuse, before any work, trajectories that the format cannot hold."""
-        if self.needs_times and not has_times:
-            raise OutputError(f"{path}: {self.name} needs times, and there are none; write another format")
-        if self.lonlat_only and crs != "lonlat":
-            raise OutputError(f"{path}: {self.name} has no room for planar points; write another format")
 
-
-def _fixed(reader: Callable[[Stamp, Crs | None], Reader]) -> Read:
+def _fixed(reader: Read) -> Read:
     """Adapt a reader whose format fixes what stands where."""
 
-    def read(stamp: Stamp, declared: Declared) -> Reader:
+    def read(beginning: Beginning, declared: Declared) -> Reader:
         if declared.columns:
-            raise DataError(f"{stamp.path}: its format has no columns to name; leave out --columns (columns)")
-        return reader(stamp, declared.crs)
+            raise DataError(
+                f"{beginning.path}: its format has no columns to name; leave out {declared.option('columns')}"
+            )
+        return reader(beginning, declared)
 
     return read
 

@@ -29,7 +29,7 @@ from privtrace.trajectories import Array, Trajectories
 
 
 def lost(part: Trajectories) -> list[str]:
-    """Say in words what of a part GeoJSON has no place for."""
+    """Say in words what of a part GeoJSON cannot hold."""
     return printing.bad_points_lost(part)
 
 
@@ -55,7 +55,7 @@ def _still(part: Trajectories) -> pa.Array:
 
 
 def lost_of_moving(part: Trajectories) -> list[str]:
-    """Say in words what of a part MF-JSON has no place for."""
+    """Say in words what of a part MF-JSON cannot hold."""
     if part.times is None:
         return lost(part)
     timeless = [] if printing.whole_seconds(part.times).null_count == 0 else ["points without time"]

@@ -26,10 +26,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from privtrace.errors import OutputError
-from privtrace.io import printing, rows, spans, text
+from privtrace.io import printing, rows, slices, text
+from privtrace.io.beginning import Beginning
 from privtrace.io.clock import Read
+from privtrace.io.columns import Declared
 from privtrace.io.faults import FILE, Faults, Place
-from privtrace.io.files import Stamp, declared_crs, files_in
+from privtrace.io.files import declared_crs, files_in
 from privtrace.io.source import Sizes
 from privtrace.io.streams import TOO_LONG, Block, blocks
 from privtrace.trajectories import Array, Crs, Integers, Trajectories
@@ -73,11 +75,11 @@ class GeolifeReader:
     defines_times = True
     has_users = True
 
-    def __init__(self, stamp: Stamp, crs: Crs | None) -> None:
-        self.stamp = stamp
-        self.crs: Crs = declared_crs(stamp.path, crs, "lonlat")
+    def __init__(self, beginning: Beginning, declared: Declared) -> None:
+        self.snapshot = beginning.snapshot
+        self.crs: Crs = declared_crs(beginning.path, declared, "lonlat")
         self.n_rows: int | None = None
-        paths = [look.path.absolute() for look in stamp.files]
+        paths = [version.path.absolute() for version in self.snapshot.files]
         users = [_user(path) for path in paths]
         self._users = rows.ids(pa.array([_label(user) for user in users], pa.large_binary()))
         self._ids = rows.ids(pa.array([_label(path.stem) for path in paths], pa.large_binary()))
@@ -98,7 +100,7 @@ class GeolifeReader:
         yield []
         held: list[_Piece] = []
         n_bytes = 0
-        for file in range(len(self.stamp.files)):
+        for file in range(len(self.snapshot.files)):
             for block in self._blocks(file, block_bytes, faults):
                 held.append(_Piece(file, block))
                 n_bytes += len(block.lines)
@@ -109,7 +111,7 @@ class GeolifeReader:
 
     def _blocks(self, file: int, block_bytes: int, faults: Faults | None) -> Iterator[Block]:
         """Yield blocks of one file, as far as it can be read."""
-        path = self.stamp.files[file].path
+        path = self.snapshot.files[file].path
         try:
             # Not unpacked: a file that looks like a damaged archive may not stop the reader.
             with path.open("rb") as stream:
@@ -120,7 +122,7 @@ class GeolifeReader:
 
     def _parsed(self, pieces: list[_Piece], faults: Faults | None) -> tuple[pa.RecordBatch, int]:
         """Turn lines into rows; also count points and wrong lines."""
-        lines = spans.lines(b"".join(_ended(piece.block.lines) for piece in pieces))
+        lines = slices.lines(b"".join(_ended(piece.block.lines) for piece in pieces))
         n_lines = [piece.block.n_lines - piece.block.last_too_long for piece in pieces]
         owners = np.repeat(np.arange(len(pieces)), n_lines)
         starts = np.cumsum([0, *n_lines])
@@ -128,7 +130,7 @@ class GeolifeReader:
         numbers = first[owners] + np.arange(len(lines)) - starts[owners]  # of lines in their files
 
         files = np.array([piece.file for piece in pieces], np.int64)[owners]
-        fields, right = spans.fields(lines, _N_FIELDS)
+        fields, right = slices.fields(lines, _N_FIELDS)
         wanted = (numbers > _N_HEADER_LINES) & (lines.lengths > 0)
         points, wrong = np.flatnonzero(wanted & right), np.flatnonzero(wanted & ~right)
         batch = self._rows([field[points] for field in fields], files[points])
@@ -142,12 +144,12 @@ class GeolifeReader:
     def _place(self, files: Integers, lines: Integers) -> Place:
         """Say in which line of which file rows stand."""
         return Place(
-            self.stamp.path,
+            self.snapshot.path,
             lambda some: lines[some],
-            lambda some: (self.stamp.files[file].path for file in files[some].tolist()),
+            lambda some: (self.snapshot.files[file].path for file in files[some].tolist()),
         )
 
-    def _rows(self, fields: list[spans.Spans], files: Integers) -> pa.RecordBatch:
+    def _rows(self, fields: list[slices.ByteSlices], files: Integers) -> pa.RecordBatch:
         latitude, longitude, _, _, _, date, time = fields
         file_of = pa.array(files)
         return rows.rows(
@@ -162,10 +164,10 @@ class GeolifeReader:
         """Note what is wrong with files as a whole, and lines that were left out."""
         for file, block in pieces:
             if block.first_line == 1 and not block.lines.startswith(_FIRST_LINE):
-                place = Place.following(self.stamp.files[file].path, 0)
+                place = Place.following(self.snapshot.files[file].path, 0)
                 faults.add("the header is not that of a Geolife PLT file", np.zeros(1, np.int64), place)
             if block.last_too_long:
-                place = Place.following(self.stamp.files[file].path, block.first_line - 1)
+                place = Place.following(self.snapshot.files[file].path, block.first_line - 1)
                 faults.add(TOO_LONG, block.left_out, place)
 
 
@@ -180,10 +182,10 @@ def _ended(lines: bytes) -> bytes:
     return lines + b"\n" if lines and not lines.endswith(b"\n") else lines
 
 
-def _times(date: spans.Spans, time: spans.Spans) -> Read:
+def _times(date: slices.ByteSlices, time: slices.ByteSlices) -> Read:
     """Read 2008-10-24 and 02:09:59 as timestamps, anything else as null."""
-    (year, month, day), right_date = spans.digits(date, "0000-00-00")
-    (hour, minute, second), right_time = spans.digits(time, "00:00:00")
+    (year, month, day), right_date = slices.digits(date, "0000-00-00")
+    (hour, minute, second), right_time = slices.digits(time, "00:00:00")
     seconds, right = text.calendar_seconds(year, month, day, hour, minute, second)
     right &= right_date & right_time
     given = (date.lengths > 0) & (time.lengths > 0)
@@ -191,7 +193,7 @@ def _times(date: spans.Spans, time: spans.Spans) -> Read:
 
 
 def lost(part: Trajectories) -> list[str]:
-    """Say in words what of a part this format has no place for."""
+    """Say in words what of a part this format cannot hold."""
     if part.times is None or printing.are_whole(part.times):
         return []
     return ["fractions of seconds"]

@@ -17,13 +17,14 @@ import pyarrow as pa
 
 from privtrace.errors import DataError, OutputError
 from privtrace.io import printing, rows
+from privtrace.io.beginning import Beginning
 from privtrace.io.columns import Declared, attributes, check_attributes
 from privtrace.io.crs import meaning
 from privtrace.io.extras import require
 from privtrace.io.features import FEATURES_AT_ONCE, FeatureLayout, FeatureReader, Features, times_of
-from privtrace.io.files import CURE, Stamp
+from privtrace.io.files import CURE
+from privtrace.io.geometries import from_wkb, refuse_other_kinds
 from privtrace.io.lines import GEOMETRY, line_tables
-from privtrace.io.shapes import from_wkb, refuse_other_kinds
 from privtrace.io.source import Sizes
 from privtrace.trajectories import Trajectories
 
@@ -34,9 +35,9 @@ LAYER = "trajectories"
 class GeoPackageReader(FeatureReader):
     """Read features from the one layer of a GeoPackage that has points or lines."""
 
-    def __init__(self, stamp: Stamp, declared: Declared) -> None:
-        self.stamp = stamp
-        path = stamp.path
+    def __init__(self, beginning: Beginning, declared: Declared) -> None:
+        self.snapshot = beginning.snapshot
+        path = beginning.path
         self._pyogrio = gdal(path)
         with _reading(path):
             self._layer = _layer(path, self._pyogrio.list_layers(path.resolve()))
@@ -44,12 +45,12 @@ class GeoPackageReader(FeatureReader):
         kind = _plain_kind(about["geometry_type"])
         refuse_other_kinds(path, {kind} - {"Unknown"})
         trajectory, user, time = attributes(path, list(about["fields"]), declared, points_only=kind == "Point")
-        crs = meaning(path, _described(path, about["crs"]), declared.crs)
+        crs = meaning(path, _described(path, about["crs"]), declared)
         clock = declared.clock(time)
         self.layout = FeatureLayout(trajectory, user, time, crs, clock)
         self.has_places = trajectory is None
         with self._opened(1) as (schema, _):
-            check_attributes(path, schema, trajectory, user, time, clock)
+            check_attributes(path, schema, trajectory, user, time, clock, declared)
 
     def features(self, sizes: Sizes) -> Iterator[Features]:
         """Yield the features of some rows at a time."""
@@ -59,15 +60,15 @@ class GeoPackageReader(FeatureReader):
                 yield self._features(batch)
 
     def _next(self, batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch | None:
-        with _reading(self.stamp.path):
+        with _reading(self.snapshot.path):
             return next(batches, None)
 
     @contextmanager
     def _opened(self, n_rows: int) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatch]]]:
         """Open the layer as a stream of batches."""
-        path = self.stamp.path.resolve()  # a name that is not absolute might be taken for an address
+        path = self.snapshot.path.resolve()  # a name that is not absolute might be taken for an address
         with ExitStack() as stack:
-            with _reading(self.stamp.path):
+            with _reading(self.snapshot.path):
                 stream = self._pyogrio.raw.open_arrow(
                     path, layer=self._layer, columns=self.layout.names, batch_size=n_rows, use_pyarrow=True
                 )
@@ -78,7 +79,7 @@ class GeoPackageReader(FeatureReader):
     def _features(self, batch: pa.RecordBatch) -> Features:
         layout = self.layout
         return Features(
-            shapes=from_wkb(batch[self._geometry]),
+            geometries=from_wkb(batch[self._geometry]),
             trajectory=rows.ids(batch[layout.trajectory]) if layout.trajectory else None,
             user=rows.ids(batch[layout.user]) if layout.user else None,
             times=times_of(layout.clock, batch[layout.time]) if layout.time else None,
@@ -163,7 +164,7 @@ def write(parts: Iterable[Trajectories], path: Path) -> None:
         if failures:
             raise failures[0] from None
         raise OutputError(
-            f"{path.parent}: GeoPackage cannot be written here; check room and permissions"
+            f"{path.parent}: GeoPackage cannot be written here; check space and permissions"
         ) from None
     finally:
         for leftover in path.parent.glob(f"{named.name}*"):  # also journals of the database

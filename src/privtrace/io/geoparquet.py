@@ -7,7 +7,7 @@ Both kinds are read alike, with geometries as well-known binary or in the native
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +16,14 @@ import pyarrow as pa
 
 from privtrace.errors import DataError
 from privtrace.io import printing, rows
+from privtrace.io.beginning import Beginning
 from privtrace.io.columns import PAIRS, Declared, attributes, check_attributes
 from privtrace.io.crs import CRS84, meaning
 from privtrace.io.features import FEATURES_AT_ONCE, FeatureLayout, FeatureReader, Features, times_of
-from privtrace.io.files import Stamp
+from privtrace.io.geometries import from_native, from_wkb, kinds_in, to_wkb
 from privtrace.io.lines import GEOMETRY, line_tables
 from privtrace.io.long_table import long_tables
 from privtrace.io.parquet import opened, write_tables
-from privtrace.io.shapes import from_native, from_wkb, kinds_in, to_wkb
 from privtrace.io.source import Sizes
 from privtrace.trajectories import Crs, Trajectories
 
@@ -32,28 +32,26 @@ _NATIVE = ("point", "linestring", "multilinestring")
 _FIELD = pa.field(GEOMETRY, pa.binary())
 
 
-def is_geoparquet(path: Path) -> bool:
+def is_geoparquet(beginning: Beginning) -> bool:
     """Tell from the footer of a Parquet file whether it has geometries."""
-    with opened(path) as file:
-        return _KEY in (file.metadata.metadata or {})
+    return _KEY in beginning.footer.metadata
 
 
 class GeoParquetReader(FeatureReader):
     """Read features from GeoParquet."""
 
-    def __init__(self, stamp: Stamp, declared: Declared) -> None:
-        self.stamp = stamp
-        path = stamp.path
-        with opened(path) as file:
-            self._schema = file.schema_arrow
-            self._geometry, self._described = _described(path, file.metadata.metadata or {}, self._schema)
+    def __init__(self, beginning: Beginning, declared: Declared) -> None:
+        self.snapshot = beginning.snapshot
+        path = beginning.path
+        self._schema, _, metadata = beginning.footer
+        self._geometry, self._described = _described(path, metadata, self._schema)
         names = [name for name in self._schema.names if name != self._geometry]
         # Not by the types of geometry that the footer lists: they are the rows', and one row can change them.
         points_only = self._described.get("encoding") == "point"
         trajectory, user, time = attributes(path, names, declared, points_only=points_only)
         clock = declared.clock(time)
-        check_attributes(path, self._schema, trajectory, user, time, clock)
-        crs = meaning(path, self._described.get("crs", CRS84), declared.crs)
+        check_attributes(path, self._schema, trajectory, user, time, clock, declared)
+        crs = meaning(path, self._described.get("crs", CRS84), declared)
         self.layout = FeatureLayout(trajectory, user, time, crs, clock)
         self.has_places = trajectory is None
 
@@ -61,7 +59,7 @@ class GeoParquetReader(FeatureReader):
         """Yield the features of some rows at a time."""
         names = list(dict.fromkeys([*self.layout.names, self._geometry]))
         yield self._features(self._schema.empty_table().select(names).combine_chunks())
-        with opened(self.stamp.path) as file:
+        with opened(self.snapshot.path) as file:
             for batch in file.iter_batches(min(sizes.batch_rows, FEATURES_AT_ONCE), columns=names):
                 yield self._features(pa.table(batch))
 
@@ -69,7 +67,9 @@ class GeoParquetReader(FeatureReader):
         columns = {name: _one(table[name]) for name in table.column_names}
         layout, geometry = self.layout, columns[self._geometry]
         return Features(
-            shapes=from_wkb(geometry) if self._described.get("encoding") == "WKB" else from_native(geometry),
+            geometries=from_wkb(geometry)
+            if self._described.get("encoding") == "WKB"
+            else from_native(geometry),
             trajectory=rows.ids(columns[layout.trajectory]) if layout.trajectory else None,
             user=rows.ids(columns[layout.user]) if layout.user else None,
             times=times_of(layout.clock, columns[layout.time]) if layout.time else None,
@@ -83,7 +83,7 @@ def _one(column: pa.ChunkedArray) -> pa.Array:
     return array.storage if isinstance(array, pa.ExtensionArray) else array
 
 
-def _described(path: Path, metadata: dict[bytes, bytes], schema: pa.Schema) -> tuple[str, dict[str, Any]]:
+def _described(path: Path, metadata: Mapping[bytes, bytes], schema: pa.Schema) -> tuple[str, dict[str, Any]]:
     """Find the column of geometries, and what the footer says of it."""
     try:
         described = json.loads(metadata[_KEY])

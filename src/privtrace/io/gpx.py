@@ -29,12 +29,13 @@ import pyarrow.compute as pc
 
 from privtrace.errors import DataError, SettingsError
 from privtrace.io import printing, rows, text
+from privtrace.io.beginning import Beginning
 from privtrace.io.clock import ISO_CLOCK
 from privtrace.io.columns import TIME, TRAJECTORY, USER, Declared, parse_columns
 from privtrace.io.features import Features, Rule, RuledReader, Times, with_header
-from privtrace.io.files import CURE, Stamp, declared_crs
+from privtrace.io.files import CURE, declared_crs
+from privtrace.io.geometries import EMPTY, Geometries
 from privtrace.io.rows import escaped, floats_of
-from privtrace.io.shapes import EMPTY, Shapes
 from privtrace.io.source import Sizes
 from privtrace.io.streams import LINE_BYTES, opened
 from privtrace.trajectories import Array, Trajectories
@@ -56,27 +57,17 @@ class GpxReader(RuledReader):
         """Say that GPX has ISO 8601."""
         return True
 
-    def __init__(self, stamp: Stamp, declared: Declared) -> None:
-        self.stamp = stamp
-        crs = declared_crs(stamp.path, declared.crs, "lonlat")
-        declared = with_header(declared, self._header())
-        self.follow(Rule(stamp.path, declared), crs)
-
-    def _header(self) -> dict[str, str]:
-        """Read what the file says of all its tracks, before the first of them."""
-        head = _Head(self.stamp.path)
-        with opened(self.stamp.path, CURE) as file:
-            while not head.is_over and (block := file.read(_HEAD_BYTES)):
-                head.parse(block)
-        try:
-            return parse_columns(head.columns)
-        except SettingsError:  # not ours, or nothing
-            return {}
+    def __init__(self, beginning: Beginning, declared: Declared) -> None:
+        self.snapshot = beginning.snapshot
+        crs = declared_crs(beginning.path, declared, "lonlat")
+        declared = with_header(declared, _header(beginning))
+        self._packed = beginning.is_packed
+        self.follow(Rule(beginning.path, declared), crs)
 
     def _tracks(self, block_bytes: int) -> Iterator[_Tracks]:
         """Yield the tracks that end in each block of the text."""
-        collector = _Collector(self.stamp.path)
-        with opened(self.stamp.path, CURE) as file:
+        collector = _Collector(self.snapshot.path)
+        with opened(self.snapshot.path, packed=self._packed) as file:
             while block := file.read(block_bytes):
                 yield collector.parsed(block)
         yield collector.parsed(b"")
@@ -95,12 +86,24 @@ class GpxReader(RuledReader):
         if self.as_text or not self.has_places:
             ids = self.rule.named(tracks.ids([some.trajectory for some in names]), users)
         return Features(
-            Shapes(x, y, counts, np.zeros(len(counts), np.bool_), {EMPTY: counts == 0}),
+            Geometries(x, y, counts, np.zeros(len(counts), np.bool_), {EMPTY: counts == 0}),
             ids,
             users,
             Times(ISO_CLOCK.text(_bytes(tracks.times)), counts) if self.layout.time else None,
             np.array(tracks.lines, np.int64),
         )
+
+
+def _header(beginning: Beginning) -> dict[str, str]:
+    """Read what a file says of all its tracks, before the first of them."""
+    head = _Head(beginning.path)
+    with beginning.text() as file:
+        while not head.is_over and (block := file.read(_HEAD_BYTES)):
+            head.parse(block)
+    try:
+        return parse_columns(head.columns)
+    except SettingsError:  # not ours, or nothing
+        return {}
 
 
 @dataclass(frozen=True)
@@ -115,7 +118,7 @@ class _Tracks:
     attributes: list[dict[str, str]] = field(default_factory=list)  # (n_tracks,): what stands beside the points
 
     def split(self, n_points: int) -> tuple[_Tracks, _Tracks]:
-        """Part the tracks, of so many points, from the points of one that has begun."""
+        """Separate the tracks, of so many points, from the points of one that has begun."""
 
         def of(some: slice) -> tuple[list[str | None], list[str | None], list[str | None], list[int]]:
             return self.lon[some], self.lat[some], self.times[some], self.lines[some]
@@ -251,7 +254,7 @@ def _bytes(values: list[str | None]) -> pa.Array:
 
 
 def lost(part: Trajectories) -> list[str]:
-    """Say in words what of a part this format has no place for."""
+    """Say in words what of a part this format cannot hold."""
     return [*printing.bad_points_lost(part), *printing.numbers_lost(part)]
 
 

@@ -38,7 +38,7 @@ def run_starts(rows: pa.RecordBatch) -> Integers:
 def is_contiguous(scan: Callable[[], Iterable[pa.RecordBatch]]) -> bool:
     """Decide whether every key has one run only.
 
-    Ids that only rise need no memory. Otherwise a second look remembers 64 bits of each run; two keys with
+    Ids that only rise need no memory. Otherwise a second pass remembers 64 bits of each run; two keys with
     the same 64 bits make the answer False, which costs time and nothing else.
     """
     return _rises(_run_keys(scan())) or _never_repeats(_run_keys(scan()))
@@ -182,7 +182,7 @@ def cut(batches: Iterable[pa.RecordBatch], at_least: int) -> Iterator[pa.RecordB
         if batch.num_rows == 0:
             empty = batch
             continue
-        n_held = sum(part.num_rows for part in held)
+        n_held = sum(some.num_rows for some in held)
         border = int(run_starts(batch)[-1])  # the last trajectory may go on in the next batch
         goes_on = border == 0 and (not held or _same_key(_last_row(held[-1]), _first_row(batch)))
         if goes_on or n_held + border < at_least:

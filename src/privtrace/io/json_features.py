@@ -27,13 +27,13 @@ import pyarrow.compute as pc
 
 from privtrace.errors import DataError
 from privtrace.io import rows
+from privtrace.io.beginning import Beginning
 from privtrace.io.clock import Clock, read_each
 from privtrace.io.columns import CALENDAR_LISTS, LAST_RESORT, TRAJECTORY, Declared
 from privtrace.io.features import Features, Names, Rule, RuledReader, Times, with_header
-from privtrace.io.files import CURE, Stamp
+from privtrace.io.geometries import EMPTY, OTHER, Geometries
 from privtrace.io.json_objects import HEAD_BYTES, TOO_LONG, lines, members, n_objects, objects
 from privtrace.io.rows import floats_of
-from privtrace.io.shapes import EMPTY, OTHER, Shapes
 from privtrace.io.source import Sizes
 from privtrace.io.streams import opened
 
@@ -51,52 +51,27 @@ _LONLAT_NAME = re.compile(r"\b(CRS:?84|EPSG:+4326)\b", re.IGNORECASE)
 class JsonReader(RuledReader):
     """Read points and lines from GeoJSON, and moving points from MF-JSON; memory follows a block of text."""
 
-    def __init__(self, stamp: Stamp, declared: Declared) -> None:
-        self.stamp = stamp
-        self._by_line = stamp.path.name.lower().removesuffix(".gz").endswith(SEQUENCES)
-        header = {} if self._by_line else self._header()
+    def __init__(self, beginning: Beginning, declared: Declared) -> None:
+        self.snapshot = beginning.snapshot
+        path = beginning.path
+        self._by_line = path.name.lower().removesuffix(".gz").endswith(SEQUENCES)
+        # Where a line is a row, the first bytes are a row's, and the name tells whether they are packed.
+        self._packed = path.suffix.lower() == ".gz" if self._by_line else beginning.is_packed
+        header = {} if self._by_line else _header(beginning)
         self._refuse_system(header.get("crs"), declared)
         declared = with_header(declared, header.get("columns"))
-        self.follow(Rule(stamp.path, declared), declared.crs or "lonlat")
-
-    def _header(self) -> Mapping[str, Any]:
-        """Read what the file says of itself: the members of the collection that it is, else nothing."""
-        path = self.stamp.path
-        with opened(path, CURE) as file:
-            said = members(file.read(HEAD_BYTES))
-        if said is not None and not said.keys() & {"crs", "columns"}:
-            return {}
-        with opened(path, CURE) as file:
-            n_found, has_collection = n_objects(file, Sizes().block_bytes, 2)
-        if n_found == 0 or (n_found == 1 and not has_collection and not self._is_feature()):
-            raise DataError(
-                f"{path}: is JSON without features; trajectories are features with a LineString or a Point "
-                "(GeoJSON) or a MovingPoint (MF-JSON), or rows of a table"
-            )
-        return said if said is not None and n_found == 1 else {}
-
-    def _is_feature(self) -> bool:
-        """Tell whether the one object of a text, if it is no longer than a feature may be, is one."""
-        with opened(self.stamp.path, CURE) as file:
-            found = list(chain.from_iterable(objects(file, Sizes().block_bytes)))
-        (one,) = _parsed(found)
-        return found == [TOO_LONG] or (
-            isinstance(one, dict) and (_is_bare(one) or one.get("type") == "Feature")
-        )
+        self.follow(Rule(path, declared), declared.crs or "lonlat")
 
     def _refuse_system(self, named: Any, declared: Declared) -> None:
         """Refuse a collection that names another coordinate system than longitude and latitude."""
         if named is not None and declared.crs is None and not _LONLAT_NAME.search(str(named)):
             raise DataError(
-                f"{self.stamp.path}: names a coordinate system other than longitude and latitude; convert it "
-                "to EPSG:4326, or pass --crs planar (crs='planar') if it is planar"
+                f"{self.snapshot.path}: names a coordinate system other than longitude and latitude; convert "
+                f"it to EPSG:4326, or pass {declared.option('crs', 'planar', repr('planar'))} if it is planar"
             )
 
     def _objects(self, block_bytes: int) -> Iterator[list[bytes]]:
-        path = self.stamp.path
-        # Where a line is a row, the first bytes are a row's, and the name tells whether they are packed.
-        packed = path.suffix.lower() == ".gz" if self._by_line else None
-        with opened(path, CURE, packed=packed) as file:
+        with opened(self.snapshot.path, packed=self._packed) as file:
             yield from (lines if self._by_line else objects)(file, block_bytes)
 
     def features(self, sizes: Sizes) -> Iterator[Features]:
@@ -119,13 +94,13 @@ class JsonReader(RuledReader):
         features = [one if isinstance(one, dict) else {} for one in parsed]
         names = [self.rule.names(tuple(_properties(one))) for one in features]
         moving = [_moving(one) for one in features]
-        shapes = _shapes_of(features, moving)
+        geometries = _geometries_of(features, moving)
         known = ~np.any(list(wrong.values()), axis=0)
-        wrong |= {reason: flags & known for reason, flags in shapes.wrong.items()}
+        wrong |= {reason: flags & known for reason, flags in geometries.wrong.items()}
         return Features(
-            Shapes(shapes.x, shapes.y, shapes.counts, shapes.single, wrong),
+            Geometries(geometries.x, geometries.y, geometries.counts, geometries.single, wrong),
             *self._keys(features, names),
-            self._times(features, moving, names, shapes) if self.layout.time else None,
+            self._times(features, moving, names, geometries) if self.layout.time else None,
         )
 
     def _keys(
@@ -149,12 +124,12 @@ class JsonReader(RuledReader):
         features: Sequence[Mapping[str, Any]],
         moving: Sequence[Mapping[str, Any] | None],
         names: Sequence[Names],
-        shapes: Shapes,
+        geometries: Geometries,
     ) -> Times:
         """Take the times of moving points from their geometry, those of others from the properties."""
         where = [
             some.time_of_point if single else some.times_of_line
-            for some, single in zip(names, shapes.single.tolist(), strict=True)
+            for some, single in zip(names, geometries.single.tolist(), strict=True)
         ]
         found = [
             _property(one, name) if geometry is None else _joined(_pieces(geometry), "datetimes")
@@ -171,6 +146,29 @@ class JsonReader(RuledReader):
         """Say how times of this name are read; the one of moving points promises what those have."""
         clock = self.rule.clock(name)
         return _MOVING_CLOCK if name == _DATETIMES and not clock.is_declared else clock
+
+
+def _header(beginning: Beginning) -> Mapping[str, Any]:
+    """Read what a file says of itself: the members of the collection that it is, else nothing."""
+    said = members(beginning.head(HEAD_BYTES))
+    if said is not None and not said.keys() & {"crs", "columns"}:
+        return {}
+    with beginning.text() as file:
+        n_found, has_collection = n_objects(file, Sizes().block_bytes, 2)
+    if n_found == 0 or (n_found == 1 and not has_collection and not _is_feature(beginning)):
+        raise DataError(
+            f"{beginning.path}: is JSON without features; trajectories are features with a LineString or a "
+            "Point (GeoJSON) or a MovingPoint (MF-JSON), or rows of a table"
+        )
+    return said if said is not None and n_found == 1 else {}
+
+
+def _is_feature(beginning: Beginning) -> bool:
+    """Tell whether the one object of a text, if it is no longer than a feature may be, is one."""
+    with beginning.text() as file:
+        found = list(chain.from_iterable(objects(file, Sizes().block_bytes)))
+    (one,) = _parsed(found)
+    return found == [TOO_LONG] or (isinstance(one, dict) and (_is_bare(one) or one.get("type") == "Feature"))
 
 
 def _flat(parsed: list[Any], too_long: list[bool]) -> tuple[list[Any], list[bool]]:
@@ -258,7 +256,9 @@ def _positions(geometry: Mapping[str, Any]) -> list[Any] | None:
     return [coordinates] if kind == "Point" and coordinates else coordinates
 
 
-def _shapes_of(features: Sequence[Mapping[str, Any]], moving: Sequence[Mapping[str, Any] | None]) -> Shapes:
+def _geometries_of(
+    features: Sequence[Mapping[str, Any]], moving: Sequence[Mapping[str, Any] | None]
+) -> Geometries:
     """Take the points of all features: of a moving point, of several pieces end to end, or of a still one."""
     still = [_mapping(one.get("geometry")) for one in features]
     positions = [
@@ -269,10 +269,10 @@ def _shapes_of(features: Sequence[Mapping[str, Any]], moving: Sequence[Mapping[s
         geometry.get("type") if points is None else "LineString"
         for geometry, points in zip(still, moving, strict=True)
     ]
-    return _shapes(positions, kinds)
+    return _geometries(positions, kinds)
 
 
-def _shapes(positions: Sequence[list[Any] | None], kinds: list[Any]) -> Shapes:
+def _geometries(positions: Sequence[list[Any] | None], kinds: list[Any]) -> Geometries:
     """Turn positions into points; what follows the first two numbers of one is left out."""
     other = np.array([kind not in (None, "Point", "LineString", "MultiLineString") for kind in kinds], np.bool_)
     given = [None if flag else some for flag, some in zip(other.tolist(), positions, strict=True)]
@@ -285,7 +285,7 @@ def _shapes(positions: Sequence[list[Any] | None], kinds: list[Any]) -> Shapes:
     starts = np.where(lengths >= 2, np.cumsum(lengths) - lengths, len(numbers) - 2)
     x, y = (np.where(lengths >= 2, numbers[starts + axis], np.nan) for axis in (0, 1))
     single = np.array([kind == "Point" for kind in kinds], np.bool_)
-    return Shapes(x, y, counts, single, {EMPTY: (counts == 0) & ~other, OTHER: other})
+    return Geometries(x, y, counts, single, {EMPTY: (counts == 0) & ~other, OTHER: other})
 
 
 def _number_lists(values: list[Any]) -> pa.Array:

@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 
 from privtrace.io import printing
 from privtrace.io.columns import CALENDAR_LISTS, LIST, TRAJECTORY, USER
+from privtrace.io.geometries import to_wkb
 from privtrace.io.long_table import arrow_ids, arrow_times, arrow_users, laid_out
-from privtrace.io.shapes import to_wkb
 from privtrace.trajectories import Array, Trajectories
 
 GEOMETRY = "geometry"

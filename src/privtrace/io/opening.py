@@ -13,13 +13,13 @@ from pathlib import Path
 
 from privtrace.errors import DataError, SettingsError
 from privtrace.io import geolife, geoparquet, tables
+from privtrace.io.beginning import Beginning
 from privtrace.io.columns import Declared
-from privtrace.io.files import CURE, Stamp, files_in, reading
+from privtrace.io.files import files_in
 from privtrace.io.folder import FolderReader, Group
 from privtrace.io.formats import FORMATS, Format, first_sign
 from privtrace.io.json_features import SEQUENCES
 from privtrace.io.source import Reader
-from privtrace.io.streams import first_line, opened
 from privtrace.io.suffixes import listed_suffixes
 
 #: What is something else: where a mark stands, the mark, what has it and how to mend it.
@@ -43,10 +43,6 @@ _FOREIGN: tuple[tuple[int, bytes, str, str], ...] = (
 
 _LIKE_DAT = re.compile(rb"^(\xef\xbb\xbf)?#[^\r\n]*:\s*$")
 
-#: Where XML says what it is, after declarations and comments.
-_HEAD_BYTES = 1 << 12
-
-
 #: Names of tables that have many other meanings: in a folder they are data only if their header says so.
 _NOTES = (".txt", ".txt.gz")
 
@@ -54,12 +50,12 @@ _NOTES = (".txt", ".txt.gz")
 def open_reader(path: Path, declared: Declared, name: str | None = None) -> Reader:
     """Open a file, or a folder of files, in the format of this name or in the one that it has."""
     if name is not None and name not in FORMATS:
-        raise SettingsError(f"--format (format) must be one of {', '.join(FORMATS)}, not {name!r}")
+        raise SettingsError(f"{declared.option('format')} must be one of {', '.join(FORMATS)}, not {name!r}")
     format = None if name is None else FORMATS[name]
     if os.path.isdir(path):  # False, not an error, where it may not be looked at
         return _open_folder(path, declared, format)
-    stamp = Stamp.of(path)
-    return (format or recognize(path)).read(stamp, declared)
+    with Beginning.of(path) as beginning:
+        return format.read(beginning, declared) if format else _open_file(beginning, declared)
 
 
 def _open_folder(path: Path, declared: Declared, format: Format | None) -> Reader:
@@ -82,50 +78,48 @@ def _open_folder(path: Path, declared: Declared, format: Format | None) -> Reade
         listed = listed_suffixes(FORMATS.values())
         raise DataError(
             f"{path}: no data in this folder; looked for {listed}, and .txt with a header; if there are no "
-            "trajectories in it, say of which format they would be with --format (format)"
+            f"trajectories in it, say of which format they would be with {declared.option('format')}"
         )
     return FolderReader(path, groups, declared)
 
 
-def _open_file(stamp: Stamp, declared: Declared) -> Reader:
-    return recognize(stamp.path).read(stamp, declared)
+def _open_file(beginning: Beginning, declared: Declared) -> Reader:
+    return recognize(beginning, declared).read(beginning, declared)
 
 
 def _is_table(path: Path, declared: Declared) -> bool:
     """Tell from its first line whether a text is a table."""
     try:
-        tables.understood(path, first_line(path), declared)
+        with Beginning.of(path) as beginning:
+            tables.understood(path, beginning.first_line, declared)
     except DataError:
         return False
     return True
 
 
-def recognize(path: Path) -> Format:
+def recognize(beginning: Beginning, declared: Declared) -> Format:
     """Tell the format of a file, and refuse what clearly is none of ours."""
+    path = beginning.path
     for name in ("geolife", "dat"):
         if path.name.lower().endswith(FORMATS[name].read_suffixes):
             return FORMATS[name]
-    with reading(path, CURE), path.open("rb") as file:
-        head = file.read(_HEAD_BYTES)
-    if head.startswith(b"PAR1"):
-        return FORMATS["geoparquet"] if geoparquet.is_geoparquet(path) else FORMATS["parquet"]
-    if FORMATS["gpkg"].recognizes(head):
+    if FORMATS["parquet"].recognizes(beginning.raw):
+        return FORMATS["geoparquet"] if geoparquet.is_geoparquet(beginning) else FORMATS["parquet"]
+    if FORMATS["gpkg"].recognizes(beginning.raw):
         return FORMATS["gpkg"]
     if path.name.lower().removesuffix(".gz").endswith(SEQUENCES):
         return FORMATS["geojson"]  # a line is a row, so that the first tells nothing
-    line = first_line(path)
+    line = beginning.first_line
     if not line:
         raise DataError(f"{path}: is empty, without even a header; check that it was written to its end")
-    with opened(path, CURE) as file:
-        head = file.read(_HEAD_BYTES)
     for name in ("gpx", "geojson"):  # what their first line says does not matter
-        if FORMATS[name].recognizes(head):
+        if FORMATS[name].recognizes(beginning.head()):
             return FORMATS[name]
-    _refuse_foreign(path, line)
+    _refuse_foreign(path, line, declared)
     return next(format for format in FORMATS.values() if format.recognizes(line))
 
 
-def _refuse_foreign(path: Path, line: bytes) -> None:
+def _refuse_foreign(path: Path, line: bytes, declared: Declared) -> None:
     """Say what a file is that is none of ours, and what to do."""
     for start, mark, what, cure in _FOREIGN:
         if line[start:].startswith(mark):
@@ -139,7 +133,7 @@ def _refuse_foreign(path: Path, line: bytes) -> None:
     if _LIKE_DAT.match(line):
         raise DataError(
             f"{path}: looks like the text of AdaTrace and PrivTrace, which has no header; name it .dat, or "
-            "pass --format dat (format='dat')"
+            f"pass {declared.option('format', 'dat', repr('dat'))}"
         )
     if path.suffix.lower() in FORMATS["parquet"].suffixes:
         raise DataError(

@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from privtrace.io.arrow import ArrowReader
+from privtrace.io.beginning import PARQUET_CURE, Beginning
 from privtrace.io.columns import Declared, resolve
-from privtrace.io.files import Stamp, reading
+from privtrace.io.files import reading
 from privtrace.io.naming import named_tables
 from privtrace.trajectories import Trajectories
 
@@ -20,23 +21,23 @@ from privtrace.trajectories import Trajectories
 class ParquetReader(ArrowReader):
     """Read a point table from Parquet."""
 
-    cure = "write the Parquet file again, or convert the table to CSV"
+    cure = PARQUET_CURE
 
-    def __init__(self, stamp: Stamp, declared: Declared) -> None:
-        with opened(stamp.path) as file:
-            schema, n_rows = file.schema_arrow, file.metadata.num_rows
-        super().__init__(stamp, resolve(stamp.path, schema.names, declared), schema, n_rows)
+    def __init__(self, beginning: Beginning, declared: Declared) -> None:
+        schema, n_rows, _ = beginning.footer
+        layout = resolve(beginning.path, schema.names, declared)
+        super().__init__(beginning.snapshot, layout, schema, n_rows, declared)
 
     def _batches(self, names: list[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
-        with opened(self.stamp.path) as file:
+        with opened(self.snapshot.path) as file:
             yield from file.iter_batches(batch_rows, columns=names)
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[pq.ParquetFile]:
-    """Open a file by its path; arrow itself would take some names for addresses."""
+    """Open a file for a pass, by its path; arrow itself would take some names for addresses."""
     with (
-        reading(path, ParquetReader.cure),
+        reading(path, PARQUET_CURE),
         pa.OSFile(os.fsencode(path)) as source,
         # By default arrow would hold all that it has read of the file until the end.
         pq.ParquetFile(source, pre_buffer=False) as file,

@@ -19,12 +19,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from privtrace.errors import DataError
-from privtrace.io import printing, rows, spans, text
+from privtrace.io import printing, rows, slices, text
+from privtrace.io.beginning import Beginning
 from privtrace.io.clock import Read
+from privtrace.io.columns import Declared
 from privtrace.io.faults import Faults, Place
-from privtrace.io.files import CURE, Stamp, declared_crs
+from privtrace.io.files import declared_crs
 from privtrace.io.source import Sizes
-from privtrace.io.streams import TOO_LONG, TRAJECTORY_BYTES, Block, blocks, first_line, opened
+from privtrace.io.streams import TOO_LONG, TRAJECTORY_BYTES, Block, blocks, opened
 from privtrace.trajectories import Crs, Integers, Trajectories
 
 #: Seconds from a point to the next, by the rules of the competition.
@@ -50,13 +52,13 @@ class PortoReader:
     parse_once = True
     defines_times = True
 
-    def __init__(self, stamp: Stamp, crs: Crs | None) -> None:
-        self.stamp = stamp
-        self.crs: Crs = declared_crs(stamp.path, crs, "lonlat")
+    def __init__(self, beginning: Beginning, declared: Declared) -> None:
+        self.snapshot = beginning.snapshot
+        self.crs: Crs = declared_crs(beginning.path, declared, "lonlat")
         self.n_rows: int | None = None
-        header = first_line(stamp.path)
-        self._data_start = len(header)
-        self._names = _header(stamp.path, header)
+        self._data_start = len(beginning.first_line)
+        self._names = _header(beginning.path, beginning.first_line)
+        self._packed = beginning.is_packed
 
     @property
     def has_users(self) -> bool:
@@ -80,14 +82,14 @@ class PortoReader:
         self.n_rows = n_rows
 
     def _blocks(self, block_bytes: int) -> Iterator[Block]:
-        with opened(self.stamp.path, CURE) as file:
+        with opened(self.snapshot.path, packed=self._packed) as file:
             file.seek(self._data_start)
             yield from blocks(file, block_bytes, first_line=2, line_bytes=TRAJECTORY_BYTES)
 
     def _parsed(self, block: Block, faults: Faults | None) -> tuple[pa.RecordBatch, int]:
         """Turn lines into rows; also count points and wrong lines."""
-        lines = spans.lines(block.lines)
-        fields, right = spans.fields(lines, len(self._names))
+        lines = slices.lines(block.lines)
+        fields, right = slices.fields(lines, len(self._names))
         columns = dict(zip(self._names, fields, strict=True))
         polylines = columns["POLYLINE"]
         incomplete = right & _flagged(columns.get("MISSING_DATA"), len(lines))
@@ -98,20 +100,20 @@ class PortoReader:
             "POLYLINE is not a list": right & ~incomplete & ~listed,
         }
         if faults is not None:
-            place = Place.following(self.stamp.path, block.first_line - 1)
+            place = Place.following(self.snapshot.path, block.first_line - 1)
             for reason, flags in wrong.items():
                 faults.add(reason, np.flatnonzero(flags), place)
             faults.add(TOO_LONG, block.left_out, place)
         trips = np.flatnonzero(right & ~incomplete & listed)
         batch, counts = self._rows({name: column[trips] for name, column in columns.items()})
         at = np.repeat(trips, counts)  # the line of each point
-        place = Place(self.stamp.path, lambda row: block.first_line + at[row])
+        place = Place(self.snapshot.path, lambda row: block.first_line + at[row])
         n_wrong = sum(int(flags.sum()) for flags in wrong.values()) + block.last_too_long
         return rows.usable(batch, self.crs, faults, place), len(at) + n_wrong
 
-    def _rows(self, columns: dict[str, spans.Spans]) -> tuple[pa.RecordBatch, Integers]:
+    def _rows(self, columns: dict[str, slices.ByteSlices]) -> tuple[pa.RecordBatch, Integers]:
         """Turn trips into rows; also count the rows of each."""
-        x, y, counts = spans.pairs(columns["POLYLINE"].inside(1, 1), bracketed=True)
+        x, y, counts = slices.pairs(columns["POLYLINE"].inside(1, 1), bracketed=True)
         trip_of = pa.array(np.repeat(np.arange(len(counts)), counts))
         batch = rows.rows(
             trajectory=_ids(columns["TRIP_ID"]).take(trip_of),
@@ -142,20 +144,20 @@ def _header(path: Path, line: bytes) -> list[str]:
     return names
 
 
-def _flagged(column: spans.Spans | None, n_lines: int) -> spans.Flags:
+def _flagged(column: slices.ByteSlices | None, n_lines: int) -> slices.Flags:
     """Tell which trips the competition calls incomplete."""
     if column is None:
         return np.zeros(n_lines, np.bool_)
-    flags: spans.Flags = pc.match_substring_regex(column.texts(), r"(?i)^\s*true\s*$").to_numpy(False)
+    flags: slices.Flags = pc.match_substring_regex(column.texts(), r"(?i)^\s*true\s*$").to_numpy(False)
     return flags
 
 
-def _ids(column: spans.Spans) -> pa.Array:
+def _ids(column: slices.ByteSlices) -> pa.Array:
     """Read ids; a quote inside quotes is written twice."""
     return rows.ids(pc.replace_substring(column.texts(), b'""', b'"'))
 
 
-def _times(column: spans.Spans, counts: Integers) -> Read:
+def _times(column: slices.ByteSlices, counts: Integers) -> Read:
     """Time points every 15 seconds from the start of their trip."""
     starts = column.numbers()
     steps = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -166,7 +168,7 @@ def _times(column: spans.Spans, counts: Integers) -> Read:
 
 
 def lost(part: Trajectories) -> list[str]:
-    """Say in words what of a part this format has no place for."""
+    """Say in words what of a part this format cannot hold."""
     return [] if keeps_times(part) else [f"times that are not whole seconds, {STEP} seconds apart"]
 
 

@@ -13,9 +13,9 @@ from typing import Protocol
 import pyarrow as pa
 
 from privtrace.errors import DataError
-from privtrace.io.columns import Declared, Roles
+from privtrace.io.columns import TIME, Declared, Roles
 from privtrace.io.faults import Fault, Faults
-from privtrace.io.files import Stamp
+from privtrace.io.files import Snapshot
 from privtrace.io.grouping import assemble, cut, is_contiguous
 from privtrace.io.rows import keys_of, timed
 from privtrace.io.spool import Spool, by_key, gathered, kept
@@ -34,12 +34,12 @@ class Sizes:
 
 
 class Reader(Protocol):
-    """Read one format. Opening looks at public facts only: path, format, header, columns and their types.
+    """Read one format. Opening uses public facts only: path, format, header, columns and their types.
 
     What one row, feature, track or file of a folder holds changes neither these facts nor how another is read.
     """
 
-    stamp: Stamp
+    snapshot: Snapshot
 
     @property
     def defines_times(self) -> bool:
@@ -109,7 +109,7 @@ class ColumnReader:
 
 @dataclass(frozen=True)
 class _Prepared:
-    """Hold what the first look at the rows found out."""
+    """Hold what the first pass over the rows found out."""
 
     batches: Callable[[], Iterator[pa.RecordBatch]]  # the rows of each trajectory together
     n_kept: int
@@ -147,6 +147,7 @@ class FileSource:
     def __init__(self, reader: Reader, sizes: Sizes | None = None, declared: Declared | None = None) -> None:
         declared = declared or Declared()
         self.gap_minutes = declared.gap_minutes
+        self._declared = declared
         self._reader = reader
         self._sizes = sizes or Sizes()
         self._check_times(declared)
@@ -170,7 +171,7 @@ class FileSource:
     @property
     def path(self) -> Path:
         """Say where the file or folder is."""
-        return self._reader.stamp.path
+        return self._reader.snapshot.path
 
     @property
     def crs(self) -> Crs:
@@ -215,7 +216,7 @@ class FileSource:
         if n_unread and not self._has_told:
             self._has_told = True
             fate = "are dropped" if self.gap_minutes is not None else "come last, in the order of the file"
-            cure = "say how they are written with --time-format or --time-unit (time_format, time_unit)"
+            cure = f"say how they are written with {self._declared.time_options('or')}"
             if self._reader.defines_times:
                 cure = "its format says how they are written"
             elif self.path.is_dir():
@@ -227,7 +228,7 @@ class FileSource:
             )
 
     def faults(self) -> Iterator[Fault]:
-        """Look at all rows and yield what is wrong with them, in order. For the curator: NOT PRIVATE."""
+        """Pass over all rows and yield what is wrong with them, in order. For the curator: NOT PRIVATE."""
         faults = Faults(locating=True, need_times=self.gap_minutes is not None)
         for _ in self._read(faults=faults):
             yield from faults.take()
@@ -241,7 +242,7 @@ class FileSource:
     def rows(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows of whole trajectories, those of each together and in the order of the file."""
         prepared = self._prepare()
-        self._reader.stamp.check()
+        self._reader.snapshot.check()
         yield from cut(prepared.batches(), self._sizes.part_points)
 
     def keys(self) -> Iterator[pa.RecordBatch]:
@@ -264,37 +265,36 @@ class FileSource:
         reader, path = self._reader, self.path
         if declared.has_clock and reader.has_times and reader.defines_times:
             raise DataError(
-                f"{path}: its format says how times are written; leave out --time-format and --time-unit "
-                "(time_format, time_unit)"
+                f"{path}: its format says how times are written; leave out {declared.time_options('and')}"
             )
         if declared.has_clock and not reader.has_times:
             raise DataError(
-                f"{path}: there are no times; name their column with --columns t=NAME, or leave out "
-                "--time-format and --time-unit (time_format, time_unit)"
+                f"{path}: there are no times; name their column with {declared.naming(TIME)}, or leave out "
+                f"{declared.time_options('and')}"
             )
         if declared.gap_minutes is None:
             return
         if not reader.has_times:
             raise DataError(
                 f"{path}: there are no times, so nothing can be cut at gaps; "
-                "name their column with --columns t=NAME, or leave out --gap (gap_minutes)"
+                f"name their column with {declared.naming(TIME)}, or leave out {declared.option('gap')}"
             )
         kind = next(iter(reader.batches(self._sizes))).schema.field("t").type  # the first batch shows the types
         if not pa.types.is_timestamp(kind):
             raise DataError(
                 f"{path}: its times are numbers of no declared unit, which set the order of points and are no "
-                "clock, so nothing can be cut at gaps; say in what unit they count since 1970 with --time-unit "
-                "s, ms, us or ns (time_unit), or leave out --gap (gap_minutes)"
+                "clock, so nothing can be cut at gaps; say in what unit they count since 1970 with "
+                f"{declared.option('time_unit', 's, ms, us or ns')}, or leave out {declared.option('gap')}"
             )
 
     def _prepare(self) -> _Prepared:
-        """Look at the rows once and decide how to pass over them."""
+        """Pass over the rows once and decide how to do so again."""
         with self._lock:
             if self._prepared is None:
-                self._prepared = self._looked_at()
+                self._prepared = self._first_pass()
             return self._prepared
 
-    def _looked_at(self) -> _Prepared:
+    def _first_pass(self) -> _Prepared:
         need_times = self.gap_minutes is not None
         read = _Counted(lambda faults: self._read(faults=faults), need_times=need_times)
         if self._reader.parse_once:
@@ -307,7 +307,7 @@ class FileSource:
 
     def _kept(self, read: _Counted) -> _Prepared:
         """Read once, keep the rows, and decide by what was kept."""
-        path = self._room().keep(read())
+        path = self._disk().keep(read())
         n_kept, faults = read.n_rows, read.faults
         if is_contiguous(lambda: kept(path, keys_only=True)):
             return _Prepared(lambda: kept(path), n_kept, faults)
@@ -320,10 +320,10 @@ class FileSource:
     ) -> Callable[[], Iterator[pa.RecordBatch]]:
         """Deal scattered rows into buckets, from which the rows of each trajectory come together."""
         sizes = self._sizes
-        buckets = self._room().deal(scan(), n_rows // sizes.bucket_rows, by_key)
+        buckets = self._disk().deal(scan(), n_rows // sizes.bucket_rows, by_key)
         return lambda: gathered(buckets, sizes.batch_rows)
 
-    def _room(self) -> Spool:
+    def _disk(self) -> Spool:
         """Make a folder for rows the first time that one is needed."""
         if self._spool is None:
             self._spool = Spool()
@@ -331,7 +331,7 @@ class FileSource:
 
     def _read(self, *, keys_only: bool = False, faults: Faults | None = None) -> Iterator[pa.RecordBatch]:
         """Pass over the file itself, which has to stay the same meanwhile."""
-        self._reader.stamp.check()
+        self._reader.snapshot.check()
         need_times = self.gap_minutes is not None
         try:
             for batch in self._reader.batches(
@@ -340,6 +340,6 @@ class FileSource:
                 whole = timed(batch) if need_times else batch
                 yield keys_of(whole) if keys_only else whole
         except DataError:
-            self._reader.stamp.check()  # "changed" explains more than "damaged"
+            self._reader.snapshot.check()  # "changed" explains more than "damaged"
             raise
-        self._reader.stamp.check()
+        self._reader.snapshot.check()

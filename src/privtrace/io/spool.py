@@ -31,14 +31,14 @@ class Spool:
     """Own a folder that only this user can read, removed on close, on collection and at exit."""
 
     def __init__(self) -> None:
-        with _making_room():
+        with _using_disk():
             self._folder = Path(tempfile.mkdtemp(prefix="privtrace-"))  # mode 0700
         self.close = weakref.finalize(self, _remove, self._folder, os.getpid())
 
     def keep(self, batches: Iterable[pa.RecordBatch]) -> Path:
         """Write batches to one file."""
         path = self._folder / "rows"
-        with _making_room(), ExitStack() as stack:
+        with _using_disk(), ExitStack() as stack:
             writer = None
             for batch in batches:
                 writer = writer or _open(path, batch.schema, stack)
@@ -54,7 +54,7 @@ class Spool:
         """Write each row to its bucket, as `bucket_of` numbers them, in the order in which rows come."""
         n_buckets = min(max(n_buckets, 1), _MOST_BUCKETS)
         paths = [self._folder / f"bucket-{bucket}" for bucket in range(n_buckets)]
-        with _making_room(), ExitStack() as stack:
+        with _using_disk(), ExitStack() as stack:
             writers = None
             for batch in batches:
                 writers = writers or [_open(path, batch.schema, stack) for path in paths]
@@ -102,14 +102,14 @@ def _open(path: Path, schema: pa.Schema, stack: ExitStack) -> pa.RecordBatchWrit
 
 
 @contextmanager
-def _making_room() -> Iterator[None]:
+def _using_disk() -> Iterator[None]:
     """Say what to do when the disk is full; errors of the source have their own words already."""
     try:
         yield
     except OSError as error:
         raise DataError(
-            f"{tempfile.gettempdir()}: rows cannot be kept here ({error.strerror or 'no room'}); "
-            "set TMPDIR to a folder with as much room as the source"
+            f"{tempfile.gettempdir()}: rows cannot be kept here ({error.strerror or 'no space'}); "
+            "set TMPDIR to a folder with as much space as the source"
         ) from None
 
 

@@ -22,8 +22,6 @@ TRAJECTORY_BYTES = 1 << 26
 #: Why a line was left out.
 TOO_LONG = "the line is too long"
 
-_GZIP = b"\x1f\x8b"
-
 
 @dataclass(frozen=True)
 class Block:
@@ -41,22 +39,15 @@ class Block:
 
 
 @contextmanager
-def opened(path: Path, cure: str, *, packed: bool | None = None) -> Iterator[BinaryIO]:
-    """Open a file, unpacking it if it is packed; failures become a `DataError` with a cure.
-
-    Its first bytes tell whether it is packed, unless they are a row's and so may not.
-    """
-    with reading(path, cure), path.open("rb") as file:
-        if packed is None:
-            packed = file.read(len(_GZIP)) == _GZIP
-            file.seek(0)
-        yield cast(BinaryIO, gzip.GzipFile(fileobj=file)) if packed else file
+def opened(path: Path, *, packed: bool) -> Iterator[BinaryIO]:
+    """Open a file for a pass over it, unpacked; failures become a `DataError` with a cure."""
+    with reading(path, CURE), path.open("rb") as file:
+        yield unpacked(file, packed=packed)
 
 
-def first_line(path: Path) -> bytes:
-    """Read the header of a text, or as much of it as a header may have."""
-    with opened(path, CURE) as file:
-        return file.readline(LINE_BYTES)
+def unpacked(file: BinaryIO, *, packed: bool) -> BinaryIO:
+    """Unpack a file that is packed with gzip, from where it stands."""
+    return cast(BinaryIO, gzip.GzipFile(fileobj=file)) if packed else file
 
 
 def blocks(

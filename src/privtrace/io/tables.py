@@ -25,12 +25,13 @@ import pyarrow.csv
 
 from privtrace.errors import DataError
 from privtrace.io import rows, text
+from privtrace.io.beginning import Beginning
 from privtrace.io.columns import CALENDAR, Declared, Layout, n_known, resolve
 from privtrace.io.faults import Faults, Place
-from privtrace.io.files import CURE, Stamp, reading
+from privtrace.io.files import CURE, reading
 from privtrace.io.naming import named_tables
 from privtrace.io.source import ColumnReader, Sizes
-from privtrace.io.streams import LINE_BYTES, Block, blocks, first_line, opened
+from privtrace.io.streams import LINE_BYTES, Block, blocks, opened
 from privtrace.trajectories import Integers, Trajectories
 
 _QUOTED_OR_BLANKS = re.compile(rb'((?<![^ \t\r\n])"(?:[^"\r\n]|"")*")|[ \t]+')
@@ -110,11 +111,12 @@ class TableReader(ColumnReader):
     parse_once = True
     layout: Layout
 
-    def __init__(self, stamp: Stamp, declared: Declared) -> None:
-        self.stamp = stamp
-        header = first_line(stamp.path)
-        _check_header(stamp.path, header)
-        self._dialect, self._names, self.layout = understood(stamp.path, header, declared)
+    def __init__(self, beginning: Beginning, declared: Declared) -> None:
+        self.snapshot = beginning.snapshot
+        header = beginning.first_line
+        _check_header(beginning.path, header)
+        self._dialect, self._names, self.layout = understood(beginning.path, header, declared)
+        self._packed = beginning.is_packed
         self._data_start = len(header)
         self.n_rows: int | None = None
 
@@ -133,17 +135,17 @@ class TableReader(ColumnReader):
     def _blocks(self, block_bytes: int) -> Iterator[Block]:
         """Yield the lines after the header; the first are none."""
         yield Block(2, b"", 0, False)
-        with opened(self.stamp.path, CURE) as file:
+        with opened(self.snapshot.path, packed=self._packed) as file:
             file.seek(self._data_start)
             yield from blocks(file, block_bytes, first_line=2)
 
     def _usable(self, parsed: _Parsed, faults: Faults | None, first_line: int) -> pa.RecordBatch:
         """Note faults and leave out rows that belong to no trajectory."""
-        of_lines = Place.following(self.stamp.path, first_line - 1)
+        of_lines = Place.following(self.snapshot.path, first_line - 1)
         for reason, lines in parsed.wrong.items():
             if faults is not None:
                 faults.add(reason, lines, of_lines)
-        of_rows = Place(self.stamp.path, lambda rows: of_lines.line_of(parsed.line_of(rows)))
+        of_rows = Place(self.snapshot.path, lambda rows: of_lines.line_of(parsed.line_of(rows)))
         return rows.usable(parsed.batch, self.crs, faults, of_rows)
 
     def _parsed(self, block: Block) -> _Parsed:
@@ -193,7 +195,7 @@ class TableReader(ColumnReader):
         # Columns go by number: names that are not used may be empty or there twice.
         numbers = {name: str(self._names.index(name)) for name in self.layout.names}
         wanted = list(numbers.values())
-        with reading(self.stamp.path, CURE):
+        with reading(self.snapshot.path, CURE):
             table = pa.csv.read_csv(
                 pa.BufferReader(lines),
                 pa.csv.ReadOptions(
@@ -274,7 +276,7 @@ def _from_latin_1(column: pa.Array) -> pa.Array:
 
 
 def write(parts: Iterable[Trajectories], path: Path, *, delimiter: str = ",", names: str | None = None) -> None:
-    """Write a long table; text has no place for words about it. Calendar time has a name that says so."""
+    """Write a long table; text cannot hold words about it. Calendar time has a name that says so."""
     schema, tables = named_tables(parts, names)
     empty = _as_text(schema.empty_table())
     with pa.OSFile(os.fsencode(path), "wb") as file:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from hashlib import sha256
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -142,7 +142,7 @@ class Model(ABC):
         values: dict[str, Any] = {**arrays, "count": only_number(arrays["count"])}
         return cls(release=release, **values)
 
-    def save(self, path: str | Path, *, force: bool = False) -> None:
+    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write the model file; see `privtrace.models`."""
         from privtrace.models import save
 
@@ -150,7 +150,7 @@ class Model(ABC):
 
     def report(
         self,
-        path: str | Path | None = None,
+        path: str | os.PathLike[str] | None = None,
         *,
         title: str | None = None,
         note: str | None = None,
@@ -166,7 +166,9 @@ class Model(ABC):
         report = release_page(self, title=title, note=note)
         return report if path is None else report.write(path, force=force)
 
-    def export(self, what: str, path: str | Path, *, format: str | None = None, force: bool = False) -> None:
+    def export(
+        self, what: str, path: str | os.PathLike[str], *, format: str | None = None, force: bool = False
+    ) -> None:
         """Write "od", "density", "transitions" or "grid" as a table or map; see `privtrace.export`."""
         from privtrace.export import export
 

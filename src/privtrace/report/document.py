@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from privtrace.errors import OutputError
-from privtrace.io.atomic import check_target, replacing
+from privtrace.io.atomic import Target, check_target, replacing
 from privtrace.report import colors
 from privtrace.space.region import Region
 
@@ -35,19 +35,18 @@ class Report:
 
     def write(self, path: str | os.PathLike[str], *, force: bool = False) -> Report:
         """Write the page as one file; it appears whole or not at all."""
-        check_page(path, force)  # refuses other suffixes too
-        with replacing(path, force) as temporary:
+        with replacing(check_page(path, force)) as temporary:
             temporary.write_bytes(self.html.encode())
         return Report(self.title, self.html, Path(path))
 
 
-def check_page(path: str | os.PathLike[str], force: bool) -> None:
-    """Refuse where no page can be written, as one may before long work."""
+def check_page(path: str | os.PathLike[str], force: bool) -> Target:
+    """Refuse where no page can be written, as one may before long work; return where it will be."""
     if Path(path).suffix.lower() not in (".html", ".htm"):
         raise OutputError(
             f"{path}: a page is HTML; give a path that ends in .html (a browser can print it to a PDF)"
         )
-    check_target(path, force)
+    return check_target(path, force)
 
 
 def page(title: str, sections: Iterable[str]) -> Report:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
 from html import escape
 from pathlib import Path
@@ -52,10 +53,11 @@ def evaluation_page(evaluation: Evaluation, *, title: str | None = None) -> Repo
     )
 
 
-def marked(path: Path) -> Path:
+def marked(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
     """Put the mark into a file's name, unless it is there: evaluation.html -> evaluation-NOT-PRIVATE.html."""
-    has_mark = MARK in path.name.upper().replace("_", "-").replace(" ", "-")
-    return path if has_mark else path.with_name(f"{path.stem}-{MARK}{path.suffix}")
+    plain = Path(path)
+    has_mark = MARK in plain.name.upper().replace("_", "-").replace(" ", "-")
+    return path if has_mark else plain.with_name(f"{plain.stem}-{MARK}{plain.suffix}")
 
 
 def _heading(evaluation: Evaluation, title: str) -> str:

@@ -55,7 +55,7 @@ def of_rows(place: str, frame: Any, declared: Declared, *, lines: bool = False) 
     if frame.active_geometry_name is None:
         raise DataError(f"{place}: it has no geometry; name its column with frame.set_geometry(NAME)")
     geometry = frame.active_geometry_name
-    crs = meaning(Path(place), frame.crs and frame.crs.to_json_dict(), declared.crs)
+    crs = meaning(Path(place), frame.crs and frame.crs.to_json_dict(), declared)
     columns = Columns.of(place, frame.drop(columns=geometry))
     declared = _with_lists(declared, columns.names)
     if given := [role for pair in PAIRS.values() for role in pair if role in declared.columns]:

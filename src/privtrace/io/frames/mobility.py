@@ -36,46 +36,46 @@ def from_movingpandas(collection: Any, declared: Declared) -> Trajectories:
     check_kind("from_movingpandas", collection, moving.TrajectoryCollection, moving.Trajectory)
     place = "the MovingPandas collection"
     if isinstance(collection, moving.Trajectory):
-        parts = [collection]
-        crs = meaning(Path(place), _described(collection), declared.crs)
+        trajectories = [collection]
+        crs = meaning(Path(place), _described(collection), declared)
     else:
-        parts = collection.trajectories
+        trajectories = collection.trajectories
         crs = declared.crs or "lonlat"
-    known = [declared.crs is not None or _means(part, crs) for part in parts]
-    frame, roles = _joined(parts, known)
+    known = [declared.crs is not None or _means(one, crs) for one in trajectories]
+    frame, roles = _joined(trajectories, known)
     return of_rows(place, frame, replace(declared, crs=crs, columns={**roles, **declared.columns}))
 
 
-def _described(part: Any) -> Any:
-    return part.crs and part.crs.to_json_dict()
+def _described(one: Any) -> Any:
+    return one.crs and one.crs.to_json_dict()
 
 
-def _means(part: Any, crs: Crs) -> bool:
+def _means(one: Any, crs: Crs) -> bool:
     """Tell whether the points of a trajectory are in a system."""
     try:
-        return meaning(Path(), _described(part), None) == crs
+        return meaning(Path(), _described(one), Declared()) == crs
     except DataError:
         return False
 
 
-def _joined(parts: list[Any], known: list[bool]) -> tuple[Any, dict[str, str]]:
+def _joined(trajectories: list[Any], known: list[bool]) -> tuple[Any, dict[str, str]]:
     """Put the points of trajectories into one frame, and say which columns say whose they are."""
     import geopandas
     import pandas
 
-    sizes = [len(part.df) for part in parts]
+    sizes = [len(one.df) for one in trajectories]
     made = {
-        TRAJECTORY: _repeated([part.id for part in parts], sizes),
-        USER: _repeated([part.obj_id for part in parts], sizes),
-        TIME: np.concatenate([np.empty(0, "datetime64[us]"), *(_utc(part) for part in parts)]),
+        TRAJECTORY: _repeated([one.id for one in trajectories], sizes),
+        USER: _repeated([one.obj_id for one in trajectories], sizes),
+        TIME: np.concatenate([np.empty(0, "datetime64[us]"), *(_utc(one) for one in trajectories)]),
     }
-    rest = [part.df.drop(columns=[part.df.active_geometry_name, *made], errors="ignore") for part in parts]
+    rest = [one.df.drop(columns=[one.df.active_geometry_name, *made], errors="ignore") for one in trajectories]
     frame = pandas.concat([pandas.DataFrame(), *map(pandas.DataFrame, rest)], ignore_index=True).assign(**made)
-    shapes = [
-        _geometries(part) if good else np.full(len(part.df), None, object)
-        for part, good in zip(parts, known, strict=True)
+    geometries = [
+        _geometries(one) if good else np.full(len(one.df), None, object)
+        for one, good in zip(trajectories, known, strict=True)
     ]
-    return geopandas.GeoDataFrame(frame, geometry=np.concatenate([np.empty(0, object), *shapes])), {
+    return geopandas.GeoDataFrame(frame, geometry=np.concatenate([np.empty(0, object), *geometries])), {
         name: name for name in made
     }
 
@@ -87,21 +87,21 @@ def _repeated(ids: list[Any], sizes: list[int]) -> Any:
     return pandas.Series(ids, dtype=object).repeat(sizes).reset_index(drop=True)
 
 
-def _geometries(part: Any) -> Array:
+def _geometries(one: Any) -> Array:
     """Take the points, also where they are still in two columns."""
-    if part.x in part.df.columns and part.y in part.df.columns:
-        points: Array = shapely.points(part.df[[part.x, part.y]].to_numpy(float))
+    if one.x in one.df.columns and one.y in one.df.columns:
+        points: Array = shapely.points(one.df[[one.x, one.y]].to_numpy(float))
         return points
-    geometries: Array = part.df.geometry.to_numpy()
+    geometries: Array = one.df.geometry.to_numpy()
     return geometries
 
 
-def _utc(part: Any) -> Array:
+def _utc(one: Any) -> Array:
     """Take the times, which are local where there was a time zone; the hour that comes twice is the second."""
-    times = part.df.index
-    if part.df_orig_tz is not None:
+    times = one.df.index
+    if one.df_orig_tz is not None:
         twice = np.zeros(len(times), bool)
-        times = times.tz_localize(part.df_orig_tz, ambiguous=twice, nonexistent="shift_forward")
+        times = times.tz_localize(one.df_orig_tz, ambiguous=twice, nonexistent="shift_forward")
         times = times.tz_convert(None)
     utc: Array = times.to_numpy().astype("datetime64[us]")  # of one unit, whatever that of others is
     return utc

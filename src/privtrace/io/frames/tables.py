@@ -70,7 +70,7 @@ def collected(
     """Read a table in memory as a file with these columns would be, and nothing but the columns needed."""
     layout = resolve(Path(place), names, declared)
     table = pa.table({name: column(name, layout) for name in layout.names})
-    with FileSource(MemoryReader(place, layout, table), declared=declared) as source:
+    with FileSource(MemoryReader(place, layout, table, declared), declared=declared) as source:
         source.tell(Silent())
         return source.collect()
 
@@ -83,7 +83,7 @@ def to_arrow(trajectories: Trajectories, names: str | None = None) -> pa.Table:
 
 
 def to_polars(trajectories: Trajectories, names: str | None = None) -> Any:
-    """Hand the long table to polars, which has no place for words about it."""
+    """Hand the long table to polars, which cannot hold words about it."""
     return load("polars", "to_polars").from_arrow(to_arrow(trajectories, names))
 
 

@@ -1,4 +1,4 @@
-"""Find lines, fields and pairs of numbers in a text, as spans of its bytes: nothing is copied until it is read.
+"""Find lines, fields and pairs of numbers in a text, as slices of its bytes: nothing is copied until read.
 
 What is found in a line depends on that line alone.
 """
@@ -28,8 +28,8 @@ _POWERS = np.array([float(10**power) for power in range(19)])
 
 
 @dataclass(frozen=True)
-class Spans:
-    """Point at pieces of a text: piece i is text[starts[i]:stops[i]]."""
+class ByteSlices:
+    """Point at pieces of a text as ranges of its bytes: piece i is text[starts[i]:stops[i]]."""
 
     text: Bytes
     starts: Integers
@@ -38,18 +38,18 @@ class Spans:
     def __len__(self) -> int:
         return len(self.starts)
 
-    def __getitem__(self, key: slice | Integers | Flags) -> Spans:
+    def __getitem__(self, key: slice | Integers | Flags) -> ByteSlices:
         """Choose some of the pieces."""
-        return Spans(self.text, self.starts[key], self.stops[key])
+        return ByteSlices(self.text, self.starts[key], self.stops[key])
 
     @property
     def lengths(self) -> Integers:
         """Count the bytes of each piece."""
         return self.stops - self.starts
 
-    def inside(self, n_before: int | Integers, n_after: int) -> Spans:
+    def inside(self, n_before: int | Integers, n_after: int) -> ByteSlices:
         """Leave out so many bytes at both ends of every piece."""
-        return Spans(self.text, self.starts + n_before, self.stops - n_after)
+        return ByteSlices(self.text, self.starts + n_before, self.stops - n_after)
 
     def first(self) -> Bytes:
         """Take the first byte of every piece, 0 where a piece is empty."""
@@ -81,18 +81,18 @@ class Spans:
         return found
 
 
-def lines(block: bytes) -> Spans:
+def lines(block: bytes) -> ByteSlices:
     """Find the lines of a text, blank ones too, without what ends them."""
     content = np.frombuffer(block, np.uint8)
     ends = np.flatnonzero(content == ord("\n"))
     starts = np.concatenate([[0], ends + 1])
-    found = Spans(content, starts, np.append(ends, len(content)))
+    found = ByteSlices(content, starts, np.append(ends, len(content)))
     if starts[-1] == len(content):  # after the last end of a line there is no line
         found = found[:-1]
-    return Spans(content, found.starts, found.stops - (found.last() == ord("\r")))
+    return ByteSlices(content, found.starts, found.stops - (found.last() == ord("\r")))
 
 
-def fields(lines: Spans, n_fields: int) -> tuple[list[Spans], Flags]:
+def fields(lines: ByteSlices, n_fields: int) -> tuple[list[ByteSlices], Flags]:
     """Split lines at commas that are not in quotes; also tell which lines have just so many fields.
 
     The line 1,"a,b" has the fields 1 and a,b. A quote elsewhere than around a field, or one without its
@@ -103,10 +103,10 @@ def fields(lines: Spans, n_fields: int) -> tuple[list[Spans], Flags]:
     right = np.zeros(len(lines), np.bool_)
     _split(lines.text, lines.starts, lines.stops, starts, stops, right)
     stops[:, ~right] = starts[:, ~right]
-    return [Spans(lines.text, *bounds) for bounds in zip(starts, stops, strict=True)], right
+    return [ByteSlices(lines.text, *bounds) for bounds in zip(starts, stops, strict=True)], right
 
 
-def pairs(lists: Spans, *, bracketed: bool) -> tuple[Spans, Spans, Integers]:
+def pairs(lists: ByteSlices, *, bracketed: bool) -> tuple[ByteSlices, ByteSlices, Integers]:
     """Find the pairs of lists: where x and y are, and how many pairs each list has.
 
     A list is 1,2;3,4; or, bracketed, [1,2],[3,4]. What should be a pair and is none has an empty x and y.
@@ -116,11 +116,11 @@ def pairs(lists: Spans, *, bracketed: bool) -> tuple[Spans, Spans, Integers]:
     _count_pairs(lists.text, lists.starts, lists.stops, separator, counts)
     bounds = np.zeros((4, counts.sum()), np.int64)
     _find_pairs(lists.text, lists.starts, lists.stops, separator, bracketed, bounds)
-    x, y = (Spans(lists.text, bounds[i], bounds[i + 1]) for i in (0, 2))
+    x, y = (ByteSlices(lists.text, bounds[i], bounds[i + 1]) for i in (0, 2))
     return x, y, counts
 
 
-def digits(pieces: Spans, form: str) -> tuple[Integers, Flags]:
+def digits(pieces: ByteSlices, form: str) -> tuple[Integers, Flags]:
     """Read the whole numbers in pieces of one form; also tell which pieces have it.
 
     The piece 02:09:59 in the form 00:00:00 gives a column 2, 9, 59.

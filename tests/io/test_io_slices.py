@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privtrace.io import spans, text
+from privtrace.io import slices, text
 
 
-def pieces(*values: bytes) -> spans.Spans:
+def pieces(*values: bytes) -> slices.ByteSlices:
     """Point at values that stand in one text with something in between."""
     ends = np.cumsum([len(value) + 1 for value in values])
     content = np.frombuffer(b"".join(value + b"7" for value in values), np.uint8)
-    return spans.Spans(content, ends - 1 - [len(value) for value in values], ends - 1)
+    return slices.ByteSlices(content, ends - 1 - [len(value) for value in values], ends - 1)
 
 
 numbers = st.floats(-1e98, 1e98).filter(lambda value: value == 0 or abs(value) > 1e-90)
@@ -52,14 +52,14 @@ def test_zero_keeps_its_sign():
     ],
 )
 def test_lines_end_in_any_way(block, expected):
-    assert spans.lines(block).texts().to_pylist() == expected
+    assert slices.lines(block).texts().to_pylist() == expected
 
 
 @settings(deadline=None)
 @given(st.lists(st.lists(st.text('ab,"', max_size=4), min_size=1, max_size=4), min_size=1), st.integers(1, 4))
 def test_fields_are_those_of_csv(records, n_fields):
     lines = [",".join('"' + field.replace('"', '""') + '"' for field in record) for record in records]
-    fields, right = spans.fields(spans.lines("\n".join(lines).encode()), n_fields)
+    fields, right = slices.fields(slices.lines("\n".join(lines).encode()), n_fields)
     assert right.tolist() == [len(record) == n_fields for record in records]
     columns = [[value.decode().replace('""', '"') for value in field.texts().to_pylist()] for field in fields]
     found = [list(row) for row, good in zip(zip(*columns, strict=True), right, strict=True) if good]
@@ -70,7 +70,7 @@ def test_fields_are_those_of_csv(records, n_fields):
 @given(st.lists(st.text('a,"\r', max_size=8), min_size=1))
 def test_lines_are_split_as_if_alone(lines):
     def split(lines):
-        fields, right = spans.fields(spans.lines("\n".join([*lines, ""]).encode()), 2)
+        fields, right = slices.fields(slices.lines("\n".join([*lines, ""]).encode()), 2)
         return list(zip(*(field.texts().to_pylist() for field in fields), right.tolist(), strict=True))
 
     assert split(lines) == [split([line])[0] for line in lines]
@@ -78,8 +78,8 @@ def test_lines_are_split_as_if_alone(lines):
 
 @pytest.mark.parametrize("line", ['"a', 'a"', '"a"b', 'a,"', '"a""', 'a"b,c', '","'])
 def test_quotes_that_do_not_match_are_wrong(line):
-    assert spans.fields(spans.lines(line.encode()), 2)[1].tolist() == [False]
-    assert spans.fields(spans.lines(b'a,"b,c"'), 2)[1].tolist() == [True]
+    assert slices.fields(slices.lines(line.encode()), 2)[1].tolist() == [False]
+    assert slices.fields(slices.lines(b'a,"b,c"'), 2)[1].tolist() == [True]
 
 
 NAN = (math.nan, math.nan)
@@ -113,7 +113,7 @@ NAN = (math.nan, math.nan)
 )
 def test_pairs(listed, bracketed, expected):
     lists = pieces(b"", listed.encode(), b"")
-    x, y, counts = spans.pairs(lists, bracketed=bracketed)
+    x, y, counts = slices.pairs(lists, bracketed=bracketed)
     assert counts.tolist() == [0, len(expected), 0]
     np.testing.assert_array_equal(
         np.column_stack([x.numbers(), y.numbers()]), np.array(expected, float).reshape(-1, 2)
@@ -121,6 +121,6 @@ def test_pairs(listed, bracketed, expected):
 
 
 def test_digits_have_to_have_the_form():
-    numbers, right = spans.digits(pieces(b"02:09:59", b"2:09:59", b"02:09:5x", b"02-09-59", b""), "00:00:00")
+    numbers, right = slices.digits(pieces(b"02:09:59", b"2:09:59", b"02:09:5x", b"02-09-59", b""), "00:00:00")
     assert right.tolist() == [True, False, False, False, False]
     assert numbers[:, 0].tolist() == [2, 9, 59]

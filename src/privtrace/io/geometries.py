@@ -29,7 +29,7 @@ _KINDS = {"Point": wkb.POINT, "LineString": wkb.LINE, "MultiLineString": wkb.LIN
 
 
 @dataclass(frozen=True)
-class Shapes:
+class Geometries:
     """Hold the points of geometries, one geometry after the other."""
 
     x: Floats  # (n_points,)
@@ -42,7 +42,7 @@ class Shapes:
         return len(self.counts)
 
 
-def from_wkb(column: pa.Array) -> Shapes:
+def from_wkb(column: pa.Array) -> Geometries:
     """Read a column of WKB, in any of its dialects; what cannot be read is empty."""
     import shapely
 
@@ -58,10 +58,10 @@ def from_wkb(column: pa.Array) -> Shapes:
     counts = np.zeros(len(geometries), np.int64)
     counts[good] = np.bincount(owners, minlength=len(good))
     wrong = {EMPTY: empty, OTHER: other}
-    return Shapes(points[:, 0], points[:, 1], counts, kinds == _KINDS["Point"], wrong)
+    return Geometries(points[:, 0], points[:, 1], counts, kinds == _KINDS["Point"], wrong)
 
 
-def from_native(column: pa.Array) -> Shapes:
+def from_native(column: pa.Array) -> Geometries:
     """Read a column of points, of lines as lists of points, or of lists of lines."""
     counts = np.ones(len(column), np.int64)
     known = column.is_valid().to_numpy(zero_copy_only=False)
@@ -74,7 +74,7 @@ def from_native(column: pa.Array) -> Shapes:
         counts = np.diff(np.concatenate([[0], np.cumsum(lengths)])[bounds])
         column = column.flatten()
     x, y = (floats_of(column.field(name).cast(pa.float64())) for name in ("x", "y"))
-    return Shapes(x, y, counts, single, {EMPTY: counts == 0})
+    return Geometries(x, y, counts, single, {EMPTY: counts == 0})
 
 
 def refuse_other_kinds(path: Path, kinds: set[str]) -> None:

@@ -1,0 +1,118 @@
+"""Read the beginning of a file, before its rows: what tells its format also has its header."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from privtrace.caching import cached_property
+from privtrace.io.files import CURE, Snapshot, reading
+from privtrace.io.streams import LINE_BYTES, unpacked
+
+#: What to do about a Parquet file that is damaged or cut short.
+PARQUET_CURE = "write the Parquet file again, or convert the table to CSV"
+
+_GZIP = b"\x1f\x8b"
+#: Where a format shows itself; XML does after declarations and comments.
+_HEAD_BYTES = 1 << 12
+
+
+class Footer(NamedTuple):
+    """Hold what the footer of a Parquet file says."""
+
+    schema: pa.Schema
+    n_rows: int
+    metadata: Mapping[bytes, bytes]
+
+
+class Beginning:
+    """Hold what was read of a file before its rows, for all who ask: it is opened once, by the first who does.
+
+    It is a context: readers ask while they are made, and the file is closed after that.
+    """
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self._text = b""  # unpacked, as far as it was read
+        self._opened = ExitStack()
+
+    @classmethod
+    def of(cls, path: Path) -> Beginning:
+        """Begin with one file as it is now."""
+        return cls(Snapshot.of(path))
+
+    def __enter__(self) -> Beginning:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._opened.close()
+
+    @property
+    def path(self) -> Path:
+        """Say where the file is."""
+        return self.snapshot.path
+
+    @cached_property
+    def raw(self) -> bytes:
+        """Give the first bytes as they are on the disk."""
+        with reading(self.path, CURE):
+            return self._file.read(_HEAD_BYTES)
+
+    @cached_property
+    def is_packed(self) -> bool:
+        """Tell whether the file is packed with gzip; not to be asked where the first bytes are a row's."""
+        return self.raw.startswith(_GZIP)
+
+    @cached_property
+    def first_line(self) -> bytes:
+        """Give the header of a text, or as much of it as a header may have."""
+        if b"\n" not in self._text:
+            self._read_on(lambda stream: stream.readline(max(0, LINE_BYTES - len(self._text))))
+        line, end, _ = self._text.partition(b"\n")
+        return (line + end)[:LINE_BYTES]
+
+    def head(self, n_bytes: int = _HEAD_BYTES) -> bytes:
+        """Give the first bytes of the text, unpacked."""
+        if len(self._text) < n_bytes:
+            self._read_on(lambda stream: stream.read(n_bytes - len(self._text)))
+        return self._text[:n_bytes]
+
+    @contextmanager
+    def text(self) -> Iterator[BinaryIO]:
+        """Hand out the whole text from its start, unpacked, where a header has no fixed length."""
+        with reading(self.path, CURE):
+            self._stream.seek(0)
+            yield self._stream
+
+    @cached_property
+    def footer(self) -> Footer:
+        """Give the footer of a Parquet file."""
+        with (
+            reading(self.path, PARQUET_CURE),
+            pq.ParquetFile(pa.PythonFile(self._file), pre_buffer=False) as file,
+        ):
+            return Footer(file.schema_arrow, file.metadata.num_rows, file.metadata.metadata or {})
+
+    @cached_property
+    def _file(self) -> BinaryIO:
+        return self._opened.enter_context(self.path.open("rb"))
+
+    @cached_property
+    def _stream(self) -> BinaryIO:
+        packed = self.is_packed
+        self._file.seek(0)
+        return unpacked(self._file, packed=packed)
+
+    def _read_on(self, read: Callable[[BinaryIO], bytes]) -> None:
+        """Read more of the text, from where the last reading ended."""
+        with reading(self.path, CURE):
+            self._stream.seek(len(self._text))
+            self._text += read(self._stream)

@@ -1,0 +1,79 @@
+"""Check where trajectories are to be written before any work, and write them there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from privtrace.errors import DataError, OutputError
+from privtrace.io import formats
+from privtrace.io.atomic import Target, check_folder, check_target, replacing, replacing_folder
+from privtrace.io.formats import Format
+from privtrace.trajectories import Crs, Source, Trajectories
+
+
+@dataclass(frozen=True)
+class Output:
+    """Hold where to write and in which format, checked before any work."""
+
+    target: Target
+    format: Format
+
+    @property
+    def path(self) -> Path:
+        """Say where the file or folder will be."""
+        return self.target.path
+
+    @property
+    def force(self) -> bool:
+        """Say whether what is there may be replaced."""
+        return self.target.force
+
+    @property
+    def name(self) -> str:
+        """Name the format."""
+        return self.format.name
+
+    def lost(self, part: Trajectories) -> list[str]:
+        """Say in words what of a part the format cannot hold."""
+        return self.format.lost(part)
+
+    def check_holds(self, crs: Crs, *, has_times: bool) -> None:
+        """Refuse, before any work, trajectories that the format cannot hold."""
+        if self.format.needs_times and not has_times:
+            raise OutputError(f"{self.path}: {self.name} needs times, and there are none; write another format")
+        if self.format.lonlat_only and crs != "lonlat":
+            raise OutputError(f"{self.path}: {self.name} cannot hold planar points; write another format")
+
+    def write(self, trajectories: Source | Iterable[Trajectories]) -> None:
+        """Write a source, or parts as they come; only whether the name is still free is checked, at the end."""
+        suffix = self.format.folder_of
+        parts = trajectories if isinstance(trajectories, Iterable) else trajectories.parts()
+        with replacing_folder(self.target, suffix) if suffix else replacing(self.target) as temporary:
+            formats.write(_of_one_kind(parts), temporary, self.format, packed=self.format.is_packed(self.path))
+
+
+def check_output(
+    path: str | os.PathLike[str], force: bool = False, format: str | None = None, names: str | None = None
+) -> Output:
+    """Refuse, before any work, a path that cannot be written; return what writes there."""
+    chosen = formats.format_of_output(Path(path), format, names)
+    suffix = chosen.folder_of
+    target = check_folder(path, suffix, force) if suffix else check_target(path, force)
+    return Output(target, chosen)
+
+
+def _of_one_kind(parts: Iterable[Trajectories]) -> Iterator[Trajectories]:
+    """Pass parts on, and refuse one that says something else about itself: one promise cannot stand for all."""
+    first = None
+    for part in parts:
+        first = part.about if first is None else first
+        if part.about != first:
+            raise DataError(
+                "parts do not fit together: they are not all from one model, and a file can say only one thing "
+                "about itself; write them into files of their own, or join them with Trajectories.concatenate, "
+                "which marks them NOT PRIVATE"
+            )
+        yield part
