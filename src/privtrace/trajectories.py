@@ -323,7 +323,7 @@ class Trajectories:
 
     @classmethod
     def from_pandas(cls, frame: pandas.DataFrame, **reading: Unpack[Reading]) -> Trajectories:
-        """Take a frame with a row a point, its columns found by their names as `privtrace.read` finds them.
+        """Take a frame with a row per point, its columns found by their names as `privtrace.read` finds them.
 
         Options are those of `privtrace.read`: columns, crs, gap_minutes, time_format and time_unit. The same
         frame in a Parquet file gives the same trajectories. Times without a time zone are taken as UTC, others
@@ -339,7 +339,7 @@ class Trajectories:
     def from_polars(
         cls, frame: polars.DataFrame | polars.LazyFrame, **reading: Unpack[Reading]
     ) -> Trajectories:
-        """Take a frame with a row a point; see `from_pandas`."""
+        """Take a frame with a row per point; see `from_pandas`."""
         from privtrace.io import frames
 
         return frames.from_polars(frame, frames.Declared.of(**reading))
@@ -348,10 +348,10 @@ class Trajectories:
     def from_geopandas(
         cls, frame: geopandas.GeoDataFrame, *, lines: bool = False, **reading: Unpack[Reading]
     ) -> Trajectories:
-        """Take a frame with a row a point or a row a line; the points of a row are those of its geometry.
+        """Take a frame with a row per point or a row per line; the points of a row are those of its geometry.
 
         WGS 84 is longitude and latitude; projected or no CRS is planar. With `lines`, rows are trajectories
-        where no column has their ids. A column of times may hold a list a row. Else as `from_pandas`.
+        where no column has their ids. A column of times may hold a list per row. Else as `from_pandas`.
         """
         from privtrace.io import frames
 
@@ -384,7 +384,7 @@ class Trajectories:
         return frames.from_trackintel(frame, frames.Declared.of(**reading))
 
     def to_arrow(self, *, names: str | None = None) -> pa.Table:
-        """Give a table with a row a point, as a Parquet file has it; `about` is in the schema's metadata.
+        """Give a table with a row per point, as a Parquet file has it; `about` is in the schema's metadata.
 
         `names="scikit-mobility"` gives uid, tid, datetime, lat, lng; times that are numbers are then seconds
         since 1970.
@@ -394,19 +394,19 @@ class Trajectories:
         return frames.to_arrow(self, names)
 
     def to_pandas(self, *, names: str | None = None) -> pandas.DataFrame:
-        """Give a frame with a row a point, `about` as its attrs; see `to_arrow`."""
+        """Give a frame with a row per point, `about` as its attrs; see `to_arrow`."""
         from privtrace.io import frames
 
         return frames.to_pandas(self, names)
 
     def to_polars(self, *, names: str | None = None) -> polars.DataFrame:
-        """Give a frame with a row a point; see `to_arrow`."""
+        """Give a frame with a row per point; see `to_arrow`."""
         from privtrace.io import frames
 
         return frames.to_polars(self, names)
 
     def to_geopandas(self, *, lines: bool = False) -> geopandas.GeoDataFrame:
-        """Give a row a point, or with `lines` a row a trajectory, in EPSG:4326 or, if planar, without CRS.
+        """Give a row per point, or with `lines` a row per trajectory, in EPSG:4326 or, if planar, without CRS.
 
         A trajectory of one point is a Point among lines, and the times of a line are a list, in a column
         `coordTimes`, or `times` if they are numbers. Points that are not finite have no geometry, and are left

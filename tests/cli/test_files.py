@@ -150,9 +150,9 @@ def test_convert_counts_in_words(tmp_path: Path) -> None:
     assert "1 trajectory with 1 point in all written to b.csv" in done.stdout
 
 
-def test_convert_says_what_a_format_has_no_room_for(dirty: Path) -> None:
+def test_convert_says_what_a_format_cannot_hold(dirty: Path) -> None:
     done = run("convert", "dirty.csv", "a.dat", columns(), cwd=dirty)
-    assert "no room for longitude and latitude by name" in done.stderr and "times, users" in done.stderr
+    assert "cannot hold longitude and latitude by name" in done.stderr and "times, users" in done.stderr
     assert "NOT PRIVATE" in done.stdout and "3 trajectories with 7 points" in done.stdout
     facts = json.loads(run("convert", "a.dat", "b.csv.gz", "--json", cwd=dirty).stdout)
     assert facts == {
@@ -178,8 +178,8 @@ def test_convert_says_what_a_format_has_no_room_for(dirty: Path) -> None:
         (["convert", "dirty.csv", "a.csv", "--columns=lon:lng"], "--columns"),
         (["convert", "dirty.csv", "a.csv", "--columns=traj_id=trip", "--gap=-3"], "gap"),
         (["check", "absent.csv"], "no such file"),
-        (["check", "dirty.csv", columns(), "--time-unit=s", "--time-format=%F"], "--time-format is for times"),
-        (["check", "dirty.csv", columns(), "--time-format=%H:%M"], "--time-format: '%H:%M' has no year"),
+        (["check", "dirty.csv", columns(), "--time-unit=s", "--time-format=%F"], "(time_format) is for times"),
+        (["check", "dirty.csv", columns(), "--time-format=%H:%M"], "(time_format): '%H:%M' has no year"),
         (["check", "dirty.csv", columns(), "--time-unit=min"], "--time-unit"),
         (["check", "two.csv"], "--columns"),
     ],

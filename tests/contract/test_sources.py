@@ -25,6 +25,7 @@ from privtrace.evaluation.reference import Made
 from privtrace.io import FORMATS, open_source
 from privtrace.io.source import FileSource, Sizes
 from privtrace.privacy.unsafe_noise import NoNoise
+from privtrace.testing.data import Cut
 
 TINY = Sizes(part_points=5, batch_rows=4, bucket_rows=30, block_bytes=64)
 STRINGS: Any = np.dtypes.StringDType()
@@ -101,10 +102,15 @@ def check_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check(pt.Trajectories.from_arrow(shuffled), expected(scattered()))
 
 
+def check_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check(Cut(scattered(), [3, 0, 5]), expected(scattered()))
+
+
 SOURCES: dict[type, Callable[[Path, pytest.MonkeyPatch], None]] = {
     pt.Trajectories: check_trajectories,
     FileSource: check_files,
     Made: check_made,
+    Cut: check_cut,
 }
 
 

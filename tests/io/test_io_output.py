@@ -11,7 +11,7 @@ from tests.io.samples import FILE_NAMES
 from typer.testing import CliRunner
 
 import privtrace as pt
-from privtrace.cli.commands import app
+from privtrace.cli.commands import app_for
 from privtrace.errors import OutputError
 from privtrace.export import export
 from privtrace.io import FORMATS, atomic, check_output
@@ -121,5 +121,5 @@ def test_commands_check_their_output_once(
         ("export", "a.model", "--what", "od", "--output", "od.csv"),
     ):
         checked.clear()
-        done = CliRunner().invoke(app, [*command, output])
+        done = CliRunner().invoke(app_for([*command, output]), [*command, output])
         assert done.exit_code == 0 and checked == [Path(output)], done.output

@@ -50,9 +50,9 @@ def convert(
       tsv         .tsv .tab        the same with tabs
       geoparquet  .geoparquet      the same with geometries; --to geoparquet-lines: one row a trajectory
       gpkg        .gpkg            GeoPackage, one row a trajectory; needs privtrace[geo]
-      geojson     .geojson         a feature a trajectory; also points are read
+      geojson     .geojson         a feature per trajectory; also points are read
       mfjson      .mfjson          OGC Moving Features: needs times
-      gpx         .gpx             a track a trajectory
+      gpx         .gpx             a track per trajectory
       dat         .dat             the text of AdaTrace and PrivTrace: #0: and >0:x,y;x,y;
       porto       --to porto       the taxi trips of the ECML-PKDD 2015 competition, with POLYLINE
       geolife     --to geolife     a folder of Geolife's PLT files; --gap cuts logs into trips

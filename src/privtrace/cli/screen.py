@@ -104,9 +104,9 @@ def tell_dropped(source: FileSource, screen: Screen) -> None:
 
 
 def tell_lost(lost: set[str], output: Path, screen: Screen) -> None:
-    """Warn of what the format of an output has no room for."""
+    """Warn of what the format of an output cannot hold."""
     if lost:
-        screen.warn(f"{output}: its format has no room for {', '.join(sorted(lost))}")
+        screen.warn(f"{output}: its format cannot hold {', '.join(sorted(lost))}")
 
 
 def check_apart(

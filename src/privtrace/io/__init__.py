@@ -106,8 +106,8 @@ def write(
 ) -> None:
     """Write a source, or parts as they come; where they have no ids, trajectories count from 0.
 
-    The format is that of the suffix unless named: "parquet", "csv", "tsv", "geoparquet" (a row a point),
-    "geoparquet-lines" (a row a trajectory), "gpkg", "geojson", "mfjson", "gpx", "dat", "porto" or "geolife",
+    The format is that of the suffix unless named: "parquet", "csv", "tsv", "geoparquet" (a row per point),
+    "geoparquet-lines" (a row per trajectory), "gpkg", "geojson", "mfjson", "gpx", "dat", "porto" or "geolife",
     which is a folder; text is packed if the path ends in .gz. The file appears complete or not at all; `force`
     overwrites an existing one. A trajectory without points has no row, so it is not there when a table is read
     again. What the parts say about themselves, all the same, is kept in the footer of Parquet, and where

@@ -40,7 +40,7 @@ class Place:
 
     @classmethod
     def following(cls, path: Path, n_before: int) -> Place:
-        """Place rows one a line, after so many lines."""
+        """Place rows one per line, after so many lines."""
         return cls(path, lambda rows: rows + (n_before + 1))
 
 

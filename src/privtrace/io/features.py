@@ -1,7 +1,7 @@
 """Bring features, each a geometry with attributes, into rows, for the formats of geographic systems.
 
-A feature adds its points to the trajectory that its attributes name, so a file may have a feature a point or a
-feature a trajectory. A line that nothing names is a trajectory by itself, called by its place from 0 on; a
+A feature adds its points to the trajectory that its attributes name, so a file may have a feature per point or
+per trajectory. A line that nothing names is a trajectory by itself, called by its place from 0 on; a
 point that nothing names belongs to none.
 
 Formats with a header or schema say once which attribute is what. In those without, `Rule` is applied to each
@@ -165,7 +165,7 @@ class Features:
     trajectory: pa.Array | None  # (n_features,)
     user: pa.Array | None  # (n_features,)
     times: Times | None
-    lines: Integers | None = None  # (n_points,): where each point stands, in a text with a line a point
+    lines: Integers | None = None  # (n_points,): where each point stands, in a text with a line per point
 
 
 class FeatureReader(ColumnReader):

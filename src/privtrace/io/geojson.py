@@ -1,4 +1,4 @@
-"""Write GeoJSON (RFC 7946) and OGC Moving Features JSON (MF-JSON), a feature a trajectory and a line:
+"""Write GeoJSON (RFC 7946) and OGC Moving Features JSON (MF-JSON), a feature per trajectory and line:
 
     {"type":"Feature","properties":{"traj_id":7,"coordTimes":["2024-01-01T10:00:00Z","2024-01-01T10:00:15Z"]},
      "geometry":{"type":"LineString","coordinates":[[-8.61,41.14],[-8.62,41.15]]}}

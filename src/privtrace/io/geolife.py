@@ -1,7 +1,7 @@
 """Read and write the folders of Geolife: a PLT file a trajectory, in Data/<user>/Trajectory/<id>.plt.
 
-Six lines of header, then a line a point: latitude, longitude, 0, altitude in feet (-777 if unknown), days since
-1899-12-30, date and time (UTC):
+Six lines of header, then a line per point: latitude, longitude, 0, altitude in feet (-777 if unknown), days
+since 1899-12-30, date and time (UTC):
 
     40.008304,116.319876,0,492,39745.0902662037,2008-10-24,02:09:59
 
@@ -200,7 +200,7 @@ def lost(part: Trajectories) -> list[str]:
 
 
 def write(parts: Iterable[Trajectories], path: Path) -> None:
-    """Write a file a trajectory into a folder, which may be there if it is empty.
+    """Write a file per trajectory into a folder, which may be there if it is empty.
 
     Numbers as times are taken for seconds since 1970. Unknown users share the folder `unknown`.
     """

@@ -1,6 +1,6 @@
 """Read and write GeoPackage, a database of layers; GDAL, which pyogrio brings, does the work.
 
-It is written with one layer, a row a trajectory, and read with a row a point or a row a trajectory; see
+It is written with one layer, a row per trajectory, and read with a row per point or a row per trajectory; see
 `privtrace.io.features` for what a row is then. A database has no lists, so the times of a line are text there.
 """
 
@@ -131,7 +131,7 @@ def _described(path: Path, crs: str | None) -> Any:
 
 
 def write(parts: Iterable[Trajectories], path: Path) -> None:
-    """Write one layer, a row a trajectory; the first part's words about the whole are its description."""
+    """Write one layer, a row per trajectory; the first part's words about the whole are its description."""
     pyogrio = gdal(path)
     first, parts = printing.peeked(parts)
     schema, tables = line_tables(parts, plain=True)

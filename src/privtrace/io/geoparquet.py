@@ -1,4 +1,4 @@
-"""Read and write GeoParquet: Parquet with geometries, a row a point or a row a trajectory.
+"""Read and write GeoParquet: Parquet with geometries, a row per point or a row per trajectory.
 
 Both kinds are read alike, with geometries as well-known binary or in the native encodings; see
 `privtrace.io.features` for what a row is then.
@@ -120,7 +120,7 @@ def _is_native(kind: pa.DataType) -> bool:
 
 
 def write_points(parts: Iterable[Trajectories], path: Path) -> None:
-    """Write a row a point, the long table and a geometry; the first part's words on the whole in the footer."""
+    """Write a row per point, with a geometry; the first part's words about the whole in the footer."""
     first, parts = printing.peeked(parts)
     schema, tables = long_tables(printing.drawable(parts))
     _write(schema.append(_FIELD), (_with_points(table, first.crs) for table in tables), first.crs, path)
@@ -132,7 +132,7 @@ def _with_points(table: pa.Table, crs: Crs) -> pa.Table:
 
 
 def write_lines(parts: Iterable[Trajectories], path: Path) -> None:
-    """Write a row a trajectory, with a list of times; the first part's words about the whole in the footer."""
+    """Write a row per trajectory, with lists of times; the first part's words about the whole in the footer."""
     first, parts = printing.peeked(parts)
     _write(*line_tables(parts), first.crs, path)
 

@@ -259,7 +259,7 @@ def lost(part: Trajectories) -> list[str]:
 
 
 def write(parts: Iterable[Trajectories], path: Path) -> None:
-    """Write a track a trajectory, with metadata: what tracks have, and the words about the whole."""
+    """Write a track per trajectory, with metadata: what tracks have, and the words about the whole."""
     first, parts = printing.peeked(parts)
     about = f"<desc>{escape(printing.words(first.about))}</desc>" if first.about else ""
     roles = {

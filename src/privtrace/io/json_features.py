@@ -37,7 +37,7 @@ from privtrace.io.rows import floats_of
 from privtrace.io.source import Sizes
 from privtrace.io.streams import opened
 
-#: Names of files with a feature a line; each may be packed with gzip.
+#: Names of files with a feature per line; each may be packed with gzip.
 SEQUENCES = (".geojsonl", ".geojsons", ".ndjson", ".jsonl")
 
 _DATETIMES = CALENDAR_LISTS[1]  # as MF-JSON calls them

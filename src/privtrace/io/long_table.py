@@ -19,7 +19,7 @@ _TABLE_ROWS = 1 << 20
 
 
 def long_tables(parts: Iterable[Trajectories]) -> tuple[pa.Schema, Iterator[pa.Table]]:
-    """Lay parts out with a row a point; without ids, trajectories count from 0."""
+    """Lay parts out with a row per point; without ids, trajectories count from 0."""
     return laid_out(parts, long_table)
 
 

@@ -1,4 +1,4 @@
-"""Read and write the table of the Porto taxi competition: CSV, a trip a line, its points as a JSON list.
+"""Read and write the table of the Porto taxi competition: CSV, a trip per line, its points as a JSON list.
 
     "TRIP_ID",...,"TAXI_ID","TIMESTAMP",...,"MISSING_DATA","POLYLINE"
     "13726",...,"20000589","1372636858",...,"False","[[-8.618643,41.141412],[-8.618499,41.141376]]"
@@ -185,7 +185,7 @@ def keeps_times(part: Trajectories) -> bool:
 
 
 def write(parts: Iterable[Trajectories], path: Path) -> None:
-    """Write a trip a line, all fields in quotes; what only the competition knew of its trips stays empty."""
+    """Write a trip per line, all fields in quotes; what only the competition knew of its trips stays empty."""
     with path.open("wb") as file:
         file.write((",".join(f'"{name}"' for name in _COLUMNS) + "\n").encode())
         for part in printing.named(parts):

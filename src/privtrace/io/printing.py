@@ -1,4 +1,4 @@
-"""Print trajectories as text, one a line or a file, for the writers, without a loop over points."""
+"""Print trajectories as text, one per line or per file, for the writers, without a loop over points."""
 
 from __future__ import annotations
 

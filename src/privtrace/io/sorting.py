@@ -61,7 +61,7 @@ def _key_columns(part: Trajectories, n_before: int) -> dict[str, pa.Array]:
 
 
 def _packed_parts(source: Source, ranks: Integers) -> Iterator[pa.RecordBatch]:
-    """Pass over the source, a row a trajectory, with its rank."""
+    """Pass over the source, a row per trajectory, with its rank."""
     n_before = 0
     for part in source.parts():
         yield _packed(part, ranks[n_before : n_before + len(part)], n_before)

@@ -388,7 +388,7 @@ def _add(descriptor: int, content: _Content, line: bytes, head: bytes) -> None:
 
 def _write(descriptor: int, content: bytes, place: int) -> None:
     if os.pwrite(descriptor, content, place) != len(content):
-        raise OSError(0, "no room for a whole line")
+        raise OSError(0, "no space for a whole line")
 
 
 def _read(descriptor: int) -> bytes:
@@ -415,5 +415,5 @@ def _words(path: str | Path) -> Iterator[None]:
     except OSError as error:
         reason = error.strerror or "input or output error"
         raise BudgetFileError(
-            f"{path}: cannot be opened, locked or written ({reason}); check room and permissions"
+            f"{path}: cannot be opened, locked or written ({reason}); check space and permissions"
         ) from None

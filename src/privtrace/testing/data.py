@@ -114,7 +114,7 @@ class Cut:
 
     def parts(self) -> Iterator[Trajectories]:
         """Start a pass."""
-        first = 0
-        for size in [*self.sizes, len(self.whole)]:
-            yield self.whole[first : first + size]
+        whole, first = self.whole.joined(), 0
+        for size in [*self.sizes, len(whole)]:
+            yield whole[first : first + size]
             first += size

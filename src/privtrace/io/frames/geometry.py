@@ -1,4 +1,4 @@
-"""Frames with geometry: a row a point, or a row a trajectory with its line."""
+"""Frames with geometry: a row per point, or a row per trajectory with its line."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _points(geometries: Array) -> tuple[Floats, Integers]:
 
 
 def to_geopandas(trajectories: Trajectories, *, lines: bool = False) -> Any:
-    """Hand over a row a point, or a row a trajectory."""
+    """Hand over a row per point, or a row per trajectory."""
     geopandas = load("geopandas", "to_geopandas", "geo")
     frame, geometries = _line_rows(trajectories) if lines else _point_rows(trajectories)
     crs = "EPSG:4326" if trajectories.crs == "lonlat" else None
