@@ -29,6 +29,7 @@ def evaluate(
         Path, typer.Argument(metavar="SYNTHETIC", help="The synthetic ones, whichever tool made them.")
     ],
     options: ComparingOptions,
+    *,
     region: RegionText = None,
     profile: ProfileOption = ProfileName.paper,
     seed: EvaluationSeed = 1,

@@ -96,6 +96,7 @@ def synth(
     trips: InputPath,
     output: OutputPath,
     options: FitOptions,
+    *,
     count: Count = None,
     seed: Seed = None,
     model: Annotated[Path | None, typer.Option(help="Keep the model too, in this file.")] = None,
