@@ -8,10 +8,10 @@ demo: .venv/run
 	$(BIN)/privtrace demo --output demo --force
 
 test: .venv/dev
-	$(BIN)/python -m pytest -q -m "not slow and not browser" --numprocesses 2 --dist worksteal
+	$(BIN)/python -m pytest -q -m "not slow and not data and not browser" --numprocesses 2 --dist worksteal
 
 test-slow: .venv/dev
-	$(BIN)/python -m pytest -q -m slow
+	$(BIN)/python -m pytest -q -m "slow or data"
 
 test-browser: .venv/browser chromium
 	$(BIN)/python -m pytest -q -m browser tests/browser

@@ -14,6 +14,7 @@ import pytest
 from tests.examples.lines import FOLDER
 
 import privtrace as pt
+from privtrace.export import PRODUCTS
 
 BOX = "--region=0,0,10,10"
 FIT = (BOX, "--epsilon=1", "--method=straight-lines")
@@ -38,13 +39,38 @@ def installed(tmp_path_factory: pytest.TempPathFactory, wanderers: pt.Trajectori
     return folder
 
 
-def run(folder: Path, *arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-    """Run a command where the example is installed."""
+#: Runs commands one after the other, in one process that finds the example installed; importing takes longest.
+DRIVER = """
+import contextlib, io, json, sys
+from privtrace.cli import main
+
+for arguments in json.loads(sys.stdin.read()):
+    out, err, code = io.StringIO(), io.StringIO(), 0
+    sys.argv = ["privtrace", *arguments]
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code or 0
+    print(json.dumps([code, out.getvalue(), err.getvalue()]), flush=True)
+"""
+
+
+def python(folder: Path, *arguments: str, given: str = "") -> str:
+    """Run Python where the example is installed."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder / "site"), *sys.path[1:]])}
-    command = [sys.executable, "-m", *arguments]
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=240)
-    assert done.returncode == code and "Traceback" not in done.stderr, done.stderr
-    return done
+    command = [sys.executable, *arguments]
+    done = subprocess.run(
+        command, cwd=folder, env=environment, input=given, capture_output=True, text=True, timeout=240
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def run(folder: Path, *commands: tuple[str, ...]) -> list[tuple[int, str, str]]:
+    """Run commands; give the exit code, output and errors of each."""
+    shown = python(folder, "-c", DRIVER, given=json.dumps(commands)).splitlines()
+    return [tuple(json.loads(line)) for line in shown]
 
 
 def test_it_is_small() -> None:
@@ -58,71 +84,62 @@ def test_it_is_small() -> None:
 
 
 def test_every_command_knows_it(installed: Path) -> None:
-    shown = run(installed, "privtrace", "help", "fit", "--method", "straight-lines").stdout
-    assert (
-        "Settings of StraightLines (README.md):" in shown
-        and "--cells INTEGER" in shown
-        and "[1 to 30; default: 8]" in shown
-    )
-    planned = json.loads(run(installed, "privtrace", "plan", *FIT, "--count=600", "--json").stdout)
-    assert [stage["stage"] for stage in planned["stages"]] == ["count", "density", "trips"]
-    run(installed, "privtrace", "fit", "trips.parquet", *FIT, "--cells=6", "--output=a.model")
-    inspected = run(installed, "privtrace", "inspect", "a.model").stdout
-    assert "of the package privtrace-straight-lines 0.1.0" in inspected and "was not reviewed" in inspected
-    assert (
-        json.loads(run(installed, "privtrace", "inspect", "a.model", "--json").stdout)["settings"]["cells"] == 6
-    )
-    run(installed, "privtrace", "generate", "a.model", "--count=300", "--seed=1", "--output=s.parquet")
+    outputs = {what: ("export", "a.model", "--what", what, "--output", f"{what}.csv") for what in PRODUCTS}
+    commands = {
+        "help": ("help", "fit", "--method", "straight-lines"),
+        "plan": ("plan", *FIT, "--count=600", "--json"),
+        "fit": ("fit", "trips.parquet", *FIT, "--cells=6", "--output=a.model"),
+        "inspect": ("inspect", "a.model"),
+        "inspect as JSON": ("inspect", "a.model", "--json"),
+        "generate": ("generate", "a.model", "--count=300", "--seed=1", "--output=s.parquet"),
+        "report": ("report", "a.model", "--output=a.html"),
+        **outputs,
+        "evaluate": ("evaluate", "trips.parquet", "s.parquet", BOX, "--json"),
+        "explain": ("explain", "trips.parquet", BOX, FIT[-1], "--epsilons=1", "--runs=1"),
+        "synth": ("synth", "trips.parquet", *FIT, "--output=t.csv", "--evaluation=e.html", "--report=r.html"),
+    }
+    ends = run(installed, *commands.values())
+    assert [code for code, _, _ in ends] == [0] * len(commands), ends
+    shown = dict(zip(commands, (out for _, out, _ in ends), strict=True))
+    assert "Settings of StraightLines (README.md):" in shown["help"] and "--cells INTEGER" in shown["help"]
+    assert "[1 to 30; default: 8]" in shown["help"]
+    assert [s["stage"] for s in json.loads(shown["plan"])["stages"]] == ["count", "density", "trips"]
+    assert "of the package privtrace-straight-lines 0.1.0" in shown["inspect"]
+    assert "was not reviewed" in shown["inspect"]
+    assert json.loads(shown["inspect as JSON"])["settings"]["cells"] == 6
     assert pq.read_schema(installed / "s.parquet").metadata[b"privtrace.method"] == b"straight-lines"
-    run(installed, "privtrace", "report", "a.model", "--output=a.html")
     page = (installed / "a.html").read_text()
     assert "StraightLines" in page and "privtrace-straight-lines 0.1.0" in page and "not reviewed" in page
-    for what in ("od", "density", "transitions", "grid"):
-        run(installed, "privtrace", "export", "a.model", "--what", what, "--output", f"{what}.csv")
-        assert (installed / f"{what}.csv").read_text().count("\n") > 10
-    compared = run(installed, "privtrace", "evaluate", "trips.parquet", "s.parquet", BOX, "--json").stdout
-    assert {"length", "density"} <= {*json.loads(compared)["metrics"]}
-    explained = run(
-        installed,
-        "privtrace",
-        "explain",
-        "trips.parquet",
-        BOX,
-        "--method=straight-lines",
-        "--epsilons=1",
-        "--runs=1",
-    ).stdout
-    assert "+structure" in explained
-    synth = ("synth", "trips.parquet", *FIT, "--output=t.parquet", "--evaluation=e.html", "--report=r.html")
-    run(installed, "privtrace", *synth)
+    assert all((installed / f"{what}.csv").read_text().count("\n") > 10 for what in PRODUCTS)
+    assert {"length", "density"} <= {*json.loads(shown["evaluate"])["metrics"]}
+    assert "+structure" in shown["explain"]
     assert (installed / "e-NOT-PRIVATE.html").exists() and (installed / "r.html").exists()
 
 
 def test_its_mistakes_are_said_like_ours(installed: Path) -> None:
-    done = run(installed, "privtrace", "plan", *FIT, "--count=9", "--cells=99", code=2)
-    assert "--cells (cells) must be a whole number from 1 to 30, not '99'" in done.stderr
-    done = run(installed, "privtrace", "plan", BOX, "--epsilon=1", "--count=9", "--cells=9", code=2)
-    assert "--cells is a setting of straight-lines, and the method is bridgetrace" in done.stderr
+    ends = run(
+        installed,
+        ("plan", *FIT, "--count=9", "--cells=99"),
+        ("plan", BOX, "--epsilon=1", "--count=9", "--cells=9"),
+    )
+    assert [code for code, _, _ in ends] == [2, 2]
+    assert "--cells (cells) must be a whole number from 1 to 30, not '99'" in ends[0][2]
+    assert "--cells is a setting of straight-lines, and the method is bridgetrace" in ends[1][2]
 
 
 def test_python_loads_what_it_made(installed: Path) -> None:
+    run(installed, ("fit", "trips.parquet", *FIT, "--output=again.model"))
     code = (
         "import privtrace as pt\n"
         "model = pt.load('again.model')\n"
         "print(type(model).__name__, model.release.package, len(model.sample(50, seed=1)))\n"
     )
-    run(installed, "privtrace", "fit", "trips.parquet", *FIT, "--output=again.model")
-    (installed / "look.py").write_text(code)
-    assert run(installed, "look").stdout.split() == [
-        "StraightLinesModel",
-        "privtrace-straight-lines",
-        "0.1.0",
-        "50",
-    ]
+    said = python(installed, "-c", code).split()
+    assert said == ["StraightLinesModel", "privtrace-straight-lines", "0.1.0", "50"]
 
 
 def test_anyone_can_run_the_suites_on_it(installed: Path) -> None:
-    shown = run(installed, "privtrace.testing", "straight-lines").stdout
+    shown = python(installed, "-m", "privtrace.testing", "straight-lines")
     assert shown.endswith("all hold\n") and "FAILED" not in shown
     for suite in ("contract", "sensitivity", "replay", "purity"):
         assert f"holds  {suite}: " in shown
@@ -133,6 +150,10 @@ def test_a_package_that_cannot_be_loaded_is_named(installed: Path) -> None:
     info.mkdir(exist_ok=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 2.0\n")
     (info / "entry_points.txt").write_text("[privtrace.methods]\nbroken = no_such_module:METHOD\n")
-    done = run(installed, "privtrace", "plan", BOX, "--epsilon=1", "--count=9", "--method=broken", code=2)
-    assert "the method broken of broken 2.0 cannot be loaded (ModuleNotFoundError" in done.stderr
-    run(installed, "privtrace", "plan", BOX, "--epsilon=1", "--count=9")  # others are as before
+    (code, _, said), (others, _, _) = run(
+        installed,
+        ("plan", BOX, "--epsilon=1", "--count=9", "--method=broken"),
+        ("plan", BOX, "--epsilon=1", "--count=9"),  # as before
+    )
+    assert code == 2 and others == 0
+    assert "the method broken of broken 2.0 cannot be loaded (ModuleNotFoundError" in said
