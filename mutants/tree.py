@@ -77,7 +77,8 @@ class Tree:
     def _run(
         self, options: list[str], tests: Sequence[str], variables: dict[str, str], timeout: float | None
     ) -> Outcome:
-        command = [sys.executable, "-m", "pytest", "-q", "-m", "not slow and not data and not browser", "--color=no"]
+        quick = "not slow and not data and not browser"
+        command = [sys.executable, "-m", "pytest", "-q", "-m", quick, "--color=no"]
         command += ["-p", "no:cacheprovider", *options, *(f"tests/{test}" for test in tests)]
         environment = {**os.environ, "PYTHONPATH": str(self.root / "src"), **variables}
         environment.pop("NUMBA_CACHE_DIR", None)  # kernels stay beside their files, where they can be put aside

@@ -36,7 +36,7 @@ def examples(command: str, cwd: Path) -> list[str]:
     return [line.strip() for line in pasted.splitlines()]
 
 
-SLOW = ["convert", "explain"]
+SLOW = ["convert", "explain", "evaluate", "synth"]
 
 
 @pytest.mark.parametrize(

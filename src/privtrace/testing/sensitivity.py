@@ -128,7 +128,7 @@ def _absurd(make: Make, name: str, where: str) -> None:
 
 def _at_random(make: Make, where: str) -> None:
     rng = np.random.default_rng(11)
-    for _ in range(10):
+    for _ in range(5):
         points = rng.uniform(-2, 12, (int(rng.integers(0, 40)), 2))
         extra = trajectories([(float(x), float(y)) for x, y in points])
         assert_close(make(epsilon=4, region=REGIONS[where]), _others()[: int(rng.integers(0, 600))], extra)
