@@ -141,4 +141,56 @@ STATEMENT = (
     ),
 )
 
-MUTANTS = (*NOISE, *USERS, *STATEMENT)
+#: Methods from outside, and the suites that they are held to.
+METHODS = (
+    Mutant(
+        "foreign-method-passes-for-ours",
+        "a method from outside says that it is one of ours",
+        "methods/registry.py",
+        "return replace(method, package=package)",
+        "return method",
+        ("methods/test_registry.py",),
+    ),
+    Mutant(
+        "review-claimed-for-all",
+        "the statement of a foreign method does not say that nobody here reviewed it",
+        "release.py",
+        "This method was not reviewed by the authors",
+        "This method was made for the authors",
+        ("methods/test_registry.py",),
+    ),
+    Mutant(
+        "ours-can-be-replaced",
+        "whoever registers a method can take the name of one of ours",
+        "methods/registry.py",
+        "if checked.name in OURS or (known",
+        "if (known",
+        ("methods/test_registry.py",),
+    ),
+    Mutant(
+        "settings-not-read",
+        "settings are not brought within their limits",
+        "methods/settings.py",
+        "self._set(name, one.read(getattr(self, name)))",
+        "one.read(getattr(self, name) if one.is_required else one.default)",
+        ("methods/privtrace/test_settings.py",),
+    ),
+    Mutant(
+        "suites-compare-nothing",
+        "the suites for anyone's method take a leak for none",
+        "testing/sensitivity.py",
+        "assert one.model == other.model,",
+        "assert True,",
+        ("testing/test_suites.py",),
+    ),
+    Mutant(
+        "purity-looks-away",
+        "the suites for anyone's method take an impure kernel for a pure one",
+        "testing/purity.py",
+        "assert emitted == [alone[t][table][0] for t in some],",
+        "assert True,",
+        ("testing/test_suites.py",),
+    ),
+)
+
+MUTANTS = (*NOISE, *USERS, *STATEMENT, *METHODS)

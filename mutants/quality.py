@@ -420,4 +420,16 @@ DPT = (
     ),
 )
 
-MUTANTS = (*BRIDGETRACE, *PRIVTRACE, *ADATRACE, *DPT)
+#: The line that is drawn once, for keeping a walk and for its points.
+LINES = (
+    Mutant(
+        "line-of-another-walk",
+        "points are set on a line that ends before the walk does",
+        "methods/bridgetrace/sampler.py",
+        "own = cells[: walk.last]",
+        "own = cells[: max(walk.last - 1, 1)]",
+        ("methods/bridgetrace/test_sampler.py", "methods/bridgetrace/test_bridgetrace.py"),
+    ),
+)
+
+MUTANTS = (*BRIDGETRACE, *PRIVTRACE, *ADATRACE, *DPT, *LINES)

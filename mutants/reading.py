@@ -183,4 +183,24 @@ BUDGETS = (
     ),
 )
 
-MUTANTS = (*READERS, *TIMES, *UNITS, *BUDGETS)
+#: Options and outputs.
+ENDS = (
+    Mutant(
+        "synthetic-options-named-as-the-real-ones",
+        "messages about the synthetic file name the options of the real one",
+        "io/columns.py",
+        'return "" if name in _SHARED else self.prefix',
+        'return ""',
+        ("io/test_io_options.py",),
+    ),
+    Mutant(
+        "output-checked-again",
+        "an output that was checked before the work is checked again",
+        "io/output.py",
+        "else replacing(self.target) as temporary",
+        "else replacing(self.path, self.force) as temporary",
+        ("io/test_io_output.py", "cli/test_detours.py"),
+    ),
+)
+
+MUTANTS = (*READERS, *TIMES, *UNITS, *BUDGETS, *ENDS)

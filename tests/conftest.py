@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import signal
+from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from experiments import data
 from hypothesis import HealthCheck, settings
 
 import privtrace as pt
 from privtrace.datasets import city_trips
+from privtrace.testing import data as checked
 
-BOX = (0.0, 0.0, 10.0, 10.0)
+BOX, trajectories = checked.BOX, checked.trajectories
 
 # A job in the background ignores interrupts, and so would the commands that tests start and interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -24,13 +25,6 @@ settings.register_profile("patient", deadline=None, suppress_health_check=[Healt
 settings.load_profile("patient")
 
 
-def trajectories(*lists: list[tuple[float, float]], crs: str = "planar") -> pt.Trajectories:
-    """Write trajectories down as lists of points."""
-    points = [point for points in lists for point in points]
-    offsets = np.cumsum([0, *(len(points) for points in lists)])
-    return pt.Trajectories(np.array(points, float).reshape(-1, 2), offsets, crs=crs)  # type: ignore[arg-type]
-
-
 @pytest.fixture(scope="session")
 def region() -> pt.Region:
     return pt.Region.box(*BOX)
@@ -38,15 +32,8 @@ def region() -> pt.Region:
 
 @pytest.fixture(scope="session")
 def wanderers() -> pt.Trajectories:
-    """Give 600 random walks in and around the box, of 1 to 60 points."""
-    rng = np.random.default_rng(5)
-    lengths = rng.integers(1, 60, 600)
-    steps = rng.normal(0, 0.7, (lengths.sum(), 2))
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    points = np.cumsum(steps, axis=0)
-    owner = np.repeat(np.arange(600), lengths)
-    points += (rng.beta(2, 4, (600, 2)) * 11 - points[offsets[:-1]])[owner]
-    return pt.Trajectories(points, offsets, crs="planar")
+    """Give 600 random walks in and around the box, of 1 to 60 points; nobody's."""
+    return replace(checked.wanderers(), users=None)
 
 
 @pytest.fixture(scope="session")

@@ -16,12 +16,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.methods import setups
-from tests.privacy.test_selection import TYPES, Cut
+from tests.privacy.test_selection import TYPES
 
 import privtrace as pt
 from privtrace import trajectories as containers
 from privtrace.privacy.unit import WEIGHT
-from privtrace.testing.data import crowd, without_99
+from privtrace.testing.data import Cut, crowd, without_99
 from privtrace.testing.sensitivity import PER_USER, differences
 
 SETUPS, POINT = setups.of("SENSITIVITY"), setups.of("POINT")
