@@ -2,6 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
+# Bytecode is made of what is imported, when it is: of all packages, it would take longer than the rest.
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable
+
 .PHONY: demo test test-slow test-browser mutants screenshots chromium check bench clean
 
 demo: .venv/run
@@ -35,17 +38,16 @@ bench: .venv/run
 # The stamp files are newer than pyproject.toml exactly when the environment matches it.
 .venv/run: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	$(INSTALL) .
 	touch $@
 
 .venv/dev: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(INSTALL) '.[dev]'
 	touch $@ .venv/run
 
 .venv/browser: .venv/dev
-	PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 \
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,browser]'
+	PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 $(INSTALL) '.[dev,browser]'
 	touch $@
 
 # Debian's Chromium. Where it is not there and may not be installed, the browser's tests skip.

@@ -36,7 +36,7 @@ def examples(command: str, cwd: Path) -> list[str]:
     return [line.strip() for line in pasted.splitlines()]
 
 
-SLOW = ["convert", "explain", "evaluate", "synth"]
+SLOW = ["convert", "explain", "evaluate", "synth", "ledger", "report", "export"]
 
 
 @pytest.mark.parametrize(

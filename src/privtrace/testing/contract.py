@@ -147,7 +147,7 @@ def _secret_noise_never_repeats(make: Make) -> None:
 def _refuses_no_value(make: Make, source: Callable[[], Trajectories]) -> None:
     data = source()
     data = replace(data, users=np.full(len(data), np.nan))  # unknown ones
-    for seed in range(5):
+    for seed in range(3):
         model = _fitted(make, data, noise=SeededNoise(seed))
         made = _sampled(model, 50, 1)
         assert len(made) == 50 and _inside(made, model)
