@@ -18,7 +18,7 @@ from pathlib import Path
 from mutants.mutant import Mutant
 
 #: What tests need of the project.
-_PARTS = ("src", "tests", "experiments", "examples", "pyproject.toml")
+_PARTS = ("src", "tests", "experiments", "examples", "docs", "pyproject.toml")
 
 #: Seconds that the tests of a mutant may take: a walk that never ends is not caught, it hangs.
 TIMEOUT = 400

@@ -39,6 +39,7 @@ def project(tmp_path: Path) -> Path:
         "tests/test_two.py": "import privtrace.one\n\ndef test_it_is_there():\n    pass\n",
         "experiments/__init__.py": "",
         "examples/README.md": "",
+        "docs/README.md": "",
         "pyproject.toml": "[tool.pytest.ini_options]\naddopts = '-ra'\nmarkers = ['slow', 'browser']\n",
     }
     for name, text in files.items():
