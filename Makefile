@@ -11,7 +11,6 @@ demo: .venv/run
 	$(BIN)/privtrace demo --output demo --force
 
 test: .venv/dev
-	$(BIN)/python -m tests.compiled
 	$(BIN)/python -m pytest -q -m "not slow and not data and not browser" --numprocesses 2 --dist worksteal
 
 test-slow: .venv/dev
