@@ -2,8 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-# Bytecode is made of what is imported, when it is: of all packages, it would take longer than the rest.
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
 
 .PHONY: demo test test-slow test-browser mutants screenshots chromium check bench clean
 

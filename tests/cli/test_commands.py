@@ -102,7 +102,7 @@ def test_a_noise_seed_repeats_and_stamps(folder: Path) -> None:
 EACH = "The data has users, and each {} is protected by itself: a person with many is protected for each {}"
 
 
-@pytest.mark.parametrize("command", ["fit", "synth"])
+@pytest.mark.parametrize("command", ["fit", pytest.param("synth", marks=pytest.mark.slow)])
 def test_who_is_protected_is_said_where_the_header_has_users(command: str, folder: Path) -> None:
     """A line, from the header alone: also where all users are unknown, and no row counts."""
     header, clock = "traj_id,x,y", "2024-01-01T10:00:00Z"
@@ -253,6 +253,7 @@ def test_help_and_version(tmp_path: Path) -> None:
     assert run("--version", cwd=tmp_path).stdout.startswith("privtrace 0")
 
 
+@pytest.mark.slow  # the examples of help run it too
 def test_the_demo(tmp_path: Path) -> None:
     done = run("demo", "--output", "made", cwd=tmp_path)
     made = tmp_path / "made"
