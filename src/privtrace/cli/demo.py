@@ -69,7 +69,7 @@ def demo(
     )
     with screen.stage("Drawing the pages"):
         model.report(targets["report"], title="Trips in an invented city")
-        result.report(files["evaluation"], title="trips in an invented city", force=force)
+        result.report(targets["evaluation"], title="trips in an invented city")
 
     for warning in caught:
         screen.warn(str(warning.message))

@@ -131,7 +131,8 @@ def synth(
     further = {"--model": model, "--report": report, "--evaluation": compared}
     check_apart({"--output": output, **further}, _files_of(trips, options))
     kept = None if model is None else check_target(model, options.force)
-    pages = [None if path is None else check_page(path, options.force) for path in (report, compared)]
+    release_page = None if report is None else check_page(report, options.force)
+    evaluation_page = None if compared is None else check_page(compared, options.force)
     synthesizer = options.synthesizer()
     spending = Spending.of(synthesizer, options, str(output))
     with ExitStack() as stack:
@@ -144,7 +145,6 @@ def synth(
             stack.enter_context(ending(lambda: f"the fit is in {model}, and generating from it costs nothing"))
         measuring = None if compared is None else _measuring(fitted, output, options, screen)
         _write_synthetic(fitted, made, count, seed, options, screen, measuring)
-        release_page, evaluation_page = pages
         if release_page is not None:
             fitted.report(release_page, title=title, note=note)
         if evaluation_page is not None and measuring is not None:

@@ -168,12 +168,14 @@ class Spending:
 
 def tell_unusable(trips: Path, options: FitOptions, spending: Spending, screen: Screen) -> None:
     """End a fit that no trajectory counted for with what it cost, and how to look before the next."""
+    from privtrace.methods.declaring import option
+
     if not screen.unusable.is_set():
         return
     reading = {field.name: getattr(options, field.name) for field in fields(InputOptions)}
     given = {name: value for name, value in reading.items() if value is not None and name != "strict"}
     words = ["privtrace", "check", str(trips), f"--region={options.region}"]
-    words += [f"--{name.replace('_', '-')}={value}" for name, value in given.items()]
+    words += [f"{option(name)}={value}" for name, value in given.items()]
     screen.note(
         f"no trajectory was usable, so what was fitted is noise alone; {spending.words()}. Look before the "
         f"next fit, without spending, how much of the data lies in the region: {shlex.join(words)}",

@@ -54,7 +54,7 @@ class Command:
         }
         parameters = [
             *(one.replace(annotation=own_hints[one.name]) for one in own),
-            *(_keyword(name, _named(name, hints[name]), defaults[name]) for name in offered),
+            *(_keyword(name, _named(name, hints[name], settings), defaults[name]) for name in offered),
             *(_keyword(name, _option_of(one), None) for name, one in settings.items()),
         ]
 
@@ -75,9 +75,9 @@ def takes(options: type[Any], *, without: tuple[str, ...] = ()) -> Callable[[Cal
     return lambda run: Command(run, options, without)
 
 
-def _named(name: str, hint: Any) -> Any:
-    """Let the option for the method list those that there are."""
-    if name != "method":
+def _named(name: str, hint: Any, settings: Mapping[str, Declared]) -> Any:
+    """Let the option for the method list those that there are, in a run that is about one."""
+    if name != "method" or not settings:  # others need not look for what is installed
         return hint
     from privtrace.methods.registry import names
 
