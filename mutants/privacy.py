@@ -144,6 +144,14 @@ STATEMENT = (
 #: Methods from outside, and the suites that they are held to.
 METHODS = (
     Mutant(
+        "count-unchecked",
+        "a model file may say that there are fewer trajectories than none",
+        "methods/model.py",
+        'check_sound({"count": 0 <= self.count <= CLAMP})',
+        "pass",
+        ("contract/test_synthesizers.py",),
+    ),
+    Mutant(
         "foreign-method-passes-for-ours",
         "a method from outside says that it is one of ours",
         "methods/registry.py",

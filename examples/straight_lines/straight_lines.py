@@ -70,6 +70,7 @@ class StraightLinesModel(pm.Model):
     trips: np.ndarray  # (m, m): from first to last cell
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         shape = (self.grid.n_cells, self.grid.n_cells)
         pm.check_sound({"density": self.density.shape == shape[:1] and pm.within_limits(self.density)})
         pm.check_sound({"trips": self.trips.shape == shape and pm.within_limits(self.trips)})

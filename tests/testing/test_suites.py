@@ -106,6 +106,14 @@ class StrayingModel(lines.StraightLinesModel):  # type: ignore[misc,name-defined
         return replace(made, points=made.points + 0.5)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class CarelessModel(lines.StraightLinesModel):  # type: ignore[misc,name-defined]
+    """Take whatever a file says."""
+
+    def __post_init__(self) -> None:
+        pass
+
+
 BREAKS = {
     "leaking": (with_recipe(leaking), "replay", "trajectories, count measured, whole"),
     "seeing others": (with_recipe(seeing_others), "purity", "box"),
@@ -113,6 +121,11 @@ BREAKS = {
     "shaped by the data": (with_recipe(shaped_by_the_data), "sensitivity", "one point, box"),
     "refusing": (with_recipe(refusing), "contract", "refuses no value: one point"),
     "not spending": (with_recipe(forgetful), "contract", "spends exactly its budget"),
+    "careless": (
+        replace(lines.METHOD, model=CarelessModel),
+        "contract",
+        "refuses a count that no ledger gives",
+    ),
     "straying": (
         replace(lines.METHOD, settings=Straying, model=StrayingModel),
         "contract",

@@ -45,6 +45,9 @@ class Model(ABC):
     release: Release
     count: int  # noisy or declared, at least 0, in weights of 2**-20 trajectories
 
+    def __post_init__(self) -> None:
+        check_sound({"count": 0 <= self.count <= CLAMP})
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.release.verdict}; {in_words(self.summary())})"
 

@@ -14,11 +14,12 @@ from unittest import mock
 import numpy as np
 
 from privtrace.backends.local import Threads
-from privtrace.errors import CappedWalks
+from privtrace.errors import CappedWalks, ModelFormatError
 from privtrace.export import PRODUCTS
 from privtrace.methods import model as models_of_methods
 from privtrace.methods.model import Model
 from privtrace.models import from_bytes, load, to_bytes
+from privtrace.privacy.ledger import CLAMP
 from privtrace.privacy.unsafe_noise import SeededNoise
 from privtrace.testing.check import Check, Make
 from privtrace.testing.data import REGIONS, Cut, trajectories, wanderers
@@ -41,6 +42,7 @@ def contract(make: Make) -> list[Check]:
         "spends exactly its budget": _spends_exactly_its_budget,
         "makes as many as asked, inside the region": _makes_as_many_inside_the_region,
         "goes through files": _goes_through_files,
+        "refuses a count that no ledger gives": _refuses_a_bad_count,
         "is the same in other parts and on other threads": _parts_and_threads_do_not_matter,
         "makes what the seed says alone": _output_depends_on_the_seed_alone,
         "says NOT PRIVATE where noise is seeded": _seeded_noise_repeats_and_says_so,
@@ -99,6 +101,17 @@ def _goes_through_files(make: Make) -> None:
         assert to_bytes(again) == to_bytes(model) == path.read_bytes()
     assert again.release == model.release
     assert _same(_sampled(model, 300, 5), _sampled(again, 300, 5))
+
+
+def _refuses_a_bad_count(make: Make) -> None:
+    model = _fitted(make)
+    for count in (-1, CLAMP + 1):
+        try:
+            replace(model, count=count)
+        except ModelFormatError as error:
+            assert "count" in str(error)
+        else:
+            raise AssertionError("its __post_init__ does not call that of Model")
 
 
 def _parts_and_threads_do_not_matter(make: Make) -> None:

@@ -21,7 +21,6 @@ from privtrace.methods.model import Model, check_sound, within_limits
 from privtrace.methods.sampling import BLOCK_POINTS
 from privtrace.methods.view import Flows, Layer, Noisy, View, error_of
 from privtrace.paths import Paths
-from privtrace.privacy.ledger import CLAMP
 from privtrace.space.grid import MAX_DIVISION, Grid
 from privtrace.space.shortest_paths import ShortestPaths, connect, graph_distances, shortest_paths
 from privtrace.trajectories import Integers, Trajectories
@@ -53,11 +52,11 @@ class AdaTraceModel(Model):
     lengths: Integers  # (most distance + 1, max_extra + 1): extra cells, as in `counts`
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         settings = AdaTrace.of_release(self.release)
         size = len(self.divisions)
         check_sound(
             {
-                "count": 0 <= self.count <= CLAMP,
                 "divisions": self.divisions.shape == (size, size)
                 and (2 <= size <= MOST_BY_RULE if settings.N is None else size == settings.N)
                 and bool(np.all((self.divisions >= 1) & (self.divisions <= MAX_DIVISION)))

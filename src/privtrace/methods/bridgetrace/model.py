@@ -24,7 +24,6 @@ from privtrace.methods.common.normcut import normcut
 from privtrace.methods.model import SAMPLED, Model, check_sound, within_limits
 from privtrace.methods.view import Flows, Layer, Noisy, View, error_of
 from privtrace.paths import Paths
-from privtrace.privacy.ledger import CLAMP
 from privtrace.space.grid import Grid
 from privtrace.space.traverse import trace
 from privtrace.trajectories import Integers, Trajectories
@@ -65,12 +64,12 @@ class BridgeTraceModel(Model):
     walk_kept: Integers  # (N_BINS, N_BINS): the chance to keep a walk, in 2**-30
 
     def __post_init__(self) -> None:
-        settings = BridgeTrace.of_release(self.release)
+        super().__post_init__()
+        settings = self.settings
         settings.spacing_m(self.release.region)
         size = len(self.divisions)
         check_sound(
             {
-                "count": 0 <= self.count <= CLAMP,
                 "divisions": self.divisions.shape == (size, size)
                 and size > 0
                 and bool(np.all((self.divisions >= 1) & (self.divisions <= MOST_DIVISION)))
@@ -111,6 +110,11 @@ class BridgeTraceModel(Model):
         )
 
     @cached_property
+    def settings(self) -> BridgeTrace:
+        """Read the settings of the release."""
+        return BridgeTrace.of_release(self.release)
+
+    @cached_property
     def grid(self) -> Grid:
         """Build the grid that paths go on."""
         return Grid(self.release.region, self.divisions)
@@ -145,7 +149,7 @@ class BridgeTraceModel(Model):
 
     @cached_property
     def _spacing_m(self) -> float:
-        return BridgeTrace.of_release(self.release).spacing_m(self.release.region)
+        return self.settings.spacing_m(self.release.region)
 
     @property
     def longest_walk(self) -> int:

@@ -20,7 +20,6 @@ from privtrace.methods.dpt.walker import TreeWalker
 from privtrace.methods.model import SAMPLED, Model, check_sound, within_limits
 from privtrace.methods.view import Flows, Layer, Noisy, View, error_of
 from privtrace.paths import Paths
-from privtrace.privacy.ledger import CLAMP
 from privtrace.trajectories import Integers, Trajectories
 
 #: Trips are shown between the cells of the finest system that has at most so many.
@@ -48,11 +47,11 @@ class DPTModel(Model):
     events: Integers  # (n_contexts, n_events): noisy counts of what follows contexts: the other levels
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         finest, most = self.settings.finest, self.settings.most_per_side
         check_sound({"sizes": len(self.sizes) > 0 and 1 <= self.sizes[0] <= most})
         check_sound(
             {
-                "count": 0 <= self.count <= CLAMP,
                 "sizes": tuple(self.sizes.tolist()) == self.settings.sizes(finest or int(self.sizes[0])),
                 "usage": self.usage.shape == self.sizes.shape,
             }

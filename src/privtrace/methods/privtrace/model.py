@@ -17,7 +17,6 @@ from privtrace.methods.privtrace.transitions import Transitions
 from privtrace.methods.privtrace.walker import Walker
 from privtrace.methods.view import Flows, Layer, Noisy, View, error_of
 from privtrace.paths import Paths
-from privtrace.privacy.ledger import CLAMP
 from privtrace.release import Release
 from privtrace.space.grid import MAX_DIVISION, Grid
 from privtrace.trajectories import Integers, Trajectories
@@ -51,11 +50,11 @@ class PrivTraceModel(Model):
     trips: Integers  # (m, m): estimated trips from state to state, or (0, 0) without trip estimation
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         size, m = len(self.divisions), self.moves.shape[1]
         second = self.second
         limit = (1 << 62) // max(m, 1)
         checks = {
-            "count": 0 <= self.count <= CLAMP,
             "density": self.density.shape == self.divisions.shape == (size, size)
             and size > 0
             and within_limits(self.density)
