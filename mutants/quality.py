@@ -141,8 +141,8 @@ BRIDGETRACE = (
         "trips-shuffled",
         "walks draw the trips of another zone",
         "methods/bridgetrace/calibrate.py",
-        "in_weights(trips), 0)",
-        "in_weights(np.roll(trips, 1, axis=0)), 0)",
+        "in_weights(chances), 0)",
+        "in_weights(np.roll(chances, 1, axis=0)), 0)",
         (_TOWN,),
     ),
     Mutant(

@@ -18,7 +18,7 @@ from privtrace.cli.options import DEFAULT_METHOD, InputOptions, MethodOptions
 from privtrace.cli.screen import Screen
 
 if TYPE_CHECKING:
-    from privtrace.methods.declaring import Declared
+    from privtrace.methods.declaring import Declaration
 
 #: What is raised for arguments that cannot be read; typer names only what is below it.
 USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
@@ -42,7 +42,7 @@ class Command:
         """Say whether the settings of a method are options of the command."""
         return issubclass(self.options, MethodOptions)
 
-    def bound(self, settings: Mapping[str, Declared]) -> Callable[..., None]:
+    def bound(self, settings: Mapping[str, Declaration]) -> Callable[..., None]:
         """Make a function that takes each option and setting by itself, as typer wants it."""
         offered = [one.name for one in fields(self.options) if one.name not in (*self.without, "given")]
         hints = get_type_hints(self.options, include_extras=True)
@@ -75,7 +75,7 @@ def takes(options: type[Any], *, without: tuple[str, ...] = ()) -> Callable[[Cal
     return lambda run: Command(run, options, without)
 
 
-def _named(name: str, hint: Any, settings: Mapping[str, Declared]) -> Any:
+def _named(name: str, hint: Any, settings: Mapping[str, Declaration]) -> Any:
     """Let the option for the method list those that there are, in a run that is about one."""
     if name != "method" or not settings:  # others need not look for what is installed
         return hint
@@ -88,7 +88,7 @@ def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def _option_of(setting: Declared) -> Any:
+def _option_of(setting: Declaration) -> Any:
     """Declare the option of a setting, which reads its value itself: so it is refused in one way."""
     from privtrace.methods.declaring import Flag
 
@@ -105,8 +105,8 @@ def _option_of(setting: Declared) -> Any:
 class Offered:
     """Hold the settings that are options of this run: what all methods share, and one method's own."""
 
-    shared: Mapping[str, Declared] = field(default_factory=dict)
-    own: Mapping[str, Declared] = field(default_factory=dict)
+    shared: Mapping[str, Declaration] = field(default_factory=dict)
+    own: Mapping[str, Declaration] = field(default_factory=dict)
     title: str = ""  # of the method's own
 
     @classmethod
@@ -123,7 +123,7 @@ class Offered:
         return cls(Settings.declared(), method.settings.own(), title)
 
     @property
-    def all(self) -> dict[str, Declared]:
+    def all(self) -> dict[str, Declaration]:
         """List all of them, those that are shared first."""
         return {**self.shared, **self.own}
 

@@ -65,9 +65,8 @@ class Comparison:
             raise SettingsError(f"a seed is a whole number from 0 to 2**64 - 1, not {seed}")
         frame = Frame(region.for_data(crs), seed)
         profiles = profiles_named(profile)
-        measured = dict.fromkeys(
-            (*profiles, *(NEEDED if figures else ()))
-        )  # each once: some draw circles first
+        # Each once: some draw circles first.
+        measured = dict.fromkeys((*profiles, *(NEEDED if figures else ())))
         measures = {profile.name: profile.measuring(frame) for profile in measured}
         return cls(frame, crs, profile, profiles, measures, backend or Threads(), observer or Silent())
 

@@ -56,9 +56,7 @@ class Explanation:
     metrics: tuple[Metric, ...]
     sampling: Values
     baseline: Values
-    terms: Mapping[
-        str, Mapping[str, Mapping[str, Mean]]
-    ]  # by epsilon, term and metric: up to and with the term
+    terms: Mapping[str, Mapping[str, Mapping[str, Mean]]]  # by epsilon, term and metric; with the terms before
     sizes: Mapping[str, Mapping[str, Any]]  # of the model without noise, by epsilon
     inputs: Mapping[str, Any]
 

@@ -177,7 +177,7 @@ class Budget:
 
 
 @dataclass(frozen=True)
-class Declared:
+class Declaration:
     """Hold the declaration of one setting."""
 
     name: str
@@ -240,12 +240,12 @@ def share(help: str, default: str) -> Any:
     return setting(f"Epsilon's share for {help}.", Budget(), default)
 
 
-def declared(field: Field[Any]) -> Declared:
+def declared(field: Field[Any]) -> Declaration:
     """Find the declaration of a field."""
     if _KEY not in field.metadata:
         raise TypeError(f"{field.name} is not declared: write it as {field.name}: ... = setting(...)")
     help, kind, otherwise = field.metadata[_KEY]
-    return Declared(field.name, help, kind, field.default, otherwise)
+    return Declaration(field.name, help, kind, field.default, otherwise)
 
 
 def spelled(name: str) -> str:
@@ -260,5 +260,5 @@ def option(name: str) -> str:
 
 def whole(value: Any, name: str, least: int, most: int) -> int:
     """Read a whole number that is no field."""
-    number: int = Declared(name, "", Whole(least, most), MISSING, None).read(value)
+    number: int = Declaration(name, "", Whole(least, most), MISSING, None).read(value)
     return number

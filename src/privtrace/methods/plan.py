@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
+from privtrace.methods.declaring import spelled
 from privtrace.privacy.epsilon import LARGE_EPSILON
 from privtrace.privacy.unit import Unit
 
@@ -64,6 +65,15 @@ def rounded(value: float) -> str:
     """Write a number with the two digits that matter: 3.5355 -> 3.5, 176.8 -> 180."""
     digits = 1 - math.floor(math.log10(value)) if value > 0 else 0
     return f"{round(value, digits):,.{max(digits, 0)}f}"
+
+
+def limited(states: int, most: int) -> Iterator[str]:
+    """Warn where max_states, and not the noise, decides how many states there are."""
+    if states == most:
+        yield (
+            f"{spelled('max_states')} limits the model to {states:,} states; more data or epsilon adds no "
+            "detail"
+        )
 
 
 def general_warnings(epsilon: Fraction, unit: Unit, states: int) -> Iterator[str]:

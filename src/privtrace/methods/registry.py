@@ -11,6 +11,7 @@ from importlib.metadata import EntryPoint, entry_points, packages_distributions,
 from typing import TYPE_CHECKING, Any
 
 from privtrace.errors import MissingExtra, SettingsError
+from privtrace.methods.declaring import spelled
 from privtrace.methods.settings import Settings
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def find(name: str) -> Method:
         return _registered[name]
     if name in _installed():
         return _loaded(name)
-    raise SettingsError(f"--method (method) must be one of {', '.join(names())}, not {name!r:.60}")
+    raise SettingsError(f"{spelled('method')} must be one of {', '.join(names())}, not {name!r:.60}")
 
 
 def method_of(settings: Settings) -> Method:

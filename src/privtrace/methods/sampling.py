@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from privtrace.backends.base import Backend
 from privtrace.backends.local import Threads
 from privtrace.errors import SettingsError
+from privtrace.methods.declaring import spelled
 from privtrace.methods.settings import MOST_TRAJECTORIES
 from privtrace.trajectories import Trajectories
 
@@ -45,5 +46,5 @@ def sample_parts(
 def capped_walks(n_capped: int) -> str:
     """Put the number of walks cut short in words."""
     return (
-        f"{n_capped:,} walks reached --max-steps (max_steps) and were ended there; a larger one lets them go on"
+        f"{n_capped:,} walks reached {spelled('max_steps')} and were ended there; a larger one lets them go on"
     )

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 from privtrace.errors import ModelFormatError, SettingsError
 from privtrace.methods.declaring import (
     Budget,
-    Declared,
+    Declaration,
     OneOf,
     Whole,
     declared,
-    option,
     setting,
     spelled,
     whole,
@@ -92,12 +91,12 @@ class Settings(ABC):
                 raise SettingsError("epsilon and the shares have too many digits together; round them")
 
     @classmethod
-    def declared(cls) -> dict[str, Declared]:
+    def declared(cls) -> dict[str, Declaration]:
         """List the declarations of all settings, by name."""
         return {field.name: declared(field) for field in fields(cls)}
 
     @classmethod
-    def own(cls) -> dict[str, Declared]:
+    def own(cls) -> dict[str, Declaration]:
         """List the declarations of the settings that are the method's alone."""
         return {name: one for name, one in cls.declared().items() if name not in Settings.declared()}
 
@@ -234,8 +233,8 @@ class Settings(ABC):
         if sum(self.share_of(name) for name in names) != 1:
             words = " and ".join([", ".join(names[:-1]), names[-1]]).replace("_", " ")
             raise SettingsError(
-                f"the shares of {words} must add up to exactly 1; set {option(f'{names[0]}_share')} "
-                f"({names[0]}_share) and the others so that they do"
+                f"the shares of {words} must add up to exactly 1; set {spelled(f'{names[0]}_share')} and the "
+                "others so that they do"
             )
 
     def share_is_within(self, whole: str, *names: str) -> None:

@@ -59,7 +59,7 @@ class Flows:
     weights: Floats  # (n,): in trajectories, positive
     error: (
         float | None
-    )  # the standard deviation of the noise before cleaning, where they were measured one by one
+    )  # the standard deviation of their noise before cleaning; None if not measured themselves
 
     @classmethod
     def of(

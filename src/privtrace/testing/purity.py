@@ -64,9 +64,8 @@ def purity(make: Make) -> list[Check]:
 
 def _is_pure(make: Make, where: str) -> None:
     walks = wanderers()
-    hostile = [
-        make_one() for name, make_one in ABSURD.items() if "million" not in name
-    ]  # that is the accumulator's
+    # A million points are for the accumulator to bound.
+    hostile = [make_one() for name, make_one in ABSURD.items() if "million" not in name]
     others = Trajectories(walks.points, walks.offsets, crs="planar")
     part = Trajectories.concatenate([others[:40], *hostile, others[40:80]])
     order = np.random.default_rng(1).permutation(len(part))

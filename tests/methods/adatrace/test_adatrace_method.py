@@ -250,9 +250,6 @@ def test_plans_warn() -> None:
         ({"count_share": "0.03"}, "must be smaller than --grid-share"),
         ({"fine_share": "0.04"}, "must be smaller than --grid-share"),
         ({"lengths_share": "0"}, r"lengths_share\) must be a positive"),
-        ({"epsilon": "1e-6"}, "too small"),
-        ({"unit": "user"}, "--max-per-user 5"),
-        ({"region": None}, "region is needed"),
     ],
 )
 def test_bad_settings_are_refused_in_words(settings: dict[str, Any], word: str, region: pt.Region) -> None:

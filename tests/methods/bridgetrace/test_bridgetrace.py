@@ -260,9 +260,6 @@ def test_plans_say_what_a_fit_gives(
         ({"trips_share": "0.6"}, "shares of density, visits, moves, trips and shapes must add up to exactly 1"),
         ({"count_share": "0.5"}, "must be smaller"),
         ({"shapes_share": "0"}, r"shapes_share\) must be a positive"),
-        ({"epsilon": "1e-6"}, "too small"),
-        ({"unit": "user"}, "--max-per-user 5"),
-        ({"region": None}, "region is needed"),
     ],
 )
 def test_bad_settings_are_refused_in_words(settings: dict[str, Any], word: str, region: pt.Region) -> None:

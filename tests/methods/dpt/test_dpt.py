@@ -392,9 +392,6 @@ def test_walks_cut_short_are_told(wanderers: pt.Trajectories, region: pt.Region)
         ({"trees_share": "0.6"}, "shares of systems, starts and trees must add up to exactly 1"),
         ({"count_share": "0.1"}, "must be smaller"),
         ({"starts_share": "0"}, r"starts_share\) must be a positive"),
-        ({"epsilon": "1e-6"}, "too small"),
-        ({"unit": "user"}, "--max-per-user 5"),
-        ({"region": None}, "region is needed"),
     ],
 )
 def test_bad_settings_are_refused_in_words(settings: dict[str, Any], word: str, region: pt.Region) -> None:

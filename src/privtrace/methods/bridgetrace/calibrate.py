@@ -91,28 +91,21 @@ def fitted_walks(
     backend: Backend,
 ) -> dict[str, Integers]:
     """Initialize and calibrate walks; in whole weights, so that a file walks alike everywhere."""
-    tuning = settings.tuning
-    parameters = initialize(
-        space,
-        density.ravel(),
-        in_trajectories(measured.moves),
-        in_trajectories(measured.trips),
-        settings.error("trips"),
-        tuning,
-    )
+    tuning, moves, trips = settings.tuning, in_trajectories(measured.moves), in_trajectories(measured.trips)
+    parameters = initialize(space, density.ravel(), moves, trips, settings.error("trips"), tuning)
     target = Target(
         visits=in_trajectories(measured.visits),
         weights=weights,
-        moves=in_trajectories(measured.moves),
+        moves=moves,
         shapes=clean_shapes(in_trajectories(measured.shapes), settings.error("shapes"), tuning),
         visits_error=settings.error("visits"),
         moves_error=settings.error("moves"),
     )
     fitted = calibrate(space, parameters, target, settings.rounds, tuning, backend)
     parameters = fitted.parameters
-    trips = parameters.trips / parameters.trips.sum()
+    chances = parameters.trips / parameters.trips.sum()
     return {
-        "walk_trips": np.where(space.joined, in_weights(trips), 0),
+        "walk_trips": np.where(space.joined, in_weights(chances), 0),
         "walk_starts": in_weights(within_zones(parameters.starts, space)),
         "walk_moves": in_weights(parameters.chances / np.maximum(parameters.chances.max(), 1.0)),
         "walk_levels": in_weights(fitted.levels),

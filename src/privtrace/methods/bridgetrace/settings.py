@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
@@ -13,7 +12,7 @@ import numpy as np
 from privtrace.errors import SettingsError
 from privtrace.methods.bridgetrace.tuning import LOSSES, Tuning
 from privtrace.methods.declaring import Number, Whole, setting, share, spelled
-from privtrace.methods.plan import Plan
+from privtrace.methods.plan import Plan, limited
 from privtrace.methods.settings import Settings
 from privtrace.privacy.epsilon import Epsilon
 
@@ -113,7 +112,7 @@ class BridgeTrace(Settings):
         return self.planned(
             count,
             _NOISY,
-            self._own_warnings(states),
+            limited(states, self.max_states),
             grid=f"The grid: about {size} x {size} coarse cells, divided into about {states:,} states; trips "
             f"go between about {n_zones} zones.",
             coarse_per_side=size,
@@ -122,13 +121,6 @@ class BridgeTrace(Settings):
             memory_mb=24e-6 * 4 * states * n_zones * len(LOSSES) + 0.02 * states,
             seconds=0.4 + 7e-8 * (self.rounds + 1) * states**1.5 * n_zones,
         )
-
-    def _own_warnings(self, states: int) -> Iterator[str]:
-        if states == self.max_states:
-            yield (
-                f"{spelled('max_states')} limits the model to {states:,} states; more data or epsilon adds no "
-                "detail"
-            )
 
     def error(self, stage: str) -> float:
         """Give the standard deviation of a stage's noise, in trajectories."""

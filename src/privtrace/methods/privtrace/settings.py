@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 
 from privtrace.errors import SettingsError
 from privtrace.methods.declaring import Flag, Number, OneOf, Whole, setting, share, spelled, whole
-from privtrace.methods.plan import Plan
+from privtrace.methods.plan import Plan, limited
 from privtrace.methods.settings import Settings
 from privtrace.privacy.epsilon import Epsilon
 
@@ -149,11 +149,7 @@ class PrivTrace(Settings):
                 f"second order will hardly be used, for about {share:.0%} of the states; --order 1 (order=1) "
                 "would give its share of epsilon to first order"
             )
-        if states == self.max_states:
-            yield (
-                f"{spelled('max_states')} limits the model to {states:,} states; more data or epsilon adds no "
-                "detail"
-            )
+        yield from limited(states, self.max_states)
 
     def target_states(self, n_trajectories: float) -> int:
         """Aim at the states at which noise is no larger than what an average state has to say."""
