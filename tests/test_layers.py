@@ -27,6 +27,7 @@ ORDER = [
     "trajectories",
     "paths",
     "geometry",
+    "calendar",
     "datasets",
     "io",
     "backends",

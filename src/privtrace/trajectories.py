@@ -107,6 +107,7 @@ class Trajectories:
     ids: Array | None = None  # (n_trajectories,): what each is called in its source; by its place if None
     crs: Crs = "lonlat"
     gap_minutes: float | None = None  # logs were cut into these at gaps longer than this, a public rule
+    zone: str = "UTC"  # in which calendar times, themselves UTC, are told: an IANA name
     # Words that go along into files: who made this, how, and what is promised. What is taken out of these
     # trajectories keeps them; whoever puts other points in by `replace` has to take them away.
     about: Mapping[str, str] = field(default_factory=dict)
@@ -300,6 +301,7 @@ class Trajectories:
         lengths = np.concatenate([np.diff(part.offsets) for part in parts])
         return replace(
             parts[0],
+            zone=parts[0].zone if len({part.zone for part in parts}) == 1 else "UTC",
             points=np.concatenate([part.points for part in parts]),
             offsets=np.concatenate([[0], np.cumsum(lengths)]),
             times=_times([part.times for part in parts], [part.n_points for part in parts]),

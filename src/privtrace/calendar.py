@@ -1,0 +1,162 @@
+"""Tell local time: zones by their IANA names, hours of the week, and periods of local days.
+
+Everywhere else times are UTC, in whole numbers; here alone they are given a zone.
+"""
+
+from __future__ import annotations
+
+import re
+import zoneinfo
+from bisect import bisect_left
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from privtrace.errors import SettingsError
+from privtrace.trajectories import Array, Integers
+
+DAY_S, WEEK_S = 86_400, 604_800
+
+#: Offsets of zones are looked up within these years; before and after, the first and the last of them hold.
+_YEARS = range(1970, 2101)
+
+#: The day 0 of the epoch, 1970-01-01, was a Thursday; weeks begin on Monday.
+_THURSDAY = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Zone:
+    """Hold a time zone: the moments at which its offset from UTC changes, and the offsets between them."""
+
+    name: str  # of the IANA
+    breaks: Integers  # (n,): seconds since 1970, UTC, rising
+    offsets: Integers  # (n + 1,): seconds ahead of UTC, before the first of them and from each one on
+
+    @classmethod
+    def named(cls, name: str) -> Zone:
+        """Find a zone by its IANA name, such as Europe/Lisbon."""
+        return _zone(name)
+
+    def offsets_at(self, utc_s: Integers) -> Integers:
+        """Give the seconds by which the zone is ahead of UTC at moments given in UTC."""
+        offsets: Integers = self.offsets[np.searchsorted(self.breaks, utc_s, side="right")]
+        return offsets
+
+    def to_local(self, utc_s: Integers) -> Integers:
+        """Turn seconds since 1970, UTC, into those that a clock on the wall shows."""
+        return utc_s + self.offsets_at(utc_s)
+
+    def to_utc(self, local_s: Integers) -> Integers:
+        """Turn what a clock on the wall shows into UTC, each by itself.
+
+        A time that comes twice, when clocks go back, is the first; one that never comes, when they go forward,
+        is as much later.
+        """
+        # Both are read by the offset before the change.
+        ends = self.breaks + np.maximum(self.offsets[:-1], self.offsets[1:])
+        return local_s - self.offsets[np.searchsorted(ends, local_s, side="right")]
+
+
+@cache
+def _zone(name: str) -> Zone:
+    """Find where the offset of a zone changes: weeks are looked at one by one, and the changes between them."""
+    try:
+        zone = zoneinfo.ZoneInfo(name)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError, TypeError):
+        raise SettingsError(
+            f"there is no time zone {name!r:.60}; give an IANA name, such as Europe/Lisbon or UTC"
+        ) from None
+
+    def offset(utc_s: int) -> int:
+        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=utc_s)
+        local = moment.astimezone(zone).utcoffset()
+        assert local is not None
+        return round(local.total_seconds())
+
+    first, last = (int(datetime(year, 1, 1, tzinfo=UTC).timestamp()) for year in (_YEARS[0], _YEARS[-1]))
+    weeks = range(first, last, WEEK_S)
+    seen = [offset(week) for week in weeks]
+    breaks, offsets = [], [seen[0]]
+    for week, before, after in zip(weeks, seen, seen[1:], strict=False):
+        if before != after:
+            within = range(week, week + WEEK_S)
+            # True from the moment on at which the offset is no longer the one before.
+            place = bisect_left(within, True, key=lambda at, old=before: offset(at) != old)  # type: ignore[misc]
+            breaks.append(week + place)
+            offsets.append(after)
+    return Zone(name, np.array(breaks, np.int64), np.array(offsets, np.int64))
+
+
+def tzdata_version() -> str:
+    """Say which version of the IANA's data the zones come from: the system's, or else the package's."""
+    for folder in zoneinfo.TZPATH:
+        for name, pattern in (("tzdata.zi", r"# version (\S+)"), ("+VERSION", r"(\S+)")):
+            try:
+                with (Path(folder) / name).open(encoding="ascii") as file:
+                    found = re.match(pattern, file.readline())
+            except (OSError, UnicodeDecodeError):
+                continue
+            if found:
+                return found[1][:20]
+    try:
+        import tzdata  # type: ignore[import-untyped,unused-ignore]
+    except ImportError:
+        return "unknown"
+    return str(tzdata.IANA_VERSION)
+
+
+def seconds_of(times: Array) -> Integers:
+    """Turn datetime64 into whole seconds since 1970; what is no time is the least number."""
+    seconds: Integers = times.astype("datetime64[s]").view(np.int64)
+    return seconds
+
+
+def hours_of_week(local_s: Integers) -> Integers:
+    """Find the hour of the week of local times, from 0 on Monday at midnight to 167."""
+    return (local_s // 3600 + 24 * _THURSDAY) % 168
+
+
+def weekdays(days: Integers) -> Integers:
+    """Find the weekday of days since 1970, from 0 on Monday to 6."""
+    return (days + _THURSDAY) % 7
+
+
+@dataclass(frozen=True)
+class Period:
+    """Hold a period of local days: from the first to the last, which is not part of it."""
+
+    first: date
+    end: date
+
+    def __post_init__(self) -> None:
+        if not date(1970, 1, 1) <= self.first < self.end:
+            raise SettingsError(
+                f"the period {self} must begin in 1970 or later, and end on a later day, which is not part of it"
+            )
+
+    @classmethod
+    def of(cls, value: Any) -> Period:
+        """Read a period as it is written, 2013-07-01/2014-07-01: its last day is not part of it."""
+        if isinstance(value, Period):
+            return value
+        try:
+            first, end = (date.fromisoformat(day) for day in str(value).split("/"))
+        except ValueError:
+            raise SettingsError(
+                f"a period is two days, such as 2013-07-01/2014-07-01, of which the last is not part of it; "
+                f"not {value!r:.60}"
+            ) from None
+        return cls(first, end)
+
+    def __str__(self) -> str:
+        return f"{self.first}/{self.end}"
+
+    @property
+    def days(self) -> range:
+        """List the days, counted from 1970."""
+        epoch = date(1970, 1, 1)
+        return range((self.first - epoch).days, (self.end - epoch).days)
