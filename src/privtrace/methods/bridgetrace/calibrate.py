@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privtrace.backends.base import Backend
-from privtrace.methods.bridgetrace.empirical_bayes import posterior_means, sums
+from privtrace.empirical_bayes import posterior_means, sums
 from privtrace.methods.bridgetrace.hitting import hitting_probabilities
 from privtrace.methods.bridgetrace.initial import POSSIBLE, WalkParameters, clean_shapes, initialize, normalized
 from privtrace.methods.bridgetrace.measure import Measurements, measure_walks
 from privtrace.methods.bridgetrace.sampler import CERTAIN, Drawn, Sampler
-from privtrace.methods.bridgetrace.shapes import N_BINS
 from privtrace.methods.bridgetrace.states import N_CLASSES, StateSpace
 from privtrace.methods.bridgetrace.tuning import LOSSES, POSITIVE, TINY, Tuning
 from privtrace.methods.common.measure import in_trajectories
 from privtrace.paths import Paths
 from privtrace.privacy.unit import WEIGHT
+from privtrace.space.shapes import N_BINS
 from privtrace.trajectories import Floats, Integers
 
 if TYPE_CHECKING:

@@ -17,7 +17,6 @@ from privtrace.methods.bridgetrace.initial import normalized
 from privtrace.methods.bridgetrace.polyline import place_on_lines
 from privtrace.methods.bridgetrace.sampler import CERTAIN, Sampler
 from privtrace.methods.bridgetrace.settings import MOST_BY_RULE, MOST_DIVISION, MOST_HITTING, BridgeTrace
-from privtrace.methods.bridgetrace.shapes import N_BINS
 from privtrace.methods.bridgetrace.states import N_CLASSES, StateSpace
 from privtrace.methods.bridgetrace.tuning import LOSSES
 from privtrace.methods.common.normcut import normcut
@@ -25,6 +24,7 @@ from privtrace.methods.model import SAMPLED, Model, check_sound, within_limits
 from privtrace.methods.view import Flows, Layer, Noisy, View, error_of
 from privtrace.paths import Paths
 from privtrace.space.grid import Grid
+from privtrace.space.shapes import N_BINS
 from privtrace.space.traverse import trace
 from privtrace.trajectories import Integers, Trajectories
 

@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from privtrace.methods.bridgetrace.shapes import shape_of
 from privtrace.methods.common.placing import in_piece
 from privtrace.paths import Paths
 from privtrace.random import PLACING, philox, uniform
@@ -21,6 +20,7 @@ from privtrace.space.adjacency import Adjacency, link_between
 from privtrace.space.area import Area, is_inside
 from privtrace.space.grid import Grid
 from privtrace.space.pieces import Pieces
+from privtrace.space.shapes import shape_of
 from privtrace.trajectories import Floats, Trajectories
 
 # Lines of a finished model depend on these: they are the same for every file.

@@ -23,11 +23,11 @@ from privtrace.methods.bridgetrace.polyline import (
     draw_line,
     scratch_for,
 )
-from privtrace.methods.bridgetrace.shapes import shape_bin, shape_of
 from privtrace.methods.bridgetrace.states import StateSpace
 from privtrace.methods.bridgetrace.steps import Steps
 from privtrace.paths import Paths
 from privtrace.random import WALKING, below, philox, uniform
+from privtrace.space.shapes import shape_bin, shape_of
 from privtrace.trajectories import Floats, Integers, Trajectories
 
 #: The weight of a chance of one. Sums of such weights over any table stay within 63 bits.
