@@ -28,6 +28,7 @@ ORDER = [
     "paths",
     "geometry",
     "calendar",
+    "within",
     "datasets",
     "io",
     "backends",
