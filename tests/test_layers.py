@@ -29,6 +29,7 @@ ORDER = [
     "geometry",
     "calendar",
     "empirical_bayes",
+    "within",
     "datasets",
     "io",
     "backends",
