@@ -28,9 +28,6 @@ NOT_PRIVATE = (
     "by it on the same private data void the privacy statement."
 )
 
-#: What to do about a set without times.
-_HOW_TO_GET_TIMES = "numbers become times by --time-unit (time_unit=...)"
-
 MOST_REPLICATES = 100_000
 
 #: Of the baseline: smaller distances from the best count as this, since zero has no logarithm.
@@ -211,8 +208,6 @@ def evaluated(reference: Reference, synthetic: MeasuredSet, *, bootstrap: int = 
         "timezone": comparison.frame.zone,
         "left_out": [metric.name for metric in comparison.metrics if metric not in metrics],
     }
-    if inputs["left_out"]:
-        comparison.observer.note(f"{without_times(inputs)}; {_HOW_TO_GET_TIMES}", loud=True)
     with comparison.observer.stage("Comparing"):
         values, limit = reference.values(synthetic), reference.limit()
         figures = Figures.of(comparison.frame, real, synthetic) if comparison.has_figures else None
