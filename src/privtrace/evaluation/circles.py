@@ -71,10 +71,10 @@ def grouped_bit_counts(bits, groups, weights, n_groups, n_bits):  # type: ignore
     for row in range(len(bits)):
         if groups[row] < 0 or weights[row] == 0:
             continue
+        own = counts[groups[row]]
         for word in range(bits.shape[1]):
             for bit in range(64):
-                hit = np.int64(bits[row, word] >> np.uint64(bit) & np.uint64(1))
-                counts[groups[row], word, bit] += weights[row] * hit
+                own[word, bit] += weights[row] * np.int64(bits[row, word] >> np.uint64(bit) & np.uint64(1))
     return counts.reshape(n_groups, bits.shape[1] * 64)[:, :n_bits]
 
 
