@@ -19,7 +19,6 @@ from privtrace.geometry import (
     diameters_m,
     ends_apart_m,
     gyrations_m,
-    jump_bins,
     lengths_m,
     turn_bins,
 )
@@ -98,38 +97,6 @@ def test_a_round_trip_has_length_but_no_distance_between_its_ends() -> None:
 
 def as_lists(bins: Any, offsets: Any) -> list[list[int]]:
     return [part.tolist() for part in np.split(bins, offsets[1:-1])]
-
-
-def slow_jump_bin(jump: float, longest: float, per_doubling: int, n_bins: int) -> int:
-    """Go down from the last bin as long as the jump is below the bin's lower bound."""
-    if jump == 0:
-        return 0
-    number = n_bins - 1
-    while number > 1 and jump <= longest * 2 ** (-(n_bins - number) / per_doubling):
-        number -= 1
-    return number
-
-
-@pytest.mark.parametrize(("longest", "per_doubling", "n_bins"), [(14.2, 4, 50), (5.0, 1, 4), (100.0, 3, 255)])
-def test_jumps_agree_with_a_search_from_the_last_bin(
-    longest: float, per_doubling: int, n_bins: int, wanderers: pt.Trajectories
-) -> None:
-    some = wanderers[:60]
-    points = some.points.copy()
-    points[3::7] = points[2:-1:7]  # rests
-    rested = pt.Trajectories(points, some.offsets, crs="planar")
-    expected = [
-        [slow_jump_bin(math.dist(a, b), longest, per_doubling, n_bins) for a, b in pairwise(x)]
-        for x in lists(rested)
-    ]
-    assert any(0 in numbers for numbers in expected)
-    assert as_lists(*jump_bins(points, some.offsets, longest, per_doubling, n_bins)) == expected
-
-
-def test_the_longest_jump_is_in_the_last_bin_and_tiny_ones_in_the_first() -> None:
-    given = trajectories([(0, 0), (8, 0), (1, 0), (1 + 1e-9, 0), (1 + 1e-9, 0)], [(3, 3)])
-    bins = as_lists(*jump_bins(given.points, given.offsets, 8.0, 2, 6))
-    assert bins == [[5, 5, 1, 0], []]
 
 
 def slow_turn_bins(points: Points, n_bins: int) -> list[int]:

@@ -50,28 +50,6 @@ def gyrations_m(points, offsets):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def jump_bins(points, offsets, longest_m, per_doubling, n_bins):  # type: ignore[no-untyped-def]
-    """Put the distances between consecutive points into bins: bins and offsets.
-
-    Bin 0 is for no move. The last reaches up to longest_m, and holds all that is longer; each before it has
-    the share 2^(-1 / per_doubling) of its bounds, and bin 1 holds all that is shorter.
-    """
-    bins = np.empty(len(points), np.uint8)
-    bin_offsets = np.zeros(len(offsets), np.int64)
-    n = 0
-    for t in range(len(offsets) - 1):
-        for p in range(offsets[t] + 1, offsets[t + 1]):
-            jump_m = math.hypot(points[p, 0] - points[p - 1, 0], points[p, 1] - points[p - 1, 1])
-            bins[n] = 0
-            if jump_m > 0:
-                below = math.floor(-math.log2(jump_m / longest_m) * per_doubling)
-                bins[n] = min(max(n_bins - 1 - below, 1), n_bins - 1)
-            n += 1
-        bin_offsets[t + 1] = n
-    return bins[:n].copy(), bin_offsets
-
-
-@njit(cache=True, nogil=True)
 def turn_bins(points, offsets, n_bins):  # type: ignore[no-untyped-def]
     """Put changes of direction into equal bins around the circle: bins and offsets.
 

@@ -291,3 +291,18 @@ def test_data_that_cannot_be_meant_is_refused(quick: dict[str, Any]) -> None:
         pt.explain(trajectories([(77.125, 88.25)]), **quick)
     with pytest.raises(pt.DataError, match="trajectories are needed"):
         pt.explain([[(1.0, 1.0)]], **quick)  # type: ignore[arg-type]
+
+
+def test_what_needs_times_is_left_out_where_the_method_makes_none(
+    explanation: Explanation, wanderers: pt.Trajectories, synthesizer: pt.PrivTrace
+) -> None:
+    left_out = explanation.to_dict()["inputs"]["left_out"]
+    assert "departure" in left_out and "jump" not in left_out and len(left_out) == 8
+    assert not set(left_out) & {metric.name for metric in explanation.metrics}
+    assert "left out   what the method makes has no calendar times, which these metrics need" in str(
+        explanation
+    )
+    untimed = replace(wanderers, times=None)
+    other = pt.explain(untimed, synthesizer, epsilons=2, runs=1, profile="time", timezone="Asia/Tokyo")
+    assert "left out   the real data has no calendar times" in str(other)
+    assert other.inputs["timezone"] == "Asia/Tokyo"

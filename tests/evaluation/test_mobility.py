@@ -80,25 +80,6 @@ def radius_of_gyration(walk: list[Point]) -> float:
     return math.sqrt(sum(math.dist(point, mean) ** 2 for point in walk) / len(walk))
 
 
-def slow_jump(frame: Frame, real: Walks, synthetic: Walks) -> float:
-    """Halve the diagonal's square until it is less than the jump's: two bins a doubling."""
-
-    def level(distance: float) -> int | None:
-        if distance == 0:
-            return None
-        n_halved, bound = 0, frame.region.width_m**2 + frame.region.height_m**2
-        while distance**2 <= bound / 2:
-            n_halved, bound = n_halved + 1, bound / 2
-        return n_halved
-
-    return divergence(
-        *(
-            Counter(level(math.dist(a, b)) for walk in walks for a, b in pairwise(walk))
-            for walks in (real, synthetic)
-        )
-    )
-
-
 def slow_straightness(frame: Frame, real: Walks, synthetic: Walks) -> float:
     ratios = (
         [math.dist(walk[0], walk[-1]) / size for walk, size in zip(x, lengths(x), strict=True) if size]
@@ -150,7 +131,6 @@ SLOW = {
     "visits": slow_visits,
     "visits_ndcg": slow_visits_ndcg,
     "gyration": slow_gyration,
-    "jump": slow_jump,
     "straightness": slow_straightness,
     "turning": slow_turning,
 }
@@ -199,7 +179,7 @@ def test_the_half_that_teaches_teaches_itself_as_well(sets: list[tuple[Walks, Wa
         assert value("next_cell", WIDE, real, ordered, lots) == 0
 
 
-@pytest.mark.parametrize("name", ["od", "visits", "jump", "turning", "straightness"])
+@pytest.mark.parametrize("name", ["od", "visits", "turning", "straightness"])
 def test_is_symmetric(name: str, sets: list[tuple[Walks, Walks]]) -> None:
     for real, synthetic in sets:
         there, back = value(name, WIDE, real, synthetic), value(name, WIDE, synthetic, real)
@@ -299,25 +279,6 @@ def test_a_radius_of_gyration_weighs_points() -> None:
     real: Walks = [[(0.0, 0.0)] * 3 + [(4.0, 0.0)], *apart(50)]
     assert value("gyration", LARGE, real, apart(2 * math.sqrt(3), 50)) == 0
     assert value("gyration", LARGE, real, apart(4, 50)) > 0
-
-
-def test_jump_by_hand() -> None:
-    # The diagonal is 5; the bins end at 5, 5 / sqrt(2) = 3.54, 2.5 and so on. Real jumps 4 and 3. Synthetic 3.6
-    # is with 4, and 0 by itself: ln(2) / 2.
-    real, synthetic = [[(0.0, 0.0), (4.0, 0.0), (4.0, 3.0)]], [[(0.0, 0.0), (3.6, 0.0), (3.6, 0.0)]]
-    assert value("jump", SMALL, real, synthetic) == pytest.approx(LN2 / 2)
-
-
-@pytest.mark.parametrize(
-    ("jump", "same", "other"), [(5.0, 3.6, 3.5), (2.5, 1.8, 1.76), (2.5, 1.8, 2.51), (1e-9, 1e-12, 0.0)]
-)
-def test_jumps_have_2_bins_for_each_doubling(jump: float, same: float, other: float) -> None:
-    def of(distance: float) -> Walks:
-        """Jump along the diagonal."""
-        return [[(0.0, 0.0), (0.8 * distance, 0.6 * distance)]]
-
-    assert value("jump", SMALL, of(jump), of(same)) == 0
-    assert value("jump", SMALL, of(jump), of(other)) == pytest.approx(LN2)
 
 
 def test_straightness_by_hand() -> None:

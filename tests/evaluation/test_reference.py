@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ BY_LOT = {"density_short", "density_long", "pattern_short", "pattern_long", "nex
 def synthetic(wanderers: pt.Trajectories) -> pt.Trajectories:
     """Give other walks: 300 of the 600, turned around."""
     some = wanderers[200:500]
-    return pt.Trajectories(10 - some.points, some.offsets, crs="planar")
+    return replace(some, points=10 - some.points, ids=None)
 
 
 @pytest.fixture(scope="module", params=["box", "mixed 1"])
@@ -57,7 +58,8 @@ def test_limit_is_one_half_against_the_other(reference: Reference, wanderers: pt
     limit = reference.limit()
     assert set(limit) == set(tables[0])
     for name in set(limit) - BY_LOT:
-        assert limit[name] == pytest.approx(np.mean([table[name].value for table in tables]), abs=1e-12)
+        expected = np.mean([table[name].value for table in tables])
+        assert limit[name] == pytest.approx(expected, abs=1e-12, nan_ok=name == "cell_speed")
 
 
 def test_halves_are_of_chance_not_of_order(wanderers: pt.Trajectories, region: pt.Region) -> None:
@@ -74,7 +76,8 @@ def test_baseline_is_of_uniform_walks_with_as_many_points(
     reference: Reference, wanderers: pt.Trajectories
 ) -> None:
     offsets = np.concatenate([[0], np.cumsum(reference.real.n_points)])
-    walks = reference.comparison.frame.places(offsets, 0, BASELINE)
+    frame = reference.comparison.frame
+    walks = replace(frame.places(offsets, 0, BASELINE), times=frame.moments(offsets, 0, BASELINE))
     assert reference.comparison.frame.region.contains(walks.points).all()
     measured = reference.measure(walks)
     assert np.array_equal(measured.n_points, reference.real.n_points)  # none of them is cut short
@@ -113,6 +116,23 @@ def test_baseline_walks_are_uniform(name: str, region: pt.Region) -> None:
         area = shape.intersection(shapely.box(west, south, east, north)).area / shape.area
         assert share == pytest.approx(area, abs=0.03)
     assert not np.array_equal(points[:4000], points[4000:])
+
+
+def test_baseline_walks_depart_uniformly_over_the_week_and_go_on_uniformly_for_a_week(
+    region: pt.Region,
+) -> None:
+    frame, offsets = Frame(region.for_data("planar"), 6), np.arange(0, 20_001, 4)
+    moments = frame.moments(offsets, 0, BASELINE).astype(np.int64).reshape(-1, 4) / 1e6 / 604_800
+    assert (np.diff(moments) > 0).all() and 0 <= moments.min() and moments[:, 0].max() < 1
+    shares = np.histogram(moments[:, 0], 7, (0, 1))[0] / len(moments)
+    assert shares == pytest.approx(np.full(7, 1 / 7), abs=0.02)
+    # The first, second and third of three uniform numbers are 1/4, 2/4 and 3/4 on average.
+    later = moments[:, 1:] - moments[:, :1]
+    assert later.mean(axis=0) == pytest.approx([0.25, 0.5, 0.75], abs=0.02) and later.max() < 1
+    assert np.corrcoef(moments[:, 0], later[:, 0])[0, 1] == pytest.approx(0, abs=0.05)
+    assert np.array_equal(
+        frame.moments(np.array([0, 4]), 17, BASELINE), frame.moments(offsets, 0, BASELINE)[68:72]
+    )
 
 
 def test_a_long_baseline_is_walked_in_parts(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,8 @@ def test_to_dict_is_plain_json(table: Evaluation) -> None:
     assert "void the privacy statement" in listed["notice"]
     for name, entry in listed["metrics"].items():
         score = table[name]
-        assert (entry["value"], entry["limit"], entry["baseline"]) == (score.value, score.limit, score.baseline)
+        limit = None if name == "cell_speed" else score.limit  # no cell has 50 visits of a half
+        assert (entry["value"], entry["limit"], entry["baseline"]) == (score.value, limit, score.baseline)
         assert entry["interval"] == list(score.interval or ())
         assert (entry["best"], entry["words"]) == (score.metric.best, score.metric.words)
 
@@ -65,7 +67,11 @@ def test_inputs_count_what_was_read(table: Evaluation, wanderers: pt.Trajectorie
         "points": wanderers.n_points,
         "points_in_region": inside.sum(),
         "bad_points": 0,
+        "has_times": True,
+        "untimed_points": inputs["real"]["untimed_points"],
     }
+    assert 0 < inputs["real"]["untimed_points"] < 0.03 * wanderers.n_points
+    assert inputs["timezone"] == "UTC" and inputs["left_out"] == []
     assert inputs["synthetic"]["trajectories"] == 300
     settings = {name: inputs[name] for name in ("region", "crs", "profile", "seed", "bootstrap")}
     expected = {"region": "0,0,10,10", "crs": "planar", "profile": "all", "seed": 5, "bootstrap": 4}
@@ -73,7 +79,7 @@ def test_inputs_count_what_was_read(table: Evaluation, wanderers: pt.Trajectorie
 
 
 def test_a_table_is_a_mapping_of_scores(table: Evaluation) -> None:
-    assert list(table) == list(table.scores) and len(table) == 25 and "density" in table
+    assert list(table) == list(table.scores) and len(table) == 34 and "density" in table
     assert "magic" not in table and "<function" not in repr(table["density"])
     with pytest.raises(KeyError, match="magic is not a metric of profile all: length, "):
         table["magic"]
@@ -133,7 +139,7 @@ def test_words_list_every_metric_with_its_numbers(table: Evaluation) -> None:
     for name, score in table.scores.items():
         (row,) = (line for line in lines if line.split(" ")[0] == name)
         for number in (score.value, score.limit, score.baseline, *(score.interval or ())):
-            assert f"{number:.4f}" in row
+            assert (" - " if math.isnan(number) else f"{number:.4f}") in row
         assert row.endswith(score.metric.words)
     assert "real       " in str(table) and "300 trajectories" in str(table)
 
@@ -164,7 +170,12 @@ def test_real_data_itself_is_between_nothing_and_its_limit(
     for name, score in itself.scores.items():
         if name != "next_cell":
             assert score.value == pytest.approx(score.metric.best, abs=0.01)
-            assert abs(score.limit - score.metric.best) < abs(score.baseline - score.metric.best)
+            if name == "points":  # which the baseline knows
+                assert score.baseline == 0
+            elif name == "cell_speed":  # no cell has 50 visits of a half
+                assert math.isnan(score.limit) and score.baseline > 0
+            else:
+                assert abs(score.limit - score.metric.best) < abs(score.baseline - score.metric.best)
 
 
 def test_works_on_a_polygon_and_on_files(wanderers: pt.Trajectories, tmp_path: Path) -> None:
@@ -177,6 +188,64 @@ def test_works_on_a_polygon_and_on_files(wanderers: pt.Trajectories, tmp_path: P
     assert file.to_dict()["inputs"]["real"]["path"] == str(path)
     inputs = memory.to_dict()["inputs"]
     assert "polygon" in inputs["region"] and inputs["real"]["in_region"] < 600
+
+
+NEED_TIMES = [metric.name for metric in PROFILES["time"].metrics if metric.needs_times]
+
+
+@pytest.mark.parametrize(
+    ("lacking", "words"),
+    [
+        ("real", "the real data has no calendar times"),
+        ("synthetic", "the synthetic data has no calendar times"),
+        ("both", "the real and the synthetic data have no calendar times"),
+    ],
+)
+@pytest.mark.parametrize("times", [None, "numbers"])
+def test_what_needs_times_is_left_out_where_there_are_none(
+    wanderers: pt.Trajectories, region: pt.Region, lacking: str, words: str, times: str | None
+) -> None:
+    """Numbers are no clock, and neither are they used as one."""
+    without = replace(wanderers, times=None if times is None else np.arange(float(wanderers.n_points)))
+    pair = (
+        without if lacking in ("real", "both") else wanderers,
+        without if lacking in ("synthetic", "both") else wanderers,
+    )
+    table = pt.evaluate(*pair, region=region, profile="time", bootstrap=2)
+    assert list(table) == ["jump", "points"] and table["jump"].value == 0
+    inputs = table.to_dict()["inputs"]
+    assert inputs["left_out"] == NEED_TIMES
+    for given, role in zip(pair, ("real", "synthetic"), strict=True):
+        assert inputs[role]["has_times"] == (given is wanderers)
+        assert (inputs[role]["untimed_points"] is None) == (given is without)
+    assert f"left out   {words}, which these metrics need: departure, " in str(table)
+    assert "left out" not in str(pt.evaluate(*pair, region=region))
+
+
+def test_how_many_points_are_untimed_is_said(wanderers: pt.Trajectories, region: pt.Region) -> None:
+    table = pt.evaluate(wanderers, wanderers[:0], region=region, profile="time")
+    n_untimed = table.inputs["real"]["untimed_points"]
+    assert f"; {n_untimed:,} have no usable time" in str(table) and n_untimed > 100
+    assert str(table).count("usable time") == 1
+    plain = pt.evaluate(wanderers, wanderers, region=region, figures=False)
+    assert plain.inputs["real"]["untimed_points"] is None  # nobody looked
+
+
+def test_hours_are_those_of_the_real_data_s_zone_or_another(
+    wanderers: pt.Trajectories, region: pt.Region
+) -> None:
+    moved = replace(wanderers, times=wanderers.times + np.timedelta64(3, "h"))
+    settings: dict[str, Any] = {"region": region, "profile": "time"}
+    here = pt.evaluate(replace(wanderers, zone="Asia/Tokyo"), moved, **settings)
+    there = pt.evaluate(wanderers, replace(moved, zone="Asia/Tokyo"), timezone="Asia/Tokyo", **settings)
+    utc = pt.evaluate(wanderers, moved, **settings)
+    assert here.inputs["timezone"] == there.inputs["timezone"] == "Asia/Tokyo"
+    assert here.to_dict() == there.to_dict() != utc.to_dict() and utc.inputs["timezone"] == "UTC"
+    # Monday morning is the middle of Monday there: other parts of the day, and shifted by as many hours.
+    assert here["departure"].value == pytest.approx(utc["departure"].value)
+    assert here["hourly_od"].value != utc["hourly_od"].value
+    with pytest.raises(pt.SettingsError, match="there is no time zone 'Mars/Base'"):
+        pt.evaluate(wanderers, moved, timezone="Mars/Base", **settings)
 
 
 def in_lisbon(*points: tuple[float, float]) -> pt.Trajectories:
@@ -235,7 +304,10 @@ def test_only_hardly_a_point_beside_the_swapped_ones_refuses() -> None:
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"profile": "everything"}, "the profile must be paper, adatrace, mobility or all, not 'everything'"),
+        (
+            {"profile": "everything"},
+            "the profile must be paper, adatrace, mobility, time or all, not 'everything'",
+        ),
         ({"profile": None}, "the profile must be"),
         ({"seed": -1}, "a seed is a whole number"),
         ({"seed": 2**64}, "a seed is a whole number"),
@@ -325,7 +397,11 @@ def test_an_empty_synthetic_set_gets_the_worst(
             assert math.isnan(score.value)
         elif metric in worst:
             assert score.value == worst[metric]
-        elif metric.startswith(("density", "query")):  # a circle that no real trajectory is in misses none
+        elif metric == "cell_speed":  # where nothing moves, an error of speed / (speed + 1)
+            assert 0 < score.value < 1
+        elif metric.startswith(
+            ("density", "query", "hourly_density")
+        ):  # a circle that no real trajectory is in misses none
             assert 0.9 < score.value <= 1
         elif metric not in ("next_cell", "visits_ndcg"):
             assert score.value == pytest.approx(math.log(2))

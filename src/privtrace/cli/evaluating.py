@@ -55,7 +55,8 @@ def evaluate(
     Profiles:
       paper     length, diameter, density, pattern, and how short and long trajectories fare
       adatrace  the metrics of AdaTrace
-      mobility  origins and destinations, visits, gyration, jumps, turns, prediction
+      mobility  origins and destinations, visits, gyration, turns, prediction
+      time      departures, durations, speeds, how points are spread; most of it needs times in both files
       all       all of them
 
     \b

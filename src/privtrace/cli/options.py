@@ -65,6 +65,7 @@ class ProfileName(StrEnum):
     paper = "paper"
     adatrace = "adatrace"
     mobility = "mobility"
+    time = "time"
     all = "all"
 
 

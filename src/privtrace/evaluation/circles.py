@@ -58,15 +58,24 @@ def circles_error(real: Traits, bits: Bits, synthetic: Traits, other_bits: Bits,
     return relative_error(counts, scaled(others, synthetic, real), SANITY * real.size)
 
 
-@njit(cache=True, nogil=True)
-def bit_counts(bits, weights, n_bits):  # type: ignore[no-untyped-def]
+def bit_counts(bits: Bits, weights: Integers, n_bits: int) -> Integers:
     """Count, for each bit, the rows that have it, each as often as its weight says: (n_bits,)."""
-    counts = np.zeros((bits.shape[1], 64), np.int64)
+    counts: Integers = grouped_bit_counts(bits, np.zeros(len(bits), np.int64), weights, 1, n_bits)[0]
+    return counts
+
+
+@njit(cache=True, nogil=True)
+def grouped_bit_counts(bits, groups, weights, n_groups, n_bits):  # type: ignore[no-untyped-def]
+    """Count the same for each group of rows: (n_groups, n_bits). Rows of groups below 0 are left out."""
+    counts = np.zeros((n_groups, bits.shape[1], 64), np.int64)
     for row in range(len(bits)):
+        if groups[row] < 0 or weights[row] == 0:
+            continue
+        own = counts[groups[row]]
         for word in range(bits.shape[1]):
             for bit in range(64):
-                counts[word, bit] += weights[row] * np.int64(bits[row, word] >> np.uint64(bit) & np.uint64(1))
-    return counts.ravel()[:n_bits]
+                own[word, bit] += weights[row] * np.int64(bits[row, word] >> np.uint64(bit) & np.uint64(1))
+    return counts.reshape(n_groups, bits.shape[1] * 64)[:, :n_bits]
 
 
 @njit(cache=True, nogil=True, inline="always")

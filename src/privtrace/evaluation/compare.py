@@ -11,7 +11,7 @@ from numba import njit
 from privtrace.trajectories import Floats, Integers
 
 
-def divergence(p: Integers, q: Integers) -> float:
+def divergence(p: Integers | Floats, q: Integers | Floats) -> float:
     """Compute the Jensen-Shannon divergence of two histograms, each taken as shares of its sum.
 
     Natural logarithm, not square-rooted: from 0 (equal) to ln 2 = 0.693 (nothing in common). Nothing at all has

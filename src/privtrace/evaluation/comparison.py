@@ -9,8 +9,9 @@ from os import PathLike
 from privtrace.backends.base import Backend
 from privtrace.backends.local import Threads
 from privtrace.backends.passes import Passes
+from privtrace.calendar import Zone
 from privtrace.errors import DataError, SettingsError
-from privtrace.evaluation import adatrace, mobility, paper
+from privtrace.evaluation import adatrace, mobility, paper, time
 from privtrace.evaluation.figures import NEEDED
 from privtrace.evaluation.frame import REAL, SYNTHETIC, Frame
 from privtrace.evaluation.measured import MeasuredPart, MeasuredSet, Role, check
@@ -19,7 +20,7 @@ from privtrace.observer import Observer, Silent
 from privtrace.space.region import MISSING, Region
 from privtrace.trajectories import Crs, Source, Trajectories
 
-PROFILES = {profile.name: profile for profile in (paper.PROFILE, adatrace.PROFILE, mobility.PROFILE)}
+PROFILES = {module.PROFILE.name: module.PROFILE for module in (paper, adatrace, mobility, time)}
 
 #: The chance by which subsets of each set are chosen.
 _USES: dict[Role, int] = {"real": REAL, "synthetic": SYNTHETIC}
@@ -54,16 +55,20 @@ class Comparison:
         *,
         profile: str = "paper",
         seed: int = 1,
+        zone: str = "UTC",
         figures: bool = False,
         backend: Backend | None = None,
         observer: Observer | None = None,
     ) -> Comparison:
-        """Draw the random queries of a profile; with `figures`, measure also what figures are drawn from."""
+        """Draw the random queries of a profile; with `figures`, measure also what figures are drawn from.
+
+        Hours are those of the zone, an IANA name.
+        """
         if not isinstance(region, Region):
             raise SettingsError(MISSING)
         if not isinstance(seed, int) or not 0 <= seed < 1 << 64:
             raise SettingsError(f"a seed is a whole number from 0 to 2**64 - 1, not {seed}")
-        frame = Frame(region.for_data(crs), seed)
+        frame = Frame(region.for_data(crs), seed, Zone.named(zone).name)
         profiles = profiles_named(profile)
         # Each once: some draw circles first.
         measured = dict.fromkeys((*profiles, *(NEEDED if figures else ())))

@@ -144,6 +144,7 @@ def explain(
     runs: int = 5,
     profile: str = "paper",
     seed: int = 1,
+    timezone: str | None = None,
     backend: Backend | None = None,
     observer: Observer | None = None,
 ) -> Explanation:
@@ -160,7 +161,7 @@ def explain(
         The method with its settings and region; its epsilon is replaced by each of the `epsilons`.
     runs
         How often each term is measured; the table has the mean.
-    profile, seed
+    profile, seed, timezone
         As for `evaluate`; the noise of the runs is seeded as well, so that the same seed gives the same table.
     """
     if not isinstance(runs, int) or not 1 <= runs <= MOST_RUNS:
@@ -176,7 +177,13 @@ def explain(
     if not at_epsilons:
         raise SettingsError("explain needs an epsilon at least, such as --epsilons 0.2,1,2")
     reference = Reference.of(
-        real, synthesizer.region, profile=profile, seed=seed, backend=backend, observer=observer
+        real,
+        synthesizer.region,
+        profile=profile,
+        seed=seed,
+        zone=timezone,
+        backend=backend,
+        observer=observer,
     )
     comparison = reference.comparison
     sampling, baseline = reference.limit(), reference.baseline()
@@ -194,6 +201,7 @@ def explain(
                 term: _means(comparison.metrics, measured[place :: len(TERMS)])
                 for place, term in enumerate(TERMS)
             }
+    metrics = tuple(metric for metric in comparison.metrics if not _lacks_times(metric, terms))
     inputs = {
         "real": reference.real.to_dict(),
         "region": str(comparison.frame.region),
@@ -203,8 +211,16 @@ def explain(
         "runs": runs,
         "profile": profile,
         "seed": seed,
+        "timezone": comparison.frame.zone,
+        "left_out": [metric.name for metric in comparison.metrics if metric not in metrics],
     }
-    return Explanation(comparison.metrics, sampling, baseline, terms, sizes, inputs)
+    return Explanation(metrics, sampling, baseline, terms, sizes, inputs)
+
+
+def _lacks_times(metric: Metric, terms: Mapping[str, Mapping[str, Mapping[str, Mean]]]) -> bool:
+    """Tell whether a metric needs times, and the data has none, or the method makes none."""
+    means = [of_term[metric.name] for of_epsilon in terms.values() for of_term in of_epsilon.values()]
+    return metric.needs_times and all(np.isnan(mean.value) for mean in means)
 
 
 def _texts(epsilons: Epsilon | Iterable[Epsilon]) -> list[str]:

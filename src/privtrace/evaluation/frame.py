@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
 
 from privtrace.caching import cached_property
+from privtrace.calendar import WEEK_S
 from privtrace.methods.common.placing import decode
 from privtrace.paths import Paths
 from privtrace.random import EVALUATING, philox, uniform
@@ -15,7 +17,7 @@ from privtrace.space.area import unwrapped
 from privtrace.space.grid import Grid
 from privtrace.space.lattice import longest_run
 from privtrace.space.region import Region
-from privtrace.trajectories import Floats, Integers, Trajectories, is_bad
+from privtrace.trajectories import Array, Floats, Integers, Trajectories, is_bad
 
 #: What chance is used for: each has draws of its own.
 CIRCLES, QUERIES, REAL, SYNTHETIC, SPLITS, BASELINE, BOOTSTRAP = range(7)
@@ -23,10 +25,11 @@ CIRCLES, QUERIES, REAL, SYNTHETIC, SPLITS, BASELINE, BOOTSTRAP = range(7)
 
 @dataclass(frozen=True)
 class Frame:
-    """Hold what both sets are seen through: a region that knows its coordinates, and a public seed."""
+    """Hold what both sets are seen through: a region that knows its coordinates, a public seed, a time zone."""
 
     region: Region
     seed: int
+    zone: str = "UTC"  # in which hours are told: an IANA name
 
     @cached_property
     def _whole(self) -> Grid:
@@ -38,14 +41,26 @@ class Frame:
         A run is a stretch of consecutive points inside, the longest the one with most points, the first on a
         tie. Bad points count as absent. A trajectory with no point inside is dropped.
         """
-        points, offsets = _clip(part.points, part.offsets, self._whole.lattice, self.region.scale_m)
-        return Trajectories(points, offsets, crs="planar")
+        points, places, offsets = _clip(part.points, part.offsets, self._whole.lattice, self.region.scale_m)
+        times = clock_times(part)
+        return Trajectories(points, offsets, None if times is None else times[places], crs="planar")
 
     def places(self, offsets: Integers, first: int, use: int) -> Trajectories:
         """Draw trajectories, numbered from `first`, whose points are uniform in the region."""
         nowhere = Paths(np.zeros(offsets[-1], np.int32), offsets)
-        key = int(self._words(1, use, 1)[0, 0])  # of its own: synthetic points may be drawn from this seed too
-        return decode(nowhere, self._whole, first, key)
+        return decode(nowhere, self._whole, first, self._key(use))
+
+    def moments(self, offsets: Integers, first: int, use: int) -> Array:
+        """Draw times of points for trajectories, numbered from `first`, as datetime64.
+
+        Departures are uniform over a week, and all other points over the week after the departure, in order.
+        """
+        moments: Integers = _moments(offsets, first, np.uint64(self._key(use)))
+        return moments.view("datetime64[us]")
+
+    def _key(self, use: int) -> int:
+        """Give a key for draws of many trajectories: synthetic points may be drawn from the seed itself."""
+        return int(self._words(1, use, 1)[0, 0])
 
     def centers_m(self, count: int, use: int) -> Floats:
         """Draw places uniform in the region, in meters from the box's southwest corner: (count, 2)."""
@@ -63,10 +78,15 @@ class Frame:
         return _words(count, np.uint64(self.seed), np.uint64(again << 8 | use))  # type: ignore[no-any-return]
 
 
+def clock_times(part: Trajectories) -> Array | None:
+    """Give the times of points where they are on the calendar; numbers are no clock."""
+    return part.times if part.times is not None and part.times.dtype.kind == "M" else None
+
+
 @njit(cache=True, nogil=True)
 def _clip(points, offsets, lattice, scale_m):  # type: ignore[no-untyped-def]
     bounds, turn, limits = lattice.area.bounds, lattice.area.turn, lattice.area.limits
-    kept = np.empty_like(points)
+    kept, places = np.empty_like(points), np.empty(len(points), np.int64)
     kept_offsets = np.zeros(len(offsets), np.int64)
     n_kept, n_points = 0, 0
     for t in range(len(offsets) - 1):
@@ -76,11 +96,33 @@ def _clip(points, offsets, lattice, scale_m):  # type: ignore[no-untyped-def]
             if not is_bad(x, y, limits):
                 kept[n_points, 0] = (unwrapped(x, bounds, turn) - bounds[0]) * scale_m[0]
                 kept[n_points, 1] = (y - bounds[1]) * scale_m[1]
+                places[n_points] = p
                 n_points += 1
         if stop > start:
             n_kept += 1
             kept_offsets[n_kept] = n_points
-    return kept[:n_points], kept_offsets[: n_kept + 1]
+    return kept[:n_points], places[:n_points], kept_offsets[: n_kept + 1]
+
+
+@njit(cache=True, nogil=True)
+def _moments(offsets, first, key):  # type: ignore[no-untyped-def]
+    """Draw microseconds since 1970: (n_points,).
+
+    Numbers uniform over a stretch, in order, are sums of exponential ones as shares of the sum of one more.
+    """
+    moments = np.empty(offsets[-1], np.int64)
+    week = WEEK_S * 1_000_000
+    for t in range(len(offsets) - 1):
+        n, trajectory = offsets[t + 1] - offsets[t], np.uint64(first + t)
+        sums = np.zeros(n + 1)
+        for p in range(1, n + 1):
+            word, _ = philox(key, trajectory, np.uint64(p), np.uint64(EVALUATING))
+            sums[p] = sums[p - 1] - math.log1p(-uniform(word))
+        word, _ = philox(key, trajectory, np.uint64(0), np.uint64(EVALUATING))
+        departure = int(uniform(word) * week)
+        for p in range(n):
+            moments[offsets[t] + p] = departure + int(sums[p] / sums[n] * week)
+    return moments
 
 
 @njit(cache=True, nogil=True)

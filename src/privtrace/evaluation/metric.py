@@ -28,6 +28,7 @@ class Metric:
     best: float = 0.0  # what the real data itself would get
     low: float = 0.0
     high: float = math.inf
+    needs_times: bool = False  # on the calendar, in both sets
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What mobility analysts look at: trips between zones, visits, gyration, jumps, turns, prediction.
+"""What mobility analysts look at: trips between zones, visits, gyration, turns, prediction.
 
 Both sets are clipped to the region before. All but the prediction are divergences of shares, or ranks, so the
 sizes of the sets do not matter.
@@ -25,7 +25,7 @@ from privtrace.evaluation.metric import LN2, Metric, Profile
 from privtrace.evaluation.patterns import pair_counts
 from privtrace.evaluation.squares import first_and_last, paths_on
 from privtrace.evaluation.traits import Binned, Traits
-from privtrace.geometry import ends_apart_m, gyrations_m, jump_bins, lengths_m, turn_bins
+from privtrace.geometry import ends_apart_m, gyrations_m, lengths_m, turn_bins
 from privtrace.paths import Paths
 from privtrace.trajectories import Floats, Integers, Trajectories
 
@@ -34,8 +34,6 @@ CELLS_PER_SIDE = 20
 TOP = 50
 N_BINS = 50
 N_TURN_BINS = 36  # of 10 degrees
-BINS_PER_DOUBLING = 2
-N_JUMP_BINS = 48  # the first for no move at all, then from 2^-23.5 of the region's diagonal up to all of it
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,13 +44,11 @@ class MobilityTraits(Traits):
     paths: Paths  # on 20 x 20 cells
     gyration_m: Floats  # (n,)
     straightness: Floats  # (n,): NaN for one that does not move
-    jumps: Binned  # distances between consecutive points
     turns: Binned  # changes of direction
 
 
 def measuring(frame: Frame) -> Callable[[Trajectories], MobilityTraits]:
     """Return what measures the traits of a clipped part."""
-    diagonal_m = math.hypot(frame.region.width_m, frame.region.height_m)
 
     def measure(runs: Trajectories) -> MobilityTraits:
         lengths = lengths_m(runs.points, runs.offsets)
@@ -64,7 +60,6 @@ def measuring(frame: Frame) -> Callable[[Trajectories], MobilityTraits]:
             paths=paths_on(runs, frame, CELLS_PER_SIDE),
             gyration_m=gyrations_m(runs.points, runs.offsets),
             straightness=straightness,
-            jumps=Binned(*jump_bins(runs.points, runs.offsets, diagonal_m, BINS_PER_DOUBLING, N_JUMP_BINS)),
             turns=Binned(*turn_bins(runs.points, runs.offsets, N_TURN_BINS)),
         )
 
@@ -111,17 +106,6 @@ def gyration(real: MobilityTraits, synthetic: MobilityTraits) -> float:
     """
     return distribution_error(
         (real.gyration_m, real.weights), (synthetic.gyration_m, synthetic.weights), N_BINS
-    )
-
-
-def jump(real: MobilityTraits, synthetic: MobilityTraits) -> float:
-    """Compare the distances between consecutive points, by Jensen-Shannon divergence.
-
-    A bin for no move, and 2 bins for each doubling of the distance up to the region's diagonal. Natural
-    logarithm: from 0 (the same) to ln 2 = 0.693. It tells how far apart points are reported, too.
-    """
-    return divergence(
-        *(ragged_histogram(x.jumps.bins, x.jumps.offsets, x.weights, N_JUMP_BINS) for x in (real, synthetic))
     )
 
 
@@ -182,7 +166,6 @@ PROFILE = Profile(
         Metric("visits", visits, "visits to cells, JSD", high=LN2),
         Metric("visits_ndcg", visits_ndcg, "most visited cells, NDCG", 1.0, high=1.0),
         Metric("gyration", gyration, "radius of gyration, JSD", high=LN2),
-        Metric("jump", jump, "distances between points, JSD", high=LN2),
         Metric("straightness", straightness, "straightness, JSD", high=LN2),
         Metric("turning", turning, "turning angles, JSD", high=LN2),
         Metric("next_cell", next_cell, "next-cell prediction, accuracy lost", low=-1.0, high=1.0),

@@ -31,9 +31,13 @@ class Reference:
 
     @classmethod
     def of(cls, real: Source, region: Region, **settings: Any) -> Reference:
-        """Measure the real set in one pass; settings are those of `Comparison.of`."""
+        """Measure the real set in one pass; settings are those of `Comparison.of`.
+
+        Hours are those of the real data's zone, unless another is given.
+        """
         check_source(real)
-        return cls.measured(real, Comparison.of(region, real.crs, **settings))
+        zone = settings.pop("zone", None) or getattr(real, "zone", "UTC")
+        return cls.measured(real, Comparison.of(region, real.crs, zone=zone, **settings))
 
     @classmethod
     def measured(cls, real: Source, comparison: Comparison) -> Reference:
@@ -45,10 +49,16 @@ class Reference:
         return self.comparison.measure(synthetic)
 
     def values(self, synthetic: MeasuredSet, real: MeasuredSet | None = None) -> Values:
-        """Compare a set with the real one, or with what is given for it, by every metric."""
+        """Compare a set with the real one, or with what is given for it, by every metric.
+
+        Where one of them has no calendar times, metrics that need them are not defined.
+        """
         real = self.real if real is None else real
+        have_times = real.has_clock and synthetic.has_clock
         return {
             metric.name: metric.compare(real.traits[profile.name], synthetic.traits[profile.name])
+            if have_times or not metric.needs_times
+            else np.nan
             for profile in self.comparison.profiles
             for metric in profile.metrics
         }
@@ -74,7 +84,7 @@ class Reference:
         """Compare a uniform random walk over the region: what a set gets that knows nothing of the data.
 
         It has as many trajectories as the real data, each with as many points, and every step leads to a place
-        uniform in the region.
+        uniform in the region. Departures are uniform over the week, and the points after them over a week.
         """
         made = Made(self._uniform_walks, self.comparison.crs, int(self.real.n_points.sum()))
         scored = {profile.name: self.comparison.measures[profile.name] for profile in self.comparison.profiles}
@@ -82,9 +92,11 @@ class Reference:
         return self.values(without_figures.measure(made, text="Measuring a random walk"))
 
     def _uniform_walks(self) -> Iterator[Trajectories]:
-        offsets = np.concatenate([[0], np.cumsum(self.real.n_points)])
+        frame, offsets = self.comparison.frame, np.concatenate([[0], np.cumsum(self.real.n_points)])
         for start, stop in part_bounds(offsets):
-            yield self.comparison.frame.places(offsets[start : stop + 1] - offsets[start], start, BASELINE)
+            own = offsets[start : stop + 1] - offsets[start]
+            times = frame.moments(own, start, BASELINE) if self.real.has_clock else None
+            yield replace(frame.places(own, start, BASELINE), times=times)
 
     def intervals(
         self, synthetic: MeasuredSet, values: Values, n_replicates: int

@@ -147,6 +147,7 @@ def evaluate(
     profile: str = "paper",
     seed: int = 1,
     bootstrap: int = 0,
+    timezone: str | None = None,
     figures: bool = True,
     backend: Backend | None = None,
     observer: Observer | None = None,
@@ -161,19 +162,29 @@ def evaluate(
     region
         The area to compare in.
     profile
-        "paper" for PrivTrace's metrics and its subgroups, "adatrace", "mobility", or "all". The module of each
-        in `privtrace.evaluation` defines its metrics.
+        "paper" for PrivTrace's metrics and its subgroups, "adatrace", "mobility", "time", or "all". The module
+        of each in `privtrace.evaluation` defines its metrics. Those that need calendar times are left out
+        where one of the sets has none.
     seed
         From which random circles, halves and walks are drawn; the same seed gives the same table.
     bootstrap
         How often to resample the trajectories for 95 % intervals; 0 for none.
+    timezone
+        Whose hours profile "time" tells, of both sets: an IANA name; that of the real data by default.
     figures
         Whether to measure also what `Evaluation.report` draws; without, it is a little faster.
     """
     if not isinstance(bootstrap, int) or not 0 <= bootstrap <= MOST_REPLICATES or bootstrap == 1:
         raise SettingsError(f"bootstrap must be 0 or from 2 to {MOST_REPLICATES:,} replicates, not {bootstrap}")
     reference = Reference.of(
-        real, region, profile=profile, seed=seed, figures=figures, backend=backend, observer=observer
+        real,
+        region,
+        profile=profile,
+        seed=seed,
+        zone=timezone,
+        figures=figures,
+        backend=backend,
+        observer=observer,
     )
     return evaluated(reference, reference.measure(synthetic), bootstrap=bootstrap)
 
@@ -181,6 +192,11 @@ def evaluate(
 def evaluated(reference: Reference, synthetic: MeasuredSet, *, bootstrap: int = 0) -> Evaluation:
     """Compare a synthetic set with a reference, both measured already; with figures, if they are measured."""
     comparison, real = reference.comparison, reference.real
+    metrics = [
+        metric
+        for metric in comparison.metrics
+        if not metric.needs_times or (real.has_clock and synthetic.has_clock)
+    ]
     inputs = {
         "real": real.to_dict(),
         "synthetic": synthetic.to_dict(),
@@ -189,6 +205,8 @@ def evaluated(reference: Reference, synthetic: MeasuredSet, *, bootstrap: int = 
         "profile": comparison.profile,
         "seed": comparison.frame.seed,
         "bootstrap": bootstrap,
+        "timezone": comparison.frame.zone,
+        "left_out": [metric.name for metric in comparison.metrics if metric not in metrics],
     }
     with comparison.observer.stage("Comparing"):
         values, limit = reference.values(synthetic), reference.limit()
@@ -196,10 +214,9 @@ def evaluated(reference: Reference, synthetic: MeasuredSet, *, bootstrap: int = 
     intervals = reference.intervals(synthetic, values, bootstrap) if bootstrap else {}
     del synthetic  # the walk needs as much memory
     baseline = reference.baseline()
-    named = {metric.name: metric for metric in comparison.metrics}
     scores = {
         name: Score(metric, values[name], limit[name], baseline[name], intervals.get(name))
-        for name, metric in named.items()
+        for name, metric in ((metric.name, metric) for metric in metrics)
     }
     return Evaluation(scores, inputs, figures)
 
@@ -209,11 +226,22 @@ def compared(inputs: Mapping[str, Any]) -> Iterator[str]:
     for role in ("real", "synthetic"):
         if given := inputs.get(role):
             bad = f"; {given['bad_points']:,} are no points" if given["bad_points"] else ""
+            untimed = f"; {given['untimed_points']:,} have no usable time" if given["untimed_points"] else ""
             yield (
                 f"{role:10} {given['in_region']:,} of {given['trajectories']:,} trajectories and "
-                f"{given['points_in_region']:,} of {given['points']:,} points in the region{bad}"
+                f"{given['points_in_region']:,} of {given['points']:,} points in the region{bad}{untimed}"
             )
     yield f"region     {inputs['region']}, {inputs['crs']}"
+    if inputs["left_out"]:
+        yield f"left out   {without_times(inputs)}"
+
+
+def without_times(inputs: Mapping[str, Any]) -> str:
+    """Say which of the sets has no calendar times, and which metrics are left out for it."""
+    lacking = [role for role in ("real", "synthetic") if not inputs.get(role, {"has_times": True})["has_times"]]
+    whose = f"the {lacking[0]} data has" if lacking else "what the method makes has"
+    whose = "the real and the synthetic data have" if len(lacking) == 2 else whose
+    return f"{whose} no calendar times, which these metrics need: {', '.join(inputs['left_out'])}"
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -13,7 +13,6 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from privtrace.paths import Paths
 from privtrace.trajectories import Floats, Integers, Trajectories
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
@@ -87,6 +86,6 @@ def _joined(parts: Sequence[Any]) -> Any:
         return np.concatenate(parts)
     lengths = np.concatenate([np.diff(part.offsets) for part in parts])
     offsets = np.concatenate([[0], np.cumsum(lengths)])
-    if isinstance(parts[0], Paths):
-        return Paths(np.concatenate([part.cells for part in parts]), offsets)
-    return Binned(np.concatenate([part.bins for part in parts]), offsets)
+    own = [field.name for field in fields(parts[0]) if field.name != "offsets"]
+    columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in own}
+    return replace(parts[0], offsets=offsets, **columns)

@@ -1,0 +1,338 @@
+"""When people travel, how long they take, and how their points are spread over time and distance.
+
+Both sets are clipped to the region before. A trip departs at the first timed point of what is left. Untimed are
+points whose time is missing, before 1970, not later than that of the timed point before, or more than a week
+after that of the first: what needs times leaves them out, and goes straight from timed point to timed point.
+Hours are local, of the frame's zone. Half octaves are bins with edges at 1.14 * 2^(k / 2).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from privtrace import calendar
+from privtrace.evaluation import octaves
+from privtrace.evaluation.circles import SANITY, grouped_bit_counts
+from privtrace.evaluation.compare import category_error, divergence
+from privtrace.evaluation.frame import Frame, clock_times
+from privtrace.evaluation.metric import LN2, Metric, Profile
+from privtrace.evaluation.octaves import half_octave
+from privtrace.evaluation.paper import N_CIRCLES, draw_circles
+from privtrace.evaluation.squares import first_and_last, paths_on
+from privtrace.evaluation.traits import Binned, Bits, Traits
+from privtrace.geometry import lengths_m
+from privtrace.trajectories import Floats, Integers, Trajectories
+
+HOURS = 168  # of a week
+HOURS_PER_PART = 4  # of the day
+N_PARTS = 24 // HOURS_PER_PART
+ZONES_PER_SIDE = 3
+CELLS_PER_SIDE = 20
+#: Cells with fewer real visits have no speed worth comparing.
+LEAST_VISITS = 50
+#: No trip takes longer: what is later than this after its first point is untimed.
+LONGEST_S = calendar.WEEK_S
+
+
+@dataclass(frozen=True, eq=False)
+class Visits:
+    """Hold visits to cells, a run for each trajectory: how far it went from points there, and in what time."""
+
+    cells: npt.NDArray[np.int16]  # of 20 x 20
+    meters: npt.NDArray[np.float32]
+    seconds: npt.NDArray[np.float32]
+    offsets: Integers  # (n + 1,): trajectory t has the visits from offsets[t] to offsets[t + 1]
+
+
+@dataclass(frozen=True, eq=False)
+class TimeTraits(Traits):
+    """Hold what the metrics of time look at."""
+
+    hour: Integers  # (n,): the hour of the week of the departure, from 0 on Monday at midnight; -1 if untimed
+    duration_s: Floats  # (n,): from the first timed point to the last; NaN if untimed
+    speed: Floats  # (n,): meters per second; NaN without a duration over 0
+    n_points: Integers  # (n,)
+    n_untimed: Integers  # (n,): how many of the points
+    intervals: Binned  # seconds from timed point to timed point, in half octaves
+    jumps: Binned  # meters from point to point, in half octaves
+    hits: Bits  # (n, n_words): a bit for each of the circles of `density` that holds a point
+    trips: Integers  # (n,): first and last of 3 x 3 zones, as one number
+    visits: Visits
+
+    @property
+    def part(self) -> Integers:
+        """Give the part of the day of each departure: four hours, from 0 after midnight to 5; -1 if untimed."""
+        return np.where(self.hour < 0, -1, self.hour % 24 // HOURS_PER_PART)
+
+
+def measuring(frame: Frame) -> Callable[[Trajectories], TimeTraits]:
+    """Draw the circles, and return what measures the traits of a clipped part."""
+    circles, zone = draw_circles(frame), calendar.Zone.named(frame.zone)
+    sides_m = (frame.region.width_m, frame.region.height_m)
+
+    def measure(runs: Trajectories) -> TimeTraits:
+        seconds, n_points = _seconds(runs), np.diff(runs.offsets)
+        is_timed = timed(seconds, runs.offsets)
+        points, seconds = runs.points[is_timed], seconds[is_timed]
+        offsets = np.concatenate([[0], np.cumsum(is_timed)])[runs.offsets]
+        firsts, lasts = offsets[:-1], offsets[1:] - 1
+        departs = lasts >= firsts
+        hour = np.full(len(runs), -1)
+        local_s = zone.to_local(np.floor(seconds[firsts[departs]]).astype(np.int64))
+        hour[departs] = calendar.hours_of_week(local_s)
+        duration = np.full(len(runs), np.nan)
+        duration[departs] = seconds[lasts[departs]] - seconds[firsts[departs]]
+        return TimeTraits.of(
+            runs,
+            hour=hour,
+            duration_s=duration,
+            speed=lengths_m(points, offsets) / np.where(duration > 0, duration, np.nan),
+            n_points=n_points,
+            n_untimed=n_points - np.diff(offsets),
+            intervals=Binned(*_interval_bins(seconds, offsets)),
+            jumps=Binned(*_jump_bins(runs.points, runs.offsets)),
+            hits=circles.hits(runs),
+            trips=first_and_last(paths_on(runs, frame, ZONES_PER_SIDE), ZONES_PER_SIDE**2),
+            visits=Visits(*_visits(points, seconds, offsets, sides_m)),
+        )
+
+    return measure
+
+
+def _seconds(runs: Trajectories) -> Floats:
+    """Give the times of all points in seconds since 1970, with their fractions; NaN where there is none."""
+    times = clock_times(runs)
+    if times is None:
+        return np.full(runs.n_points, np.nan)
+    whole = times.astype("datetime64[s]")
+    fractions = (times - whole) / np.timedelta64(1, "s")
+    return np.where(np.isnat(times), np.nan, whole.view(np.int64) + fractions)
+
+
+@njit(cache=True, nogil=True)
+def timed(seconds, offsets):  # type: ignore[no-untyped-def]
+    """Tell which points have a time that can be one: (n_points,)."""
+    is_timed = np.zeros(len(seconds), np.bool_)
+    for t in range(len(offsets) - 1):
+        first = last = -1.0  # none yet
+        for p in range(offsets[t], offsets[t + 1]):
+            if seconds[p] >= 0 and seconds[p] > last and (first < 0 or seconds[p] - first <= LONGEST_S):
+                is_timed[p] = True
+                last = seconds[p]
+                first = last if first < 0 else first
+    return is_timed
+
+
+@njit(cache=True, nogil=True)
+def _interval_bins(seconds, offsets):  # type: ignore[no-untyped-def]
+    bins = np.empty(len(seconds), np.uint8)
+    bin_offsets = np.zeros(len(offsets), np.int64)
+    n = 0
+    for t in range(len(offsets) - 1):
+        for p in range(offsets[t] + 1, offsets[t + 1]):
+            bins[n] = half_octave(seconds[p] - seconds[p - 1])
+            n += 1
+        bin_offsets[t + 1] = n
+    return bins[:n].copy(), bin_offsets
+
+
+@njit(cache=True, nogil=True)
+def _jump_bins(points, offsets):  # type: ignore[no-untyped-def]
+    bins = np.empty(len(points), np.uint8)
+    bin_offsets = np.zeros(len(offsets), np.int64)
+    n = 0
+    for t in range(len(offsets) - 1):
+        for p in range(offsets[t] + 1, offsets[t + 1]):
+            bins[n] = half_octave(math.hypot(points[p, 0] - points[p - 1, 0], points[p, 1] - points[p - 1, 1]))
+            n += 1
+        bin_offsets[t + 1] = n
+    return bins[:n].copy(), bin_offsets
+
+
+@njit(cache=True, nogil=True)
+def _visits(points, seconds, offsets, sides_m):  # type: ignore[no-untyped-def]
+    """List visits: consecutive segments that begin in one cell are one."""
+    size = CELLS_PER_SIDE
+    cells = np.empty(len(points), np.int16)
+    meters, times = np.zeros(len(points), np.float32), np.zeros(len(points), np.float32)
+    visit_offsets = np.zeros(len(offsets), np.int64)
+    n = 0
+    for t in range(len(offsets) - 1):
+        for p in range(offsets[t] + 1, offsets[t + 1]):
+            x, y = points[p - 1, 0], points[p - 1, 1]
+            # Divided last, so that whole numbers on the edges of cells do not round below them.
+            column, row = min(int(x * size / sides_m[0]), size - 1), min(int(y * size / sides_m[1]), size - 1)
+            cell = row * size + column
+            if n == visit_offsets[t] or cells[n - 1] != cell:
+                cells[n] = cell
+                n += 1
+            meters[n - 1] += math.hypot(points[p, 0] - x, points[p, 1] - y)
+            times[n - 1] += seconds[p] - seconds[p - 1]
+        visit_offsets[t + 1] = n
+    return cells[:n].copy(), meters[:n].copy(), times[:n].copy(), visit_offsets
+
+
+def departure(real: TimeTraits, synthetic: TimeTraits) -> float:
+    """Compare the hours of the week at which trips depart, by Jensen-Shannon divergence.
+
+    168 local hours; trajectories without a timed point are left out. Natural logarithm: from 0 (the same) to ln
+    2 = 0.693.
+    """
+    return category_error(_departing(real, real.hour), _departing(synthetic, synthetic.hour), HOURS)
+
+
+def departure_day(real: TimeTraits, synthetic: TimeTraits) -> float:
+    """Compare the hours of the day at which trips depart, weekdays and weekends apart.
+
+    By Jensen-Shannon divergence of 48 local hours, 24 from Monday to Friday and 24 for Saturday and Sunday.
+    Range and what is left out as for departure.
+    """
+    hours, others = (_departing(x, x.hour % 24 + 24 * (x.hour >= 5 * 24)) for x in (real, synthetic))
+    return category_error(hours, others, 48)
+
+
+def _departing(given: TimeTraits, numbers: Integers) -> tuple[Integers, Integers]:
+    """Give the numbers of trajectories that have a departure, and their weights."""
+    departs = given.hour >= 0
+    return numbers[departs], given.weights[departs]
+
+
+def duration(real: TimeTraits, synthetic: TimeTraits) -> float:
+    """Compare the distributions of duration, by Jensen-Shannon divergence.
+
+    Seconds from the first timed point to the last, in half octaves, with a bin for zero: that of a single timed
+    point. Range and what is left out as for departure.
+    """
+    return divergence(*(octaves.histogram(x.duration_s, x.weights) for x in (real, synthetic)))
+
+
+def speed(real: TimeTraits, synthetic: TimeTraits) -> float:
+    """Compare the distributions of mean speed, by Jensen-Shannon divergence.
+
+    Length over duration in meters per second, in half octaves, with a bin for zero; trips that take no time are
+    left out. Natural logarithm: from 0 (the same) to ln 2 = 0.693.
+    """
+    return divergence(*(octaves.histogram(x.speed, x.weights) for x in (real, synthetic)))
+
+
+def interval(real: TimeTraits, synthetic: TimeTraits) -> float:
+    """Compare the times between consecutive points, by Jensen-Shannon divergence.
+
+    Seconds from timed point to timed point, in half octaves. Each trajectory weighs one, spread over its
+    intervals. Natural logarithm: from 0 (the same) to ln 2 = 0.693.
+    """
+    return _spread_error(real, synthetic, real.intervals, synthetic.intervals)
+
+
+def jump(real: TimeTraits, synthetic: TimeTraits) -> float:
+    """Compare the distances between consecutive points, by Jensen-Shannon divergence.
+
+    Meters, in half octaves, with a bin for no move; all points count, timed or not. Each trajectory weighs
+    one, spread over its jumps. Natural logarithm: from 0 (the same) to ln 2 = 0.693.
+    """
+    return _spread_error(real, synthetic, real.jumps, synthetic.jumps)
+
+
+def _spread_error(real: TimeTraits, synthetic: TimeTraits, gaps: Binned, others: Binned) -> float:
+    both = ((gaps, real.weights), (others, synthetic.weights))
+    return divergence(
+        *(octaves.spread_histogram(given.bins, given.offsets, weights) for given, weights in both)
+    )
+
+
+def points(real: TimeTraits, synthetic: TimeTraits) -> float:
+    """Compare the distributions of the number of points, by Jensen-Shannon divergence.
+
+    In half octaves; all points count, timed or not. Natural logarithm: from 0 (the same) to ln 2 = 0.693.
+    """
+    return divergence(*(octaves.histogram(x.n_points, x.weights) for x in (real, synthetic)))
+
+
+def hourly_density(real: TimeTraits, synthetic: TimeTraits) -> float:
+    """Compare the numbers of trajectories in 500 random circles by part of the day, by average relative error.
+
+    Circles and what counts as for density, in each part of four local hours by itself. |real - synthetic| /
+    max(real, 1 % of the part's real trajectories), averaged over circles, then over parts, each part weighing
+    as much as it has real trajectories: few people at night would else decide as much as all at noon.
+    Synthetic counts are scaled by the numbers of all departures, so that what departs in a wrong part is wrong
+    in both. From 0 (the same) upward; no trajectories at all give at most 1. Not defined without a departure.
+    """
+    size, other_size = (int(x.weights[x.hour >= 0].sum()) for x in (real, synthetic))
+    if not size:
+        return math.nan
+    counts, others = (
+        grouped_bit_counts(x.hits, x.part, x.weights, N_PARTS, N_CIRCLES) for x in (real, synthetic)
+    )
+    departs = real.hour >= 0
+    sizes = np.bincount(real.part[departs], real.weights[departs], N_PARTS)
+    errors = np.abs(counts - others * (size / max(other_size, 1)))
+    there = sizes > 0
+    relative = errors[there] / np.maximum(counts[there], SANITY * sizes[there, np.newaxis])
+    return float(np.average(relative.mean(axis=1), weights=sizes[there]))
+
+
+def hourly_od(real: TimeTraits, synthetic: TimeTraits) -> float:
+    """Compare origins and destinations by part of the day, by Jensen-Shannon divergence.
+
+    The zones of 3 x 3 of the first and the last point, with the part of the day of the departure, four local
+    hours. Range and what is left out as for departure.
+    """
+    trips, others = (_departing(x, x.trips * N_PARTS + x.part) for x in (real, synthetic))
+    return category_error(trips, others, ZONES_PER_SIDE**4 * N_PARTS)
+
+
+def cell_speed(real: TimeTraits, synthetic: TimeTraits) -> float:
+    """Compare the mean speeds in 20 x 20 cells, by average relative error.
+
+    The meters of all segments between timed points that begin in a cell, over their seconds; consecutive ones
+    of a trajectory are one visit. |real - synthetic| / (real + 1 m/s), averaged over the cells with 50 real
+    visits or more; without synthetic visits nothing moves there, speed 0. From 0 (the same) upward; no
+    trajectories at all give less than 1. Not defined without such a cell.
+    """
+    n_visits, meters, seconds = _cell_sums(real)
+    _, other_meters, other_seconds = _cell_sums(synthetic)
+    there = n_visits >= LEAST_VISITS
+    if not there.any():
+        return math.nan
+    speeds = meters[there] / seconds[there]
+    others = other_meters[there] / np.where(other_seconds[there] > 0, other_seconds[there], 1.0)
+    return float(np.mean(np.abs(speeds - others) / (speeds + 1.0)))
+
+
+def _cell_sums(given: TimeTraits) -> tuple[Floats, Floats, Floats]:
+    """Add up visits, meters and seconds of each cell."""
+    visits = given.visits
+    weights = np.repeat(given.weights, np.diff(visits.offsets))
+    numbers, meters, seconds = (
+        np.bincount(visits.cells, weights * sizes, CELLS_PER_SIDE**2).astype(np.float64)
+        for sizes in (1.0, visits.meters, visits.seconds)
+    )
+    return numbers, meters, seconds
+
+
+def _needing_times(name: str, compare: Callable[..., float], words: str, high: float = math.inf) -> Metric:
+    return Metric(name, compare, words, high=high, needs_times=True)
+
+
+PROFILE = Profile(
+    "time",
+    measuring,
+    (
+        _needing_times("departure", departure, "departures over the hours of the week, JSD", LN2),
+        _needing_times("departure_day", departure_day, "departures over weekday and weekend hours, JSD", LN2),
+        _needing_times("duration", duration, "distribution of durations, JSD", LN2),
+        _needing_times("speed", speed, "distribution of mean speeds, JSD", LN2),
+        _needing_times("interval", interval, "seconds between points, JSD", LN2),
+        Metric("jump", jump, "distances between points, JSD", high=LN2),
+        Metric("points", points, "numbers of points, JSD", high=LN2),
+        _needing_times("hourly_density", hourly_density, "density by part of the day, relative error"),
+        _needing_times("hourly_od", hourly_od, "origins and destinations by part of the day, JSD", LN2),
+        _needing_times("cell_speed", cell_speed, "mean speeds in cells, relative error"),
+    ),
+)
