@@ -23,6 +23,7 @@ from privtrace.io import FORMATS, check_output
 from privtrace.io.clock import by_pattern
 from privtrace.io.printing import iso, wall_times
 from privtrace.io.sorting import by_user_and_id
+from privtrace.io.text import _any_iso, _iso
 from privtrace.io.text import iso as read_iso
 from privtrace.io.zones import instants
 from privtrace.observer import Silent
@@ -95,6 +96,22 @@ def test_each_text_is_moved_or_not_by_itself(text: str, wanted: str, tmp_path: P
     assert found.zone == LISBON and found.times is not None
     expected = ["2024-07-01T07:00:00", wanted, "NaT", "2024-07-01T08:00:00"]
     np.testing.assert_array_equal(found.times, np.array(expected, "datetime64[us]"))
+
+
+def test_the_quick_way_to_read_offsets_is_the_slow_one() -> None:
+    texts = [
+        "2024-01-01T10:00:00+01:00",
+        "2024-01-01 10:00:00.25-03:30",
+        "2024-02-30T10:00:00+01:00",
+        None,
+        "x",
+    ]
+    texts += ["2024-07-01T08:00:00Z", "2024-01-01T10:00+02", "2024-12-31T23:59:59.123456-99:99", "2024-07-01"]
+    texts += ["0001-01-01T00:00:00+14:00", "2024-01-01T24:00:00+01:00", "2024-01-01T23:59:60-00:30", "\u0660"]
+    texts += ["2024-01-01T10:00:00.1234567+01:00", "2024-02-29T00:00:00-00:30", "2024-01-01T10:00:00+1:00"]
+    for kind in (pa.large_string(), pa.large_binary()):
+        column = pa.array(texts, pa.large_string()).cast(kind)
+        assert _iso(column).to_pylist() == _any_iso(column).to_pylist()
 
 
 @pytest.mark.parametrize(
