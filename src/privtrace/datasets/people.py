@@ -36,7 +36,7 @@ HOME, WORK, ERRAND, LEISURE = range(4)  # what a journey may be for
 PERIOD = Period.of("2025-05-05/2025-06-02")
 WEEKDAYS = (1.0, 1.0, 1.0, 1.0, 1.0, 0.75, 0.6)  # how many are out, from Monday to Sunday
 N_WORKDAYS = 5  # of a week; then come two free days
-LAST_S = 5_400.0  # before the end of the period nobody sets out, so that all arrive within it
+LAST_S = 5_400.0  # before the end of the period nobody sets out any more, so that all arrive within it
 
 DAYS = (0.74, 0.12, 0.06, 0.04, 0.04)  # how many users are seen on one day, on two in a row, ...
 OUTINGS = (0.15, 0.55, 0.23, 0.07)  # how many days have one journey, two, ... but for taxis and trucks
@@ -112,7 +112,9 @@ def _draw_outings(vehicles: Integers, n: int, rng: np.random.Generator) -> _Outi
     """Draw the days of users and the journeys of each day, up to n."""
     n_days = rng.choice(len(DAYS), len(vehicles), p=DAYS) + 1
     user = np.repeat(np.arange(len(vehicles)), n_days)  # of each day of a user
-    day = _first_days(n_days, rng)[user] + _places(n_days)
+    crowds = np.resize(WEEKDAYS, len(PERIOD.days))
+    first = rng.choice(len(crowds), len(vehicles), p=crowds / crowds.sum())
+    day = first[user] + _places(n_days)
     vehicle, free = vehicles[user], is_free(day)
     private = (vehicle == CAR) | (vehicle == BICYCLE)
     commuting = private & (rng.random(len(user)) < np.where(free, COMMUTE[1], COMMUTE[0]))
@@ -133,15 +135,9 @@ def _draw_outings(vehicles: Integers, n: int, rng: np.random.Generator) -> _Outi
     at_leisure = (vehicle[which] != TRUCK) & (free[which] | (hour >= EVENING_HOUR))
     aims = np.where(homeward, HOME, np.where(to_work, WORK, np.where(at_leisure, LEISURE, ERRAND)))
     departures_s = DAY_S * day[which] + 3_600 * hour
+    # Days past the end of the period, and journeys that might not be over by then, are not seen.
     kept = np.flatnonzero(departures_s < DAY_S * len(PERIOD.days) - LAST_S)[:n]
     return _Outings(user[which][kept], aims[kept], departures_s[kept])
-
-
-def _first_days(n_days: Integers, rng: np.random.Generator) -> Integers:
-    """Draw the day of PERIOD on which each user is first seen, so that all of so many fall in it."""
-    reached = np.cumsum(np.resize(WEEKDAYS, len(PERIOD.days)))
-    days: Integers = np.searchsorted(reached, rng.random(len(n_days)) * reached[-n_days], side="right")
-    return days
 
 
 def is_free(days: Integers) -> Flags:
