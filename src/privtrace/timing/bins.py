@@ -89,9 +89,6 @@ N_METERS = len(METERS)
 #: Meters per second (or planar units) in half octaves: lower edges.
 SPEEDS: Floats = np.concatenate([[0.0], half_octaves(0.1, 31)])
 N_SPEEDS = len(SPEEDS)
-#: By place, in octaves: lower edges.
-PLACE_SPEEDS: Floats = np.concatenate([[0.0], 0.5 * 2.0 ** np.arange(11)])
-N_PLACE_SPEEDS = len(PLACE_SPEEDS)
 
 HOURS = 168
 

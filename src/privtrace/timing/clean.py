@@ -43,6 +43,9 @@ _BLURS = (2, 4, 8, 16)
 #: The least that is expected of an entry, as part of the mean of all: where noise left none, there may be some.
 _LEAST = 1e-3
 
+#: The least trips in a part of the day, as part of what was expected: noise may leave none.
+_LEAST_PART = 0.02
+
 #: Rounds of fitting ticks, paces and stretches to each other: each brings all nearer to their tables.
 _ROUNDS = 30
 
@@ -125,17 +128,31 @@ def clean_parts(noisy: Floats, departures: Floats, error: float) -> Floats:
 
     Expected are the same trips all day, as many in each part as depart then.
     """
-    of_parts = departures.reshape(7, N_PARTS, -1).sum(axis=(0, 2))
-    total, n_zones = noisy.sum(axis=0), noisy.shape[1]
+    total = noisy.sum(axis=0)
     starts, goals = (np.maximum(total.sum(axis=axis), 1.0) for axis in (1, 0))
     expected = np.outer(starts, goals) / starts.sum()
-    trips = (
-        posterior_means(total.ravel(), expected.ravel(), error * np.sqrt(N_PARTS), _PRIOR, noise="normal")
-        + _LEAST
-    )
+    return _by_part(noisy, departures, expected, error)
+
+
+def clean_tempos(noisy: Floats, departures: Floats, error: float) -> Floats:
+    """Estimate how much likelier than by the hours alone each part of the day is for trips of each speed.
+
+    Expected are the same speeds all day.
+    """
+    together, by_parts = noisy.sum(axis=0), error * np.sqrt(N_PARTS)
+    speeds = np.maximum(_lines(together[np.newaxis], by_parts)[0], _LEAST)
+    ratios = _by_part(noisy, departures, speeds, error) / _of_parts(departures)[:, np.newaxis]
+    return ratios / ratios.max()
+
+
+def _by_part(noisy: Floats, departures: Floats, expected: Floats, error: float) -> Floats:
+    """Estimate the chances of the parts of the day for each kind of trip, of which so many are expected."""
+    of_parts, total = _of_parts(departures), noisy.sum(axis=0).ravel()
+    summed = error * np.sqrt(N_PARTS)
+    trips = posterior_means(total, expected.ravel() + _LEAST, summed, _PRIOR, noise="normal") + _LEAST
     alike = of_parts[:, np.newaxis] * trips
     by_part = posterior_means(noisy.ravel(), np.maximum(alike, _LEAST).ravel(), error, _PRIOR)
-    by_part = np.maximum(by_part.reshape(N_PARTS, n_zones * n_zones), 0.02 * alike)
+    by_part = np.maximum(by_part.reshape(alike.shape), _LEAST_PART * alike)
     for _ in range(_ROUNDS):  # in turn, as many in each part as depart then, and as many of each trip
         by_part *= (of_parts * trips.sum() / by_part.sum(axis=1))[:, np.newaxis]
         by_part *= trips / by_part.sum(axis=0)
@@ -143,19 +160,16 @@ def clean_parts(noisy: Floats, departures: Floats, error: float) -> Floats:
     return chances
 
 
+def _of_parts(departures: Floats) -> Floats:
+    """Add up the chances of the hours of each part of the day."""
+    of_parts: Floats = np.maximum(departures.reshape(7, N_PARTS, -1).sum(axis=(0, 2)), _TINY)
+    return of_parts
+
+
 def last_speed(noisy: Floats, error: float) -> int:
     """Find the bin of the greatest speeds: the one behind the last that stands out."""
     there = np.flatnonzero(_lines(noisy[np.newaxis], error)[0])
     return min(int(there[-1]) + 1, len(noisy) - 1) if len(there) else len(noisy) - 1
-
-
-def clean_places(noisy: Floats, error: float) -> Floats:
-    """Estimate the chances of speeds, cell by cell, expecting of each what all have together."""
-    together = noisy.sum(axis=0)
-    shares = _normalized(np.where(together > _LIKELY * error * np.sqrt(len(noisy)), together, 0.0))
-    visits = np.maximum((noisy * (shares > 0)).sum(axis=1), 1.0)
-    by_cell = _estimated(noisy, np.outer(visits, shares), error) * (shares > 0) + _LEAST * shares
-    return by_cell / by_cell.sum(axis=1, keepdims=True)
 
 
 def fitted_clock(

@@ -28,11 +28,10 @@ from privtrace.timing.bins import (
     METERS,
     N_KINDS,
     N_METERS,
-    N_PLACE_SPEEDS,
     N_POINTS,
     N_RATIOS,
     N_SECONDS,
-    PLACE_SPEEDS,
+    N_SPEEDS,
     POINTS,
     RATIOS,
     SECONDS,
@@ -77,7 +76,7 @@ def runs_of(part: Trajectories, region: Region, *, with_times: bool) -> Runs:
 def sampling(runs: Runs, zone: Zone | None) -> Iterator[Contributions]:
     """Emit the number of points by length, and the gaps between points by their variation.
 
-    In a zone, emit also departures, ticks, stretches, duration by length, pauses and speeds.
+    In a zone, emit also departures, ticks, stretches, duration by length, pauses, and speeds.
     """
     breaks, offsets = (_NO_ZONE, _NO_ZONE) if zone is None else (zone.breaks, zone.offsets)
     emitted = _sampling(runs, breaks, offsets)
@@ -90,16 +89,12 @@ def sampling(runs: Runs, zone: Zone | None) -> Iterator[Contributions]:
         yield _found(emitted.paces)
         yield evenly(emitted.pauses, emitted.pause_offsets)
         yield evenly(emitted.speeds, emitted.pause_offsets)
+        yield _found(emitted.tempos)
 
 
 def by_part(runs: Runs, zone: Zone, zones: Grid) -> Contributions:
     """Emit the trip of each trajectory from zone to zone, to the table (N_PARTS, n_zones, n_zones)."""
     return _found(_by_part(runs, zone.breaks, zone.offsets, zones.lattice, zones.n_cells))
-
-
-def by_place(runs: Runs, cells: Grid) -> Contributions:
-    """Emit the speed of each gap, to the table (n_cells, N_PLACE_SPEEDS), in the cell where it begins."""
-    return evenly(*_by_place(runs, cells.lattice))
 
 
 def _found(codes: Integers) -> Contributions:
@@ -150,12 +145,11 @@ class _Gaps(NamedTuple):
 
     seconds: Floats
     meters: Floats
-    starts: Integers  # the points that they begin at
 
 
 @njit(cache=True, nogil=True)
 def _gaps_for(n_points):  # type: ignore[no-untyped-def]
-    return _Gaps(np.empty(n_points), np.empty(n_points), np.empty(n_points, np.int64))
+    return _Gaps(np.empty(n_points), np.empty(n_points))
 
 
 @njit(cache=True, nogil=True)
@@ -168,7 +162,6 @@ def _timed_gaps(gaps, runs, trajectory):  # type: ignore[no-untyped-def]
         if before >= 0:
             gaps.seconds[n_gaps] = (runs.times[p] - runs.times[before]) / 1000.0
             gaps.meters[n_gaps] = _meters_between(runs.meters, before, p)
-            gaps.starts[n_gaps] = before
             n_gaps += 1
         else:
             first = p
@@ -198,6 +191,7 @@ class _Emitted(NamedTuple):
     ticks: Integers  # (n_trajectories,): usual gap in seconds
     stretches: Integers  # (n_trajectories,): classes of the mean gap over it
     paces: Integers  # (n_trajectories,): length and duration
+    tempos: Integers  # (n_trajectories,): part of the day and mean speed
     gaps: Integers  # of all trajectories, one after the other: variation, kind, and meters over their mean
     gap_offsets: Integers  # (n_trajectories + 1,)
     pauses: Integers  # likewise: stretch, and seconds over the tick
@@ -211,7 +205,8 @@ def _sampling(runs, breaks, zone_offsets):  # type: ignore[no-untyped-def]
     n_trajectories, has_times = len(runs.offsets) - 1, len(runs.times) > 0
     points, departures = np.full(n_trajectories, -1, np.int64), np.full(n_trajectories, -1, np.int64)
     ticks, paces = np.full(n_trajectories, -1, np.int64), np.full(n_trajectories, -1, np.int64)
-    stretches, speeds = np.full(n_trajectories, -1, np.int64), np.empty(len(runs.times), np.int64)
+    stretches, tempos = np.full(n_trajectories, -1, np.int64), np.full(n_trajectories, -1, np.int64)
+    speeds = np.empty(len(runs.times), np.int64)
     meters_codes, pauses = np.empty(len(runs.meters), np.int64), np.empty(len(runs.times), np.int64)
     gap_offsets, pause_offsets = np.zeros(n_trajectories + 1, np.int64), np.zeros(n_trajectories + 1, np.int64)
     gaps, in_bins = _gaps_for(_longest(runs)), np.zeros(N_SECONDS, np.int64)
@@ -236,6 +231,8 @@ def _sampling(runs, breaks, zone_offsets):  # type: ignore[no-untyped-def]
             paces[trajectory] = length_bin * N_SECONDS + bin_of(duration, SECONDS)
             stretch = class_of(duration / n_gaps / tick, STRETCHES)
             stretches[trajectory] = stretch
+            part = departures[trajectory] % 24 // HOURS_OF_PART
+            tempos[trajectory] = part * N_SPEEDS + bin_of(length / duration, SPEEDS)
             for gap in range(n_gaps):
                 pauses[n_pauses] = stretch * N_RATIOS + bin_of(gaps.seconds[gap] / tick, RATIOS)
                 speeds[n_pauses] = bin_of(gaps.meters[gap] / gaps.seconds[gap], SPEEDS)
@@ -246,19 +243,9 @@ def _sampling(runs, breaks, zone_offsets):  # type: ignore[no-untyped-def]
                 n_gaps += 1
         n_emitted = _emit_meters(meters_codes, n_emitted, gaps, n_gaps, tick)
         gap_offsets[trajectory + 1], pause_offsets[trajectory + 1] = n_emitted, n_pauses
-    meters, seconds = meters_codes[:n_emitted], pauses[:n_pauses]
-    return _Emitted(
-        points,
-        departures,
-        ticks,
-        stretches,
-        paces,
-        meters,
-        gap_offsets,
-        seconds,
-        pause_offsets,
-        speeds[:n_pauses],
-    )
+    trips = points, departures, ticks, stretches, paces, tempos
+    gaps_emitted = meters_codes[:n_emitted], gap_offsets, pauses[:n_pauses], pause_offsets, speeds[:n_pauses]
+    return _Emitted(*trips, *gaps_emitted)
 
 
 @njit(cache=True, nogil=True)
@@ -295,24 +282,6 @@ def _by_part(runs, breaks, zone_offsets, lattice, n_zones):  # type: ignore[no-u
                     codes[trajectory] = (part * n_zones + origin) * n_zones + goal
                 break
     return codes
-
-
-@njit(cache=True, nogil=True)
-def _by_place(runs, lattice):  # type: ignore[no-untyped-def]
-    """Emit the speeds of gaps by the cell where they begin; a cell that is none is emitted as none."""
-    offsets = np.zeros(len(runs.offsets), np.int64)
-    codes = np.empty(len(runs.meters), np.int32)
-    gaps = _gaps_for(_longest(runs))
-    n = 0
-    for trajectory in range(len(offsets) - 1):
-        n_gaps, _ = _timed_gaps(gaps, runs, trajectory)
-        for gap in range(n_gaps):
-            speed = bin_of(gaps.meters[gap] / gaps.seconds[gap], PLACE_SPEEDS)
-            cell = _cell(runs.places, gaps.starts[gap], lattice)
-            codes[n] = cell * N_PLACE_SPEEDS + speed if cell >= 0 else -1
-            n += 1
-        offsets[trajectory + 1] = n
-    return codes[:n], offsets
 
 
 @njit(cache=True, nogil=True)

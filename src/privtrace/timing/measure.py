@@ -17,7 +17,6 @@ from privtrace.timing.bins import (
     N_KINDS,
     N_METERS,
     N_PARTS,
-    N_PLACE_SPEEDS,
     N_POINTS,
     N_RATIOS,
     N_SECONDS,
@@ -26,7 +25,7 @@ from privtrace.timing.bins import (
     N_VARIATIONS,
 )
 from privtrace.timing.model import Timing, timing_of
-from privtrace.timing.shares import cells_per_side, zones_per_side
+from privtrace.timing.shares import zones_per_side
 from privtrace.trajectories import Integers, Trajectories
 
 _SAMPLING = (
@@ -48,6 +47,7 @@ _CLOCK = (
         (N_STRETCHES, N_RATIOS),
     ),
     Table("speeds", "speeds between points, with a total weight of one per trajectory", (N_SPEEDS,)),
+    Table("tempos", "mean speed by part of the day, one per trajectory", (N_PARTS, N_SPEEDS)),
 )
 
 
@@ -65,11 +65,10 @@ def measure_timing(
     """
     measured = measure_sampling(crossing, region, zone, frozenset(errors))
     if zone is None:
-        return timing_of(region, measured, errors, None, 0.0, (1, 1))
+        return timing_of(region, measured, errors, None, 0.0, 0)
     n_trips = float(measured["departures"].sum()) / WEIGHT
-    per_side = zones_per_side(n_trips, errors["parts"]), cells_per_side(n_trips, errors["places"])
-    zones, cells = (Grid.uniform(region, size) for size in per_side)
-    measured |= measure_places(crossing, region, zone, zones, cells)
+    per_side = zones_per_side(n_trips, errors["parts"])
+    measured["parts"] = measure_parts(crossing, region, zone, Grid.uniform(region, per_side))
     return timing_of(region, measured, errors, Calendar.of(zone.name, period), every_s, per_side)
 
 
@@ -94,30 +93,15 @@ def measure_sampling(
     return {table.stage: one for table, one in zip(measured, noisy, strict=True)}
 
 
-def measure_places(
-    crossing: Crossing, region: Region, zone: Zone, zones: Grid, cells: Grid
-) -> dict[str, Integers]:
-    """Measure trips by part of the day, and speeds by place; noisy, in weights, by stage.
-
-    How fine the grids are follows from earlier releases.
-    """
-    tables = (
-        Table(
-            "parts",
-            "trips from first to last zone by part of the day, one per trajectory",
-            (N_PARTS, zones.n_cells, zones.n_cells),
-        ),
-        Table(
-            "places",
-            "speeds by cell, with a total weight of one per trajectory",
-            (cells.n_cells, N_PLACE_SPEEDS),
-        ),
+def measure_parts(crossing: Crossing, region: Region, zone: Zone, zones: Grid) -> Integers:
+    """Measure trips by part of the day between zones, which follow from earlier releases; in weights."""
+    table = Table(
+        "parts",
+        "trips from first to last zone by part of the day, one per trajectory",
+        (N_PARTS, zones.n_cells, zones.n_cells),
     )
 
-    def emitted(part: Trajectories) -> Iterator[Contributions]:
-        runs = counts.runs_of(part, region, with_times=True)
-        yield counts.by_part(runs, zone, zones)
-        yield counts.by_place(runs, cells)
+    def emitted(part: Trajectories) -> Contributions:
+        return counts.by_part(counts.runs_of(part, region, with_times=True), zone, zones)
 
-    noisy = crossing.measure_together("Measuring trips by part of the day, and speeds", emitted, *tables)
-    return {table.stage: one for table, one in zip(tables, noisy, strict=True)}
+    return crossing.measure("Measuring trips by part of the day", emitted, table)

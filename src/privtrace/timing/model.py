@@ -29,7 +29,6 @@ from privtrace.timing.bins import (
     N_KINDS,
     N_METERS,
     N_PARTS,
-    N_PLACE_SPEEDS,
     N_POINTS,
     N_RATIOS,
     N_SECONDS,
@@ -40,11 +39,13 @@ from privtrace.timing.bins import (
     RATIOS,
     SPEEDS,
     TICK,
+    bin_of,
 )
 from privtrace.timing.clean import CERTAIN, in_weights
 from privtrace.timing.draw import N_QUANTILES, Draws, Placed, kinds_of, quantiles
 from privtrace.timing.lines import reported
-from privtrace.trajectories import Integers, Trajectories
+from privtrace.timing.shares import MOST_PER_SIDE
+from privtrace.trajectories import Floats, Integers, Trajectories
 
 #: Steps of the stream at which the part and hour of departure are drawn, and the day and second.
 _HOUR, _DAY = 3, 4
@@ -87,21 +88,21 @@ class Timetable:
     pauses: Integers  # (N_STRETCHES, N_RATIOS): seconds over the tick; likewise
     parts: Integers  # (N_PARTS, n_zones, n_zones): trips by part of the day
     speeds: Integers  # (N_SPEEDS,)
-    places: Integers  # (n_cells, N_PLACE_SPEEDS): speeds by place
+    tempos: Integers  # (N_PARTS, N_SPEEDS): mean speed by part of the day
     draw_hours: Integers  # (HOURS,)
     draw_parts: Integers  # (N_PARTS, n_zones, n_zones)
+    draw_tempos: Integers  # (N_PARTS, N_SPEEDS): over what the hours alone let expect
     draw_ticks: Integers  # as `ticks`
     draw_paces: Integers  # as `paces`
     draw_stretches: Integers  # (N_STRETCHES,), or none
     draw_pauses: Integers  # as `pauses`
-    draw_places: Integers  # as `places`
     fastest: Integers  # (1,): the last bin of speeds that anybody has
-    per_side: Integers  # (2,): zones of trips per side of the region, and cells of speeds
+    per_side: Integers  # (1,): zones of trips per side of the region
 
     def check(self, region: Region, *, by_tick: bool) -> None:
         """Refuse tables that do not fit each other or the region."""
-        _check(per_side=self.per_side.shape == (2,) and bool(np.all(np.abs(self.per_side - 9) <= 8)))
-        n_zones, n_cells = (Grid.uniform(region, int(size)).n_cells for size in self.per_side)
+        _check(per_side=self.per_side.shape == (1,) and 1 <= int(self.per_side[0]) <= MOST_PER_SIDE)
+        n_zones = Grid.uniform(region, int(self.per_side[0])).n_cells
         ticks, paces = ((0,), (0, 0)) if by_tick else ((N_SECONDS,), (N_BINS, N_SECONDS))
         pauses, stretches = ((0, 0), (0,)) if by_tick else ((N_STRETCHES, N_RATIOS), (N_STRETCHES,))
         parts = (N_PARTS, n_zones, n_zones)
@@ -113,15 +114,16 @@ class Timetable:
             pauses=_is_noisy(self.pauses, pauses),
             parts=_is_noisy(self.parts, parts),
             speeds=_is_noisy(self.speeds, (N_SPEEDS,)),
-            places=_is_noisy(self.places, (n_cells, N_PLACE_SPEEDS)),
+            tempos=_is_noisy(self.tempos, (N_PARTS, N_SPEEDS)),
             draw_hours=_can_draw(self.draw_hours, (HOURS,)),
             draw_parts=self.draw_parts.shape == parts
             and _can_draw(np.moveaxis(self.draw_parts, 0, -1), (n_zones, n_zones, N_PARTS)),
+            draw_tempos=_can_draw(self.draw_tempos, (N_PARTS, N_SPEEDS))
+            and bool(self.draw_tempos.any(axis=0).all()),
             draw_ticks=_can_draw(self.draw_ticks, ticks),
             draw_paces=_can_draw(self.draw_paces, paces),
             draw_stretches=_can_draw(self.draw_stretches, stretches),
             draw_pauses=_can_draw(self.draw_pauses, pauses),
-            draw_places=_can_draw(self.draw_places, self.places.shape),
             fastest=self.fastest.shape == (1,) and 0 <= int(self.fastest[0]) < N_SPEEDS,
         )
 
@@ -141,14 +143,14 @@ TIMES_SCHEMA = {
         "pauses": 2,
         "parts": 3,
         "speeds": 1,
-        "places": 2,
+        "tempos": 2,
         "draw_hours": 1,
         "draw_parts": 3,
+        "draw_tempos": 2,
         "draw_ticks": 1,
         "draw_paces": 2,
         "draw_stretches": 1,
         "draw_pauses": 2,
-        "draw_places": 2,
         "fastest": 1,
         "per_side": 1,
     }.items()
@@ -232,14 +234,8 @@ class Timing:
         return Grid.uniform(self.region, int(self.timetable.per_side[0]))
 
     @cached_property
-    def cells(self) -> Grid:
-        """Build the cells in which speeds are measured."""
-        assert self.timetable is not None
-        return Grid.uniform(self.region, int(self.timetable.per_side[1]))
-
-    @cached_property
-    def _schedule(self) -> tuple[Integers, Integers, Integers]:
-        """Prepare running sums of the parts of trips and the hours of parts, and the days of each weekday."""
+    def _schedule(self) -> tuple[Integers, Floats, Integers, Integers]:
+        """Prepare weights of the parts of trips and of speeds, running sums of hours, and days by weekday."""
         assert self.timetable is not None and self.calendar is not None
         days = np.array(self.calendar.days)
         on = [days[weekdays(days) == weekday] for weekday in range(7)]
@@ -248,10 +244,10 @@ class Timing:
         if not hours.any():
             hours = np.ones((7, 24), np.int64) * (first_and_count[:, 1:] > 0)
         by_part = hours.reshape(7, N_PARTS, HOURS_OF_PART).transpose(1, 0, 2).reshape(N_PARTS, -1)
-        parts = self.timetable.draw_parts * (by_part.sum(axis=1) > 0)[:, np.newaxis, np.newaxis]
-        none = ~parts.any(axis=0)
-        parts[:, none] = (by_part.sum(axis=1) > 0)[:, np.newaxis]
-        return np.cumsum(parts, axis=0), np.cumsum(by_part, axis=1), first_and_count
+        is_there = by_part.sum(axis=1) > 0
+        parts = np.maximum(self.timetable.draw_parts, 1) * is_there[:, np.newaxis, np.newaxis]
+        tempos = np.maximum(self.timetable.draw_tempos, 1) / CERTAIN
+        return parts, tempos, np.cumsum(by_part, axis=1), first_and_count
 
     @property
     def most_points(self) -> int:
@@ -266,13 +262,13 @@ class Timing:
     def times(self, placed: Placed, first_trajectory: int, seed: int) -> npt.NDArray[np.datetime64]:
         """Let trips depart, and add the seconds since then: times in UTC, (n_points,)."""
         assert self.calendar is not None
-        parts, hours, days = self._schedule
         zone = self.calendar.zone
         local_s = _departures(
             placed.points,
             placed.offsets,
-            self.zones.lattice,
-            (parts, hours, days),
+            placed.seconds,
+            (self.zones.lattice, np.array(self.region.scale_m)),
+            self._schedule,
             first_trajectory,
             np.uint64(seed),
         )
@@ -287,7 +283,7 @@ def timing_of(
     errors: Mapping[str, float],
     calendar: Calendar | None,
     every_s: float,
-    per_side: tuple[int, int],
+    per_side: int,
 ) -> Timing:
     """Make what points and times are drawn by from noisy tables, in weights, and the errors of their noise."""
     noisy = {stage: table / WEIGHT for stage, table in measured.items()}
@@ -304,7 +300,7 @@ def timing_of(
         return Timing(region, sampling)
     hours = clean.clean_departures(noisy["departures"], errors["departures"])
     parts = clean.clean_parts(noisy["parts"], hours, errors["parts"])
-    places = clean.clean_places(noisy["places"], errors["places"])
+    tempos = clean.clean_tempos(noisy["tempos"], hours, errors["tempos"])
     clock = {name: np.zeros(shape, np.int64) for name, shape in _NO_CLOCK.items()}
     if not every_s:
         pauses = clean.clean_pauses(noisy["pauses"], errors["pauses"])
@@ -322,12 +318,12 @@ def timing_of(
         departures=measured["departures"],
         parts=measured["parts"],
         speeds=measured["speeds"],
-        places=measured["places"],
+        tempos=measured["tempos"],
         draw_hours=in_weights(hours),
         draw_parts=in_weights(parts),
-        draw_places=in_weights(places),
+        draw_tempos=in_weights(tempos),
         fastest=np.array([clean.last_speed(noisy["speeds"], errors["speeds"])]),
-        per_side=np.array(per_side),
+        per_side=np.array([per_side]),
         **clock,
     )
     return Timing(region, sampling, calendar, timetable, every_s)
@@ -363,25 +359,29 @@ def _check(**checks: bool) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _departures(points, offsets, lattice, schedule, first_trajectory, seed):  # type: ignore[no-untyped-def]
-    """Draw when trips depart, in local seconds since 1970: the part of the day by where a trip leads."""
-    parts, hours, days = schedule
-    bounds, turn = lattice.area.bounds, lattice.area.turn
+def _departures(points, offsets, seconds, place, schedule, first_trajectory, seed):  # type: ignore[no-untyped-def]
+    """Draw when trips depart, in local seconds since 1970: the part by where they lead, and how fast."""
+    lattice, scale_m = place
+    parts, tempos, hours, days = schedule
     local_s = np.zeros(len(offsets) - 1, np.int64)
-    ends = np.zeros(2, np.int64)
+    weights = np.empty(len(parts))
     for path in range(len(local_s)):
-        if offsets[path] == offsets[path + 1]:
+        first, last = offsets[path], offsets[path + 1] - 1
+        if last < first:
             continue
         trajectory = np.uint64(first_trajectory + path)
-        for end in range(2):
-            p = offsets[path + 1] - 1 if end else offsets[path]
-            across = (unwrapped(points[p, 0], bounds, turn) - bounds[0]) * lattice.columns_per_unit
-            up = (points[p, 1] - bounds[1]) * lattice.rows_per_unit
-            # On the border of a polygon rounding may find no cell: any will do.
-            ends[end] = max(cell_at(across, up, lattice.divisions, lattice.first_slot, lattice.cells), 0)
+        origin, goal = _zone_of(points, first, lattice), _zone_of(points, last, lattice)
+        weights[:] = parts[:, origin, goal]
+        if last > first:
+            length_m = 0.0
+            for p in range(first, last):
+                x = (points[p + 1, 0] - points[p, 0]) * scale_m[0]
+                y = (points[p + 1, 1] - points[p, 1]) * scale_m[1]
+                length_m += np.sqrt(x * x + y * y)
+            weights *= tempos[:, bin_of(length_m / seconds[last], SPEEDS)]
         words = philox(seed, trajectory, np.uint64(_HOUR), np.uint64(REPORTING))
-        of_trip = parts[:, ends[0], ends[1]]
-        part = np.searchsorted(of_trip, uniform(words[0]) * of_trip[-1], side="right")
+        sums = np.cumsum(weights)
+        part = min(np.searchsorted(sums, uniform(words[0]) * sums[-1], side="right"), len(parts) - 1)
         of_part = hours[part]
         hour = np.searchsorted(of_part, uniform(words[1]) * of_part[-1], side="right")
         weekday = hour // HOURS_OF_PART
@@ -390,3 +390,12 @@ def _departures(points, offsets, lattice, schedule, first_trajectory, seed):  # 
         hour_of_day = part * HOURS_OF_PART + hour % HOURS_OF_PART
         local_s[path] = DAY_S * day + 3600 * hour_of_day + np.int64(3600 * uniform(words[1]))
     return local_s
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _zone_of(points, p, lattice):  # type: ignore[no-untyped-def]
+    """Find the zone of a point; on the border of a polygon rounding may find none, and any will do."""
+    bounds, turn = lattice.area.bounds, lattice.area.turn
+    across = (unwrapped(points[p, 0], bounds, turn) - bounds[0]) * lattice.columns_per_unit
+    up = (points[p, 1] - bounds[1]) * lattice.rows_per_unit
+    return max(cell_at(across, up, lattice.divisions, lattice.first_slot, lattice.cells), 0)

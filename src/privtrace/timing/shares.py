@@ -13,11 +13,11 @@ OF_CLOCK = {
     "departures": Fraction(30, 100),
     "ticks": Fraction(7, 100),
     "stretches": Fraction(5, 100),
-    "paces": Fraction(22, 100),
+    "paces": Fraction(20, 100),
     "pauses": Fraction(6, 100),
     "speeds": Fraction(5, 100),
-    "parts": Fraction(17, 100),
-    "places": Fraction(8, 100),
+    "tempos": Fraction(5, 100),
+    "parts": Fraction(22, 100),
 }
 
 #: What needs no measuring where the tick is public: a trip of n points then takes n - 1 ticks.
@@ -34,14 +34,12 @@ NOISY = {
     "pauses": "a bin of pauses",
     "parts": "a trip in a part of the day",
     "speeds": "a bin of speed",
-    "places": "a bin of speed in a cell",
+    "tempos": "a bin of speed in a part of the day",
 }
 
-#: Trips of a part of the day between two zones, on average, in errors of one; and visits of a bin of speeds.
-_TRIPS_PER_ERROR, _VISITS_PER_ERROR = 0.5, 0.5
-#: Speeds of a cell lie in about so many bins.
-_BINS_OF_SPEED = 4
-_MOST_ZONES, _MOST_CELLS = 6, 16
+#: Trips of a part of the day between two zones, on average, in errors of one.
+_TRIPS_PER_ERROR = 0.5
+MOST_PER_SIDE = 6
 
 
 def shares_of(sampling: Fraction, clock: Fraction, *, by_tick: bool) -> dict[str, Fraction]:
@@ -53,11 +51,5 @@ def shares_of(sampling: Fraction, clock: Fraction, *, by_tick: bool) -> dict[str
 
 def zones_per_side(n_trips: float, error: float) -> int:
     """Choose zones so that the trips between two in a part of the day stay in proportion to their noise."""
-    wanted = (max(n_trips, 0.0) / (6 * _TRIPS_PER_ERROR * error)) ** 0.25
-    return max(1, min(math.floor(wanted), _MOST_ZONES))
-
-
-def cells_per_side(n_trips: float, error: float) -> int:
-    """Choose cells so that the visits of a bin of speeds stay in proportion to their noise."""
-    wanted = math.sqrt(max(n_trips, 0.0) / (_BINS_OF_SPEED * _VISITS_PER_ERROR * error))
-    return max(1, min(math.floor(wanted), _MOST_CELLS))
+    wanted: float = (max(n_trips, 0.0) / (6 * _TRIPS_PER_ERROR * error)) ** 0.25
+    return max(1, min(math.floor(wanted), MOST_PER_SIDE))
