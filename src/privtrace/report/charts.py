@@ -53,7 +53,7 @@ def spread(
     for value, text in ticks:
         at = _LEFT + width * (n_zero + 2 * math.log2(value / bounds[n_zero]))
         nearest = labels[-1][0] + 3.5 * (len(text) + len(labels[-1][1])) + 8 if labels else -math.inf
-        if max(nearest, _LEFT + width * n_zero) <= at <= _WIDTH - _RIGHT:
+        if max(nearest, _LEFT + width * n_zero) <= at <= _WIDTH - 3.5 * len(text):
             labels.append((at, text))
     return _drawn(across, [("real", real), ("synthetic", synthetic)], _labels(labels, ""), alternative)
 

@@ -187,10 +187,9 @@ _KEY_OF_SPREADS = (
 )
 
 #: Round times, in seconds, and round numbers that charts are labeled by.
-_TIMES = {
-    **{0.1: "0.1 s", 1: "1 s", 5: "5 s", 15: "15 s", 60: "1 min", 300: "5 min", 900: "15 min"},
-    **{3600: "1 h", 14_400: "4 h", 43_200: "12 h", 86_400: "1 day", 345_600: "4 days"},
-}
+_TIMES: dict[float, str] = {0.1: "0.1 s", 1: "1 s", 5: "5 s", 15: "15 s"}
+_TIMES |= {60: "1 min", 300: "5 min", 900: "15 min", 3600: "1 h", 14_400: "4 h"}
+_TIMES |= {43_200: "12 h", 86_400: "1 day", 345_600: "4 days"}
 _ROUND = [digit * 10.0**power for power in range(-6, 10) for digit in (1, 2, 5)]
 
 
@@ -205,13 +204,18 @@ def _scale(name: str, region: Region) -> tuple[str, str, Callable[[float], str],
         return heading, meaning, duration, times
     if name == "points":
         whole = [(number, plain(number, 3)) for number in _ROUND if number >= 1]
-        return "Points", "their number in a trajectory", lambda number: plain(number, 4), whole
+        return "Points", "their number in a trajectory", _amount, whole
     if name == "speed":
         per_unit, unit = (1 / 3.6, "km/h") if region.crs == "lonlat" else (1.0, "units/s")
         speeds = [(number * per_unit, f"{plain(number, 3)}") for number in _ROUND]
         return "Mean speed", f"length over duration, {unit}", lambda size: speed(size, region), speeds
     jumps = [(number, _short(distance(number, region))) for number in _ROUND[::3]]
-    return "Jump", "the distance from point to point", lambda size: distance(size, region), jumps
+    unit = "" if region.crs == "lonlat" else ", units"
+    return "Jump", f"the distance from point to point{unit}", lambda size: distance(size, region), jumps
+
+
+def _amount(number: float) -> str:
+    return "none" if np.isnan(number) else plain(number, 4)
 
 
 def _short(text: str) -> str:
