@@ -10,6 +10,7 @@ import zoneinfo
 from bisect import bisect_left
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,14 @@ class Zone:
     def named(cls, name: str) -> Zone:
         """Find a zone by its IANA name, such as Europe/Lisbon."""
         return _zone(name)
+
+    def within(self, period: Period) -> Zone:
+        """Keep the changes that concern the days of a period, and a week around them."""
+        days = period.days
+        first, last = np.searchsorted(
+            self.breaks, [DAY_S * days[0] - WEEK_S, DAY_S * days[-1] + 2 * WEEK_S], side="right"
+        )
+        return Zone(self.name, self.breaks[first:last], self.offsets[first : last + 1])
 
     def offsets_at(self, utc_s: Integers) -> Integers:
         """Give the seconds by which the zone is ahead of UTC at moments given in UTC."""
@@ -135,7 +144,7 @@ class Period:
     def __post_init__(self) -> None:
         if not date(1970, 1, 1) <= self.first < self.end:
             raise SettingsError(
-                f"the period {self} must begin in 1970 or later, and end on a later day, which is not part of it"
+                f"the period {self} must begin in 1970 or later and end on a later day, which is no part of it"
             )
 
     @classmethod
@@ -160,3 +169,54 @@ class Period:
         """List the days, counted from 1970."""
         epoch = date(1970, 1, 1)
         return range((self.first - epoch).days, (self.end - epoch).days)
+
+
+#: Milliseconds in the units of durations, the longest first.
+_UNITS = {"h": 3_600_000, "min": 60_000, "s": 1000, "ms": 1}
+_DURATION = re.compile(r"(\d{1,9})(?:\.(\d{1,3}))? ?(h|min|s|ms)")
+
+
+def duration(value: Any) -> str:
+    """Write a duration in its plain form: 90 s is 90s, 60000ms is 1min."""
+    milliseconds = _milliseconds(value)
+    unit = next(unit for unit, count in _UNITS.items() if milliseconds % count == 0)
+    return f"{milliseconds // _UNITS[unit]}{unit}"
+
+
+def seconds_in(value: str | None) -> float:
+    """Read a duration as seconds; none is 0."""
+    return 0.0 if value is None else _milliseconds(value) / 1000
+
+
+def _milliseconds(value: Any) -> int:
+    found = _DURATION.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        raise ValueError(value)
+    whole, part, unit = found.groups()
+    milliseconds = Fraction(f"{whole}.{part or 0}") * _UNITS[unit]
+    if milliseconds.denominator != 1 or not 1 <= milliseconds <= 24 * _UNITS["h"]:
+        raise ValueError(value)
+    return int(milliseconds)
+
+
+#: Days on which trips fall that have no period: a week from Monday on.
+TYPICAL_WEEK = Period(date(2024, 1, 1), date(2024, 1, 8))
+
+
+@dataclass(frozen=True, eq=False)
+class Calendar:
+    """Hold the public facts of local time: the zone, the days, and the version of the zone's data."""
+
+    zone: Zone  # with the changes within the days alone
+    tzdata: str
+    period: Period | None  # None for a typical week
+
+    @classmethod
+    def of(cls, timezone: str, period: Period | None) -> Calendar:
+        """Look the zone up, and keep what of it concerns the days."""
+        return cls(Zone.named(timezone).within(period or TYPICAL_WEEK), tzdata_version(), period)
+
+    @property
+    def days(self) -> range:
+        """List the days on which trips depart, counted from 1970."""
+        return (self.period or TYPICAL_WEEK).days

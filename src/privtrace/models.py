@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privtrace.calendar import DAY_S, Calendar, Period, Zone, seconds_in
 from privtrace.errors import ModelFormatError, SettingsError
 from privtrace.io.atomic import replacing
 from privtrace.methods import registry
@@ -34,12 +35,17 @@ from privtrace.privacy.ledger import Charge
 from privtrace.privacy.unit import Unit
 from privtrace.release import Release
 from privtrace.space.region import Region
+from privtrace.timing.model import SAMPLING_SCHEMA, TIMES_SCHEMA, Timing
 
 MAGIC = b"PRIVTRAC"
-VERSION = 1
+#: What a file has without points and times, and with them: the first is read as ever, and written as ever.
+VERSIONS = (1, 2)
 
 _PREFIX = struct.Struct("<8sIQ")
 _CHECKSUM_BYTES = 32
+
+#: Seconds since 1970 that no calendar here goes beyond: the year 10000.
+_LATEST_S = 253_402_300_800
 
 
 def save(model: Model, path: str | os.PathLike[str], *, force: bool = False) -> None:
@@ -63,14 +69,18 @@ def load(path: str | Path) -> Model:
 
 def to_bytes(model: Model) -> bytes:
     """Write a model as the bytes of its file."""
-    schema = registry.find(model.release.method).schema
-    given = model.arrays()
+    schema = _schema(model.release, registry.find(model.release.method))
+    given = model.arrays() | ({} if model.timing is None else model.timing.arrays())
     arrays = {name: np.ascontiguousarray(given[name], dtype) for name, (dtype, _) in schema.items()}
     facts = public_facts(model.release)
     facts["arrays"] = [[name, array.dtype.str, list(array.shape)] for name, array in arrays.items()]
     header = json.dumps(facts, sort_keys=True, separators=(",", ":")).encode("ascii")
     body = b"".join(
-        [_PREFIX.pack(MAGIC, VERSION, len(header)), header, *(array.tobytes() for array in arrays.values())]
+        [
+            _PREFIX.pack(MAGIC, VERSIONS[bool(model.release.timing)], len(header)),
+            header,
+            *(array.tobytes() for array in arrays.values()),
+        ]
     )
     return body + hashlib.sha256(body).digest()
 
@@ -82,8 +92,14 @@ def from_bytes(content: bytes) -> Model:
         release = _release(header)
         method = registry.find(release.method)
         # Settings as the method writes them, which checks them and the ledger.
-        release = replace(release, settings=method.settings.of_release(release).own_settings())
-        model = method.model.from_arrays(release, _arrays(header["arrays"], method.schema, body))
+        settings = method.settings.of_release(release)
+        release = replace(release, settings=settings.own_settings(), timing=settings.timing_settings())
+        arrays = _arrays(header["arrays"], _schema(release, method), body)
+        model = method.model.from_arrays(release, {name: arrays[name] for name in method.schema})
+        if release.timing.get("sampling"):
+            every_s = seconds_in(release.timing["every"])  # type: ignore[arg-type]
+            timing = Timing.from_arrays(release.region, release.calendar, every_s, arrays)
+            model = replace(model, timing=timing)
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         # SettingsError is a ValueError: the constructors of the parts check what they are given.
         reason = f": {error}" if isinstance(error, SettingsError) else ""
@@ -98,9 +114,10 @@ def _opened(content: bytes) -> tuple[dict[str, Any], memoryview]:
     if len(content) < _PREFIX.size or content[: len(MAGIC)] != MAGIC:
         raise ModelFormatError("this is not a privtrace model file; make one with `privtrace fit`")
     _, version, header_bytes = _PREFIX.unpack_from(content)
-    if version != VERSION:
+    if version not in VERSIONS:
         raise ModelFormatError(
-            f"the file has format {version}, and this version of privtrace reads format {VERSION}; upgrade it"
+            f"the file has format {version}, and this version of privtrace reads formats up to {VERSIONS[-1]}; "
+            "upgrade it"
         )
     if hashlib.sha256(content[:-_CHECKSUM_BYTES]).digest() != content[-_CHECKSUM_BYTES:]:
         raise ModelFormatError("the file is damaged or cut short: its checksum does not fit; fetch it again")
@@ -143,6 +160,8 @@ def public_facts(release: Release) -> dict[str, Any]:
             }
             for charge in release.charges
         ],
+        **({} if not release.timing else {"timing": dict(release.timing)}),
+        **({} if release.calendar is None else {"calendar": _calendar_facts(release.calendar)}),
         # Written only where it is true: what is missing reads as NOT PRIVATE.
         **({"private": True} if release.private else {}),
     }
@@ -152,6 +171,35 @@ def _unit_facts(unit: Unit) -> dict[str, Any]:
     # The gap is written only where logs were cut at one.
     gap = {} if unit.gap_minutes is None else {"gap_minutes": unit.gap_minutes}
     return {"kind": unit.kind, "contributions": unit.contributions, **gap}
+
+
+def _calendar_facts(calendar: Calendar) -> dict[str, Any]:
+    zone = calendar.zone
+    return {
+        "timezone": zone.name,
+        "tzdata": calendar.tzdata,
+        "breaks": zone.breaks.tolist(),
+        "offsets": zone.offsets.tolist(),
+    }
+
+
+def _calendar(header: dict[str, Any]) -> Calendar | None:
+    """Read the calendar of synthetic times, as far as it can be right."""
+    if not header.get("timing", {}).get("times"):
+        return None
+    entry, period = header["calendar"], header["timing"]["period"]
+    breaks, offsets = (np.array([int(one) for one in entry[name]], np.int64) for name in ("breaks", "offsets"))
+    right = len(offsets) == len(breaks) + 1 and np.all(np.diff(breaks) > 0) and np.all(np.abs(offsets) < DAY_S)
+    if not right or np.any(np.abs(breaks) > _LATEST_S):
+        raise ModelFormatError("the time zone's offsets cannot be right; the file is not sound")
+    zone = Zone(_text(entry["timezone"]), breaks, offsets)
+    return Calendar(zone, _text(entry["tzdata"]), None if period is None else Period.of(period))
+
+
+def _schema(release: Release, method: registry.Method) -> dict[str, tuple[str, int]]:
+    """Name the arrays of a file: the method's own, and those of points and times."""
+    sampling = SAMPLING_SCHEMA if release.timing.get("sampling") else {}
+    return {**method.schema, **sampling, **(TIMES_SCHEMA if release.timing.get("times") else {})}
 
 
 def _release(header: dict[str, Any]) -> Release:
@@ -170,6 +218,8 @@ def _release(header: dict[str, Any]) -> Release:
         charges=charges,
         private=header.get("private") is True,
         package=package,
+        timing=dict(header.get("timing", {})),
+        calendar=_calendar(header),
     )
     if release.spent > release.epsilon:
         raise ModelFormatError("the ledger has spent more than epsilon; the file is not sound")

@@ -7,17 +7,26 @@ share one. This randomness protects nobody: that is the noise's part.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
 #: What a draw is for: the fourth word of the counter. Placing has all odd ones.
-WALKING, PLACING, EVALUATING, CHOOSING = 0, 1, 2, 4
+WALKING, PLACING, EVALUATING, CHOOSING, REPORTING = 0, 1, 2, 4, 6
 
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
 _MULTIPLIERS = (np.uint64(0xD2511F53), np.uint64(0xCD9E8D57))
 _INCREMENTS = (np.uint64(0x9E3779B9), np.uint64(0xBB67AE85))
+
+
+class Stream(NamedTuple):
+    """Hold what the random numbers of a trajectory depend on, for kernels."""
+
+    seed: np.uint64
+    trajectory: np.uint64
 
 
 def choose(weights: npt.NDArray[np.int64], trajectories: range, seed: int) -> npt.NDArray[np.int64]:

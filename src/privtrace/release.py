@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TypeAlias
 
 from privtrace.about import GUARANTEE, PRIVATE
+from privtrace.calendar import Calendar
 from privtrace.privacy.epsilon import LARGE_EPSILON, decimal
 from privtrace.privacy.ledger import Charge
 from privtrace.privacy.unit import WEIGHT, Unit
@@ -37,6 +38,8 @@ class Release:
     charges: tuple[Charge, ...]
     private: bool  # written only by a fit whose noise was secret and exact
     package: str | None = None  # name and version of what brought the method, where it is not ours
+    timing: Mapping[str, Setting] = field(default_factory=dict)  # settings of points and times, if any
+    calendar: Calendar | None = None  # of synthetic times, where there are any
 
     @property
     def spent(self) -> Fraction:
@@ -111,6 +114,11 @@ class Release:
         """Say whether synthetic points are longitude and latitude or planar."""
         assert self.region.crs is not None  # settled when the region met the data
         return self.region.crs
+
+    @property
+    def zone(self) -> str:
+        """Name the time zone in which times are told."""
+        return "UTC" if self.calendar is None else self.calendar.zone.name
 
     @property
     def about(self) -> dict[str, str]:

@@ -45,6 +45,7 @@ class Reading(TypedDict, total=False):
     gap_minutes: float | None
     time_format: str | None
     time_unit: str | None
+    timezone: str | None
 
 
 class Source(Protocol):
@@ -55,7 +56,8 @@ class Source(Protocol):
     parts would count twice. Entries without ids are trajectories of their own. Every iteration yields the same
     trajectories in the same order; how they are cut into parts does not matter to any result.
 
-    A source that can tell before a pass whether its trajectories have users says so as `has_users`.
+    A source that can tell before a pass whether its trajectories have users, or calendar times, says so as
+    `has_users` and `has_clock`; as `zone`, in which time zone these are told.
     """
 
     @property
@@ -152,6 +154,31 @@ class Trajectories:
     def has_users(self) -> bool:
         """Say whether trajectories have a user."""
         return self.users is not None
+
+    @property
+    def has_clock(self) -> bool:
+        """Say whether times are calendar times, by their type."""
+        return self.times is not None and self.times.dtype.kind == "M"
+
+    @property
+    def times_by_default(self) -> bool:
+        """Say whether times are synthesized unless told otherwise."""
+        return self.has_clock
+
+    def timed(self) -> Trajectories:
+        """Refuse trajectories without calendar times; numbers set the order of points and are no clock."""
+        if self.has_clock:
+            return self
+        if self.times is None:
+            raise DataError(
+                "these trajectories have no times, so none can be synthesized; give times, or synthesize "
+                "without them"
+            )
+        raise DataError(
+            "the times of these trajectories are numbers, which set the order of points and are no clock, so "
+            "none can be synthesized; give datetime64, or read them with time_unit= or time_format=, or "
+            "synthesize without times"
+        )
 
     def __getitem__(self, key: slice) -> Trajectories:
         """Take a run of trajectories; the arrays are views."""
@@ -327,9 +354,10 @@ class Trajectories:
     def from_pandas(cls, frame: pandas.DataFrame, **reading: Unpack[Reading]) -> Trajectories:
         """Take a frame with a row per point, its columns found by their names as `privtrace.read` finds them.
 
-        Options are those of `privtrace.read`: columns, crs, gap_minutes, time_format and time_unit. The same
-        frame in a Parquet file gives the same trajectories. Times without a time zone are taken as UTC, others
-        are converted to it; numbers are no times of day unless `time_unit` says what they count since 1970.
+        Options are those of `privtrace.read`: columns, crs, gap_minutes, time_format, time_unit and timezone.
+        The same frame in a Parquet file gives the same trajectories. Times without a time zone are local times
+        of `timezone`, UTC if that is left out, and all are held in UTC; numbers are no times of day unless
+        `time_unit` says what they count since 1970.
         Levels of the index that have a name are columns too. Columns of text or objects are read as those of a
         CSV file, value by value.
         """
@@ -388,8 +416,9 @@ class Trajectories:
     def to_arrow(self, *, names: str | None = None) -> pa.Table:
         """Give a table with a row per point, as a Parquet file has it; `about` is in the schema's metadata.
 
-        `names="scikit-mobility"` gives uid, tid, datetime, lat, lng; times that are numbers are then seconds
-        since 1970.
+        Calendar times have the time zone `zone` in their type; UTC has none there. `names="scikit-mobility"`
+        gives uid, tid, datetime, lat, lng; that library knows local times without a zone, so these are what
+        clocks show in `zone`, and times that are numbers are then seconds since 1970.
         """
         from privtrace.io import frames
 
@@ -423,13 +452,14 @@ class Trajectories:
 
         MovingPandas needs two moments a trajectory and keeps one point a moment: trajectories of one moment,
         points of a moment that was there already, and points that are not finite or have no time are left out.
+        It also drops time zones, and would lay the hour that comes twice over itself, so its times are UTC.
         """
         from privtrace.io import frames
 
         return frames.to_movingpandas(self)
 
     def to_trackintel(self) -> trackintel.Positionfixes:
-        """Give positionfixes with a traj_id, in UTC; without users, each trajectory is its own user.
+        """Give positionfixes with a traj_id, times in `zone`; without users, each trajectory is its own user.
 
         Numbers as times are seconds since 1970. Points that are not finite or have no time are left out.
         """

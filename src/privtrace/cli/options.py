@@ -149,6 +149,10 @@ class InputOptions:
         TimeUnitName | None,
         typer.Option(help="What times that are numbers count since 1970."),
     ] = None
+    timezone: Annotated[
+        str | None,
+        typer.Option(metavar="ZONE", help="Where times are local, such as Europe/Lisbon; else UTC."),
+    ] = None
     format: Annotated[
         FormatName | None,
         typer.Option(metavar="NAME", help="The format of the input; see `help convert`."),
@@ -172,6 +176,7 @@ class InputOptions:
             self.gap,
             self.time_format,
             self.time_unit.value if self.time_unit else None,
+            timezone=self.timezone,
             prefix=prefix,
         )
         return open_declared(path, declared, self.format.value if self.format else None)
@@ -275,6 +280,9 @@ class ComparingOptions(WorkingOptions, InputOptions):
     synthetic_time_unit: Annotated[
         TimeUnitName | None, typer.Option(help="As --time-unit, which is for the real times alone.")
     ] = None
+    synthetic_timezone: Annotated[
+        str | None, typer.Option(metavar="ZONE", help="As --timezone, which is for the real times alone.")
+    ] = None
     synthetic_format: Annotated[
         FormatName | None, typer.Option(help="As --format, which is for the real input alone.")
     ] = None
@@ -292,6 +300,7 @@ class ComparingOptions(WorkingOptions, InputOptions):
             gap=self.synthetic_gap,
             time_format=self.synthetic_time_format,
             time_unit=self.synthetic_time_unit,
+            timezone=self.synthetic_timezone,
             format=self.synthetic_format,
         )
         source = None

@@ -16,7 +16,7 @@ from privtrace.io.columns import Declared, parse_columns
 from privtrace.io.formats import FORMATS, Format
 from privtrace.io.opening import open_reader
 from privtrace.io.output import Output, check_output
-from privtrace.io.source import FileSource, Sizes
+from privtrace.io.source import FileSource, Reader, Sizes
 from privtrace.trajectories import Crs, Source, Trajectories
 
 __all__ = [
@@ -41,6 +41,7 @@ def read(
     gap_minutes: float | None = None,
     time_format: str | None = None,
     time_unit: str | None = None,
+    timezone: str | None = None,
     format: str | None = None,
 ) -> FileSource:
     """Open a file, or a folder of files as one source; rows are read when the source is passed over.
@@ -72,21 +73,31 @@ def read(
         declared unit are no clock, and text is then ISO 8601 unless declared otherwise.
     time_format
         How times are written that are text, such as "%d/%m/%Y %H:%M"; the directives are those of Python's
-        strptime, names of months in English, without a zone UTC. "iso" is ISO 8601.
+        strptime, names of months in English. "iso" is ISO 8601.
     time_unit
         "s", "ms", "us" or "ns": in what unit times that are numbers count since 1970.
+    timezone
+        The IANA name of a time zone, such as "Europe/Lisbon"; UTC if left out. Times that name no zone are
+        local times there: one that comes twice is the first, one that never comes is as much later. Times with
+        a zone or offset, numbers in a unit, and formats that say what their times are (GPX, MF-JSON, Porto,
+        Geolife) are not moved. All are held in UTC, and told in this zone when they are written.
     format
         The name of a format, as `write` has them, where neither name nor first bytes tell it; of a folder, only
         files of that format are read.
     """
-    return open_declared(path, Declared.of(crs, columns, gap_minutes, time_format, time_unit), format)
+    declared = Declared.of(crs, columns, gap_minutes, time_format, time_unit, timezone=timezone)
+    return open_declared(path, declared, format)
 
 
 def open_declared(
     path: str | os.PathLike[str], declared: Declared, format: str | None = None, sizes: Sizes | None = None
 ) -> FileSource:
     """Open a file as `read` does, by what was declared; messages spell options as it does."""
-    return FileSource(open_reader(Path(path), declared, format), sizes, declared)
+
+    def open_again(declared: Declared) -> Reader:
+        return open_reader(Path(path), declared, format)
+
+    return FileSource(open_again(declared), sizes, declared, open_again)
 
 
 def open_source(

@@ -9,7 +9,7 @@ from itertools import chain
 import pyarrow as pa
 
 from privtrace.io import rows
-from privtrace.io.columns import Declared, Layout, check_types, decoded_type, is_text
+from privtrace.io.columns import Declared, Layout, check_types, decoded_type, is_text, tells_time
 from privtrace.io.faults import Faults, Place
 from privtrace.io.files import Snapshot, reading
 from privtrace.io.source import ColumnReader, Sizes
@@ -34,6 +34,12 @@ class ArrowReader(ColumnReader, ABC):
         if layout.time is not None:
             kind = decoded_type(schema.field(layout.time).type)
             self._unread_in = layout.time if is_text(kind) or layout.clock.unit is not None else None
+
+    @property
+    def has_clock(self) -> bool:
+        """Say whether the column of times has a type that can be a clock."""
+        time = self.layout.time
+        return time is not None and tells_time(self._schema.field(time).type, self.layout.clock)
 
     @abstractmethod
     def _batches(self, names: list[str], batch_rows: int) -> Iterable[pa.RecordBatch]:

@@ -39,7 +39,7 @@ def remarks(source: FileSource) -> Remarks:
     found: Counter[str] = Counter()
     users = Distinct()
     for rows in source.rows():
-        part = assemble(rows, source.crs, source.gap_minutes)
+        part = assemble(rows, source.crs, source.gap_minutes, source.zone)
         found["n_rows"] += rows.num_rows
         found["n_out_of_order"] += _n_out_of_order(rows)
         found.update(_counts(part))

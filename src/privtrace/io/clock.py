@@ -19,12 +19,11 @@ import pyarrow.compute as pc
 
 from privtrace.errors import SettingsError
 from privtrace.io import text
+from privtrace.io.zones import UNITS, UTC, instants, to_utc
 from privtrace.trajectories import Floats, Integers
 
 Flags = npt.NDArray[np.bool_]
 
-#: Ticks a second, by the unit in which numbers count time since 1970.
-UNITS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 #: Stands for ISO 8601 where a pattern may stand.
 ISO = "iso"
 
@@ -42,21 +41,24 @@ class Read(NamedTuple):
 
     values: pa.Array  # timestamps, or float64 for the order alone; null where there is no time
     unread: Flags  # where there is something that is no time
+    order: pa.Array | None = (
+        None  # float64: numbers that are no time and set the order of what has none, if kept
+    )
 
     @classmethod
-    def of(cls, values: pa.Array, given: pa.Array) -> Read:
+    def of(cls, values: pa.Array, given: pa.Array, order: pa.Array | None = None) -> Read:
         """Tell apart, where no time was read, what is blank and what is something else."""
         unread = np.zeros(len(values), np.bool_)
         if values.null_count:
             missed = np.flatnonzero(values.is_null().to_numpy(zero_copy_only=False))
             unread[missed] = ~text.blank(given.take(pa.array(missed)))
-        return cls(values, unread)
+        return cls(values, unread, order)
 
     @classmethod
-    def of_numbers(cls, values: pa.Array, given: pa.Array) -> Read:
+    def of_numbers(cls, values: pa.Array, given: pa.Array, order: pa.Array | None = None) -> Read:
         """Tell apart, where no time was read, what is missing and what is a number or timestamp."""
         missing = given.is_null(nan_is_null=pa.types.is_floating(given.type))
-        return cls(values, pc.and_not(values.is_null(), missing).to_numpy(zero_copy_only=False))
+        return cls(values, pc.and_not(values.is_null(), missing).to_numpy(zero_copy_only=False), order)
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,8 @@ class Clock:
     order_only: bool = False  # there is no clock: numbers of any unit, and ISO 8601, set the order of points
     on_calendar: bool = False  # times are timestamps, also those that set the order alone
     is_declared: bool = False  # by the caller, and not by what a file is
+    zone: str = UTC  # in which times are local that name none; an IANA name
+    keeps_order: bool = False  # numbers of no unit are no time, and still set the order of points without one
 
     @classmethod
     def declared(cls, pattern: str | None, unit: str | None, option: Callable[[str], str]) -> Clock | None:
@@ -94,26 +98,35 @@ class Clock:
     def text(self, column: pa.Array, *, decimal_comma: bool = False) -> Read:
         """Read times that are written as text."""
         if self.order_only and not self.on_calendar:
-            return Read.of(text.times(column, decimal_comma=decimal_comma), column)
-        if self.pattern is None:
-            values = pa.nulls(len(column), TIMESTAMP)
-        else:
-            values = text.iso(column) if self.pattern == ISO else by_pattern(column, self.pattern)
+            return Read.of(text.times(column, decimal_comma=decimal_comma, zone=self.zone), column)
+        values = self._dates(column)
         if values.null_count and (self.order_only or self.unit is not None):
             values = pc.coalesce(values, self._placed(text.numbers(column, decimal_comma=decimal_comma)))
-        return Read.of(values, column)
+        order = text.numbers(column, decimal_comma=decimal_comma) if self.keeps_order else None
+        return Read.of(values, column, order)
+
+    def _dates(self, column: pa.Array) -> pa.Array:
+        """Read text by the pattern; what is no such time is null."""
+        if self.pattern is None:
+            return pa.nulls(len(column), TIMESTAMP)
+        return (
+            text.iso(column, self.zone) if self.pattern == ISO else by_pattern(column, self.pattern, self.zone)
+        )
 
     def numbers(self, column: pa.Array) -> Read:
         """Read times that are numbers: in their unit, or without one for the order alone."""
         if self.unit is None and not self.on_calendar:
             return Read(column.cast(pa.float64(), safe=False), np.zeros(len(column), np.bool_))
-        return Read.of_numbers(self._placed(column), column)
+        order = column.cast(pa.float64(), safe=False) if self.keeps_order else None
+        return Read.of_numbers(self._placed(column), column, order)
 
     def timestamps(self, column: pa.Array) -> Read:
         """Read times that are timestamps by their type: as they are, or to the microsecond as all others."""
+        times = instants(column, self.zone)
+        order = pa.nulls(len(column), pa.float64()) if self.keeps_order else None
         if not self.on_calendar:
-            return Read(column, np.zeros(len(column), np.bool_))
-        return Read.of_numbers(_to_microseconds(column), column)
+            return Read(times, np.zeros(len(column), np.bool_), order)
+        return Read.of_numbers(_to_microseconds(times), column, order)
 
     def _placed(self, numbers: pa.Array) -> pa.Array:
         """Give numbers their place on the calendar: that of seconds, where they set the order alone."""
@@ -172,10 +185,16 @@ def read_each(column: pa.Array, clocks: Sequence[Clock], which: Integers, form: 
     reads = [form.text(column.slice(0, 0))]
     reads += [clock.text(column.take(pa.array(mine))) for clock, mine in zip(clocks, places, strict=True)]
     if pa.types.is_floating(reads[0].values.type):
-        reads = [Read(_in_seconds(read.values), read.unread) for read in reads]
+        reads = [read._replace(values=_in_seconds(read.values)) for read in reads]
     back = np.argsort(np.concatenate([np.empty(0, np.int64), *places]))
     values = pa.concat_arrays([read.values for read in reads]).take(pa.array(back))
-    return Read(values, np.concatenate([read.unread for read in reads])[back])
+    order = None
+    if form.keeps_order:
+        numbers = [
+            pa.nulls(len(read.values), pa.float64()) if read.order is None else read.order for read in reads
+        ]
+        order = pa.concat_arrays(numbers).take(pa.array(back))
+    return Read(values, np.concatenate([read.unread for read in reads])[back], order)
 
 
 def _in_seconds(times: pa.Array) -> pa.Array:
@@ -294,8 +313,12 @@ def _pieces(pattern: str, fields: list[str], option: str) -> Iterator[str]:
             raise SettingsError(f"{option}: %{directive} in {pattern!r} is not known; known are {known} %%")
 
 
-def by_pattern(column: pa.Array, pattern: str) -> pa.Array:
-    """Read text by a pattern such as %d/%m/%Y %H:%M, UTC unless it has a zone; null if it is no such time."""
+#: Directives by which a pattern names a zone in each time.
+_ZONES = re.compile(r"(?<!%)(?:%%)*%[zZ]")
+
+
+def by_pattern(column: pa.Array, pattern: str, zone: str = UTC) -> pa.Array:
+    """Read text by a pattern such as %d/%m/%Y %H:%M, local in `zone` unless it has one; else null."""
     signs = _compiled(pattern)
     matched = pc.match_substring_regex(column, signs)
     # What matched is made of the pattern's own signs and of ASCII, so it is valid text.
@@ -311,6 +334,8 @@ def by_pattern(column: pa.Array, pattern: str) -> pa.Array:
     right &= day_of_year <= ((first + 1).astype("datetime64[D]") - first.astype("datetime64[D]")).astype(int)
     right &= plain.is_valid().to_numpy(zero_copy_only=False)
     seconds += 86400 * (day_of_year - 1) - _zone_seconds(fields)
+    if zone != UTC and not _ZONES.search(pattern):
+        seconds = to_utc(seconds, 1, zone)
     return pa.array(1_000_000 * seconds + fields.microseconds("fraction"), mask=~right).cast(TIMESTAMP)
 
 

@@ -12,8 +12,10 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from privtrace.calendar import Zone
 from privtrace.errors import DataError, SettingsError
 from privtrace.io.clock import ISO_CLOCK, Clock
+from privtrace.io.zones import UTC
 from privtrace.trajectories import Crs
 
 #: The names of the two coordinates, by what they mean.
@@ -58,6 +60,8 @@ class Declared:
     gap_minutes: float | None = None  # if given, the log of a user may stand in for trajectories
     time_format: str | None = None  # the pattern of times that are text
     time_unit: str | None = None  # the unit of times that are numbers
+    timezone: str = UTC  # in which times are local that name none, and in which all are told: an IANA name
+    wants_times: bool = False  # undeclared text is ISO 8601 then, and numbers of no unit set the order alone
     lenient: bool = False  # a file of many, which may lack a user or a time that has a name: its rows have none
     prefix: str = ""  # of the options that declare it: "synthetic_" for the second input of a command
 
@@ -70,10 +74,12 @@ class Declared:
         time_format: str | None = None,
         time_unit: str | None = None,
         *,
+        timezone: str | None = None,
         prefix: str = "",
     ) -> Declared:
         """Take what a caller leaves out as undeclared."""
-        return cls(crs, columns or {}, gap_minutes, time_format, time_unit, prefix=prefix)
+        zone = UTC if timezone is None else timezone
+        return cls(crs, columns or {}, gap_minutes, time_format, time_unit, zone, prefix=prefix)
 
     def __post_init__(self) -> None:
         if self.crs is not None and self.crs not in PAIRS:
@@ -93,6 +99,20 @@ class Declared:
                     f"{self.option('columns')}: {name!r} is named for two roles; name it for one"
                 )
         Clock.declared(self.time_format, self.time_unit, self.option)  # refuses what makes no sense
+        self._check_timezone()
+
+    def _check_timezone(self) -> None:
+        """Refuse a time zone that there is not, before any row, whether there are times or not."""
+        if self.timezone == UTC:
+            return
+        if not isinstance(self.timezone, str):
+            raise SettingsError(
+                f"{self.option('timezone')} must be an IANA name, such as Europe/Lisbon, not {self.timezone!r}"
+            )
+        try:
+            Zone.named(self.timezone)
+        except SettingsError as refusal:
+            raise SettingsError(f"{self.option('timezone')}: {refusal}") from None
 
     def option(self, name: str, value: str = "", argument: str = "") -> str:
         """Spell an option for a message; option("gap", "30", "30") gives "--gap 30 (gap_minutes=30)".
@@ -135,17 +155,22 @@ class Declared:
     def clock(self, name: str | None, *, on_calendar: bool = False) -> Clock:
         """Say how the times in a column of this name are read.
 
-        Without a word about their form, text is ISO 8601 where a clock is needed or the name promises one.
+        Without a word about their form, text is ISO 8601 where a clock is wanted or the name promises one.
         Elsewhere numbers do as well, which set the order of points whatever their unit. Where times of several
         names or files come together, `on_calendar` makes all of one type.
         """
         on_calendar = on_calendar or self.lenient
         declared = Clock.declared(self.time_format, self.time_unit, self.option)
         if declared is not None:
-            return replace(declared, on_calendar=on_calendar)
-        needed = self.gap_minutes is not None
-        is_order = not needed and not (name is not None and is_calendar(name))
-        return Clock(order_only=is_order, on_calendar=on_calendar)
+            return replace(declared, on_calendar=on_calendar, zone=self.timezone)
+        is_cut = self.gap_minutes is not None
+        is_open = not is_cut and not (name is not None and is_calendar(name))  # numbers may set the order
+        return Clock(
+            order_only=is_open and not self.wants_times,
+            on_calendar=on_calendar,
+            zone=self.timezone,
+            keeps_order=is_open and self.wants_times,
+        )
 
     def lacking(self, names: Sequence[str]) -> Iterator[tuple[str, str]]:
         """Yield roles, with their names, that must be among the columns of a file and are not."""
@@ -438,6 +463,12 @@ def _check_clock(path: Path, time: str | None, clock: Clock, schema: pa.Schema, 
             f"{path}: column {time!r} holds {kind}, and {declared.option('time_format')} is for text; say in "
             f"what unit the numbers count since 1970 with {declared.option('time_unit')}"
         )
+
+
+def tells_time(kind: pa.DataType, clock: Clock) -> bool:
+    """Say whether a column of this type can have calendar times: numbers only in a declared unit."""
+    kind = _value(kind)
+    return clock.unit is not None or pa.types.is_null(kind) or not _is_number(kind)
 
 
 def decoded_type(kind: pa.DataType) -> pa.DataType:

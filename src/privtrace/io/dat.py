@@ -36,8 +36,9 @@ class DatReader:
 
     parse_once = True
     has_users = False
-    has_times = False
+    has_times = has_clock = False
     defines_times = False
+    is_table = False
 
     def __init__(self, beginning: Beginning, declared: Declared) -> None:
         self.snapshot = beginning.snapshot

@@ -154,7 +154,8 @@ class Times:
         n_given = np.bincount(np.repeat(np.arange(len(counts)), self.counts), given, len(counts))
         wrong = (n_given > 0) if self.whole is None else (n_given > 0) & ~self.whole
         unread = np.append(self.read.unread, False)[places]
-        return Read(values, np.where(misfit, wrong[owners], unread))
+        order = None if self.read.order is None else self.read.order.take(pa.array(places, mask=misfit))
+        return Read(values, np.where(misfit, wrong[owners], unread), order)
 
 
 @dataclass(frozen=True)
@@ -233,6 +234,7 @@ class FeatureReader(ColumnReader):
 class RuledReader(FeatureReader):
     """Read features that have no header; what they may have is what is not switched off."""
 
+    is_table = False
     rule: Rule
 
     def follow(self, rule: Rule, crs: Crs) -> None:

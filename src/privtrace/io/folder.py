@@ -48,11 +48,13 @@ class FolderReader:
     """Read files one after the other."""
 
     defines_times = False  # those of files whose format does so stay as they are
+    is_table = False
 
     def __init__(self, path: Path, groups: Sequence[Group], declared: Declared) -> None:
         self.crs: Crs = declared.crs or "lonlat"
         self.has_users = declared.columns.get(USER) != ""
-        self.has_times = declared.columns.get(TIME) != ""
+        self.has_times = self.has_clock = declared.columns.get(TIME) != ""
+        self._keeps_order = declared.wants_times and declared.gap_minutes is None
         self._unreadable: list[tuple[Path, str]] = []
         self._readers: list[Reader] = []
         versions: list[FileVersion] = []
@@ -151,6 +153,8 @@ class FolderReader:
         if self.has_times:
             times = columns.get("t")
             made["t"] = pa.nulls(len(ids), TIMESTAMP) if times is None else times.cast(TIMESTAMP)
+            if self._keeps_order:
+                made["order"] = columns.get("order", pa.nulls(len(ids), pa.float64()))
         return pa.RecordBatch.from_pydict(made)
 
 

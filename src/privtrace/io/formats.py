@@ -213,7 +213,12 @@ def format_of_output(path: Path, name: str | None, names: str | None = None) -> 
     if not format.has_columns:
         able = ", ".join(other.name for other in FORMATS.values() if other.has_columns)
         raise OutputError(f"{path}: {format.name} has no columns to name as {names} does; write one of {able}")
-    return replace(format, write=partial(format.write, names=names), lost=printing.numbers_lost)
+    return replace(format, write=partial(format.write, names=names), lost=_lost_by_names)
+
+
+def _lost_by_names(part: Trajectories) -> list[str]:
+    """Say in words what of a part is lost in a table named as another program wants it."""
+    return [*printing.numbers_lost(part), *printing.zone_lost(part)]
 
 
 def write(parts: Iterable[Trajectories], path: Path, format: Format, *, packed: bool) -> None:

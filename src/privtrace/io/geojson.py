@@ -1,14 +1,16 @@
 """Write GeoJSON (RFC 7946) and OGC Moving Features JSON (MF-JSON), a feature per trajectory and line:
 
     {"type":"Feature","properties":{"traj_id":7,"coordTimes":["2024-01-01T10:00:00Z","2024-01-01T10:00:15Z"]},
-     "geometry":{"type":"LineString","coordinates":[[-8.61,41.14],[-8.62,41.15]]}}
+     "geometry":{"type":"LineString","coordinates":[[-8.61,41.14,0,1704103200],[-8.62,41.15,0,1704103215]]}}
 
     {"type":"Feature","properties":{"traj_id":7},"temporalGeometry":{"type":"MovingPoint",
      "datetimes":["2024-01-01T10:00:00Z","2024-01-01T10:00:15Z"],"coordinates":[[-8.61,41.14],[-8.62,41.15]],
      "interpolation":"Linear"}}
 
-In GeoJSON a trajectory of one point is a Point, and lines go over the antimeridian as they come. A member
-`columns` of the collection says what its features have, as a header would.
+In GeoJSON a trajectory of one point is a Point, and lines go over the antimeridian as they come. Where all
+points of a line have a calendar time, positions have a height of 0 and whole seconds since 1970 too, which
+Kepler.gl animates; readers go by `coordTimes`. A member `columns` of the collection says what its features
+have, as a header would.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from privtrace.errors import OutputError
 from privtrace.io import printing
@@ -47,11 +50,24 @@ def _still(part: Trajectories) -> pa.Array:
     ends = pa.array(np.where(single, "", "]"), pa.large_string())
     times: list[pa.Array | str] = []
     if part.times is not None:
-        listed = printing.joined(printing.json_times(part.times), part.offsets, ",")
+        listed = printing.joined(printing.json_times(part.times, part.zone), part.offsets, ",")
         times = [f',"{times_name(part.times)}":[', listed, "]"]
     return printing.chained(
-        *_properties(part), *times, '},"geometry":{"type":', kinds, _positions(part), ends, "}}"
+        *_properties(part), *times, '},"geometry":{"type":', kinds, _positions(part, _moments(part)), ends, "}}"
     )
+
+
+def _moments(part: Trajectories) -> pa.Array | None:
+    """Print what follows longitude and latitude in lines whose points all have a calendar time, if any are."""
+    if part.times is None or part.times.dtype.kind != "M":
+        return None
+    seconds = printing.whole_seconds(part.times)
+    known = seconds.is_valid().to_numpy(zero_copy_only=False)
+    lengths = np.diff(part.offsets)
+    n_known = np.diff(np.concatenate([[0], np.cumsum(known)])[part.offsets])
+    told = np.repeat((n_known == lengths) & (lengths > 1), lengths)
+    texts = printing.chained(",0,", seconds.cast(pa.large_string()))
+    return pc.if_else(pa.array(told), texts, "")
 
 
 def lost_of_moving(part: Trajectories) -> list[str]:
@@ -77,7 +93,7 @@ def _moving(part: Trajectories) -> pa.Array:
     return printing.chained(
         *_properties(part),
         '},"temporalGeometry":{"type":"MovingPoint","datetimes":[',
-        printing.joined(printing.json_times(times), part.offsets, ","),
+        printing.joined(printing.json_times(times, part.zone), part.offsets, ","),
         '],"coordinates":[',
         _positions(part),
         '],"interpolation":"Linear"}}',
@@ -93,9 +109,10 @@ def _properties(part: Trajectories) -> list[pa.Array | str]:
     return pieces
 
 
-def _positions(part: Trajectories) -> pa.Array:
+def _positions(part: Trajectories, moments: pa.Array | None = None) -> pa.Array:
     x, y = (printing.shortest(part.points[:, axis], "null") for axis in (0, 1))
-    return printing.joined(printing.chained("[", x, ",", y, "]"), part.offsets, ",")
+    position = printing.chained("[", x, ",", y, "" if moments is None else moments, "]")
+    return printing.joined(position, part.offsets, ",")
 
 
 def _write(

@@ -71,8 +71,9 @@ class GeolifeReader:
     """
 
     parse_once = True
-    has_times = True
+    has_times = has_clock = True
     defines_times = True
+    is_table = False
     has_users = True
 
     def __init__(self, beginning: Beginning, declared: Declared) -> None:

@@ -18,7 +18,7 @@ import pyarrow as pa
 from privtrace.errors import DataError, OutputError
 from privtrace.io import printing, rows
 from privtrace.io.beginning import Beginning
-from privtrace.io.columns import Declared, attributes, check_attributes
+from privtrace.io.columns import Declared, attributes, check_attributes, tells_time
 from privtrace.io.crs import meaning
 from privtrace.io.extras import require
 from privtrace.io.features import FEATURES_AT_ONCE, FeatureLayout, FeatureReader, Features, times_of
@@ -51,6 +51,12 @@ class GeoPackageReader(FeatureReader):
         self.has_places = trajectory is None
         with self._opened(1) as (schema, _):
             check_attributes(path, schema, trajectory, user, time, clock, declared)
+            self._has_clock = time is not None and tells_time(schema.field(time).type, clock)
+
+    @property
+    def has_clock(self) -> bool:
+        """Say whether the column of times has a type that can be a clock."""
+        return self._has_clock
 
     def features(self, sizes: Sizes) -> Iterator[Features]:
         """Yield the features of some rows at a time."""
@@ -82,8 +88,16 @@ class GeoPackageReader(FeatureReader):
             geometries=from_wkb(batch[self._geometry]),
             trajectory=rows.ids(batch[layout.trajectory]) if layout.trajectory else None,
             user=rows.ids(batch[layout.user]) if layout.user else None,
-            times=times_of(layout.clock, batch[layout.time]) if layout.time else None,
+            times=times_of(layout.clock, _in_utc(batch[layout.time])) if layout.time else None,
         )
+
+
+def _in_utc(times: pa.Array) -> pa.Array:
+    """Say of timestamps that they are UTC, as the standard has it: GDAL need not say it of their type."""
+    kind = times.type
+    return (
+        times.view(pa.timestamp(kind.unit, "UTC")) if pa.types.is_timestamp(kind) and kind.tz is None else times
+    )
 
 
 def gdal(path: Path) -> ModuleType:

@@ -204,7 +204,9 @@ def _last_row(batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch.slice(batch.num_rows - 1)
 
 
-def assemble(rows: pa.RecordBatch, crs: Crs, gap_minutes: float | None = None) -> Trajectories:
+def assemble(
+    rows: pa.RecordBatch, crs: Crs, gap_minutes: float | None = None, zone: str = "UTC"
+) -> Trajectories:
     """Make trajectories of rows whose keys have one run each, in order of time and cut at longer gaps.
 
     Where they are cut, all rows have a time, and it is a timestamp.
@@ -216,12 +218,13 @@ def assemble(rows: pa.RecordBatch, crs: Crs, gap_minutes: float | None = None) -
     keys = keys_of(rows).take(pa.array(starts))
     times = floats_of(rows["t"]) if "t" in rows.schema.names else None
     if times is not None:
-        points, times = _in_time(points, times, starts)
+        order = floats_of(rows["order"]) if "order" in rows.schema.names else None
+        points, times = _in_time(points, times, starts, order)
         if gap_minutes is not None:
             starts, keys = _cut_at_gaps(times, starts, keys, gap_minutes)
     users = ids_of(keys["user_id"]) if "user_id" in keys.schema.names else None
     offsets = np.append(starts, rows.num_rows)
-    return Trajectories(points, offsets, times, users, ids_of(keys["traj_id"]), crs, gap_minutes)
+    return Trajectories(points, offsets, times, users, ids_of(keys["traj_id"]), crs, gap_minutes, zone)
 
 
 def _cut_at_gaps(
@@ -245,15 +248,16 @@ def _cut_at_gaps(
     return pieces, keys.set_column(keys.schema.get_field_index("traj_id"), "traj_id", names)
 
 
-def _in_time(points: Floats, times: Array, starts: Integers) -> tuple[Floats, Array]:
-    """Sort the points of each trajectory by time, missing times last, file order on a tie."""
+def _in_time(points: Floats, times: Array, starts: Integers, order: Floats | None) -> tuple[Floats, Array]:
+    """Sort the points of trajectories by time, missing times last, on a tie by `order`, then as in the file."""
     in_order = times[1:] >= times[:-1]  # False beside a missing time, which is then looked at below
     in_order[starts[1:] - 1] = True
     if in_order.all():
         return points, times
     trajectories = np.repeat(np.arange(len(starts)), _lengths(starts, len(times)))
-    order = np.lexsort((times, trajectories))  # stable, NaN and NaT last
-    return points[order], times[order]
+    by = (times, trajectories) if order is None else (order, times, trajectories)
+    places = np.lexsort(by)  # stable, NaN and NaT last
+    return points[places], times[places]
 
 
 def _lengths(starts: Integers, n_rows: int) -> Integers:

@@ -18,6 +18,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -145,7 +146,9 @@ class JsonReader(RuledReader):
     def _clock(self, name: str | None) -> Clock:
         """Say how times of this name are read; the one of moving points promises what those have."""
         clock = self.rule.clock(name)
-        return _MOVING_CLOCK if name == _DATETIMES and not clock.is_declared else clock
+        # What stands beside a geometry is no part of MF-JSON: its times may be local.
+        like_moving = name == _DATETIMES and not clock.is_declared
+        return replace(_MOVING_CLOCK, zone=clock.zone) if like_moving else clock
 
 
 def _header(beginning: Beginning) -> Mapping[str, Any]:

@@ -33,9 +33,10 @@ def _table(part: Trajectories, first_id: int, *, plain: bool) -> pa.Table:
     if part.users is not None:
         columns[USER] = arrow_users(part.users)
     if part.times is not None:
-        texts = printing.json_times(part.times)
+        texts = printing.json_times(part.times, part.zone)
         lists = printing.chained("[", printing.joined(texts, part.offsets, ","), "]")
-        listed = pa.ListArray.from_arrays(pa.array(part.offsets, pa.int32()), arrow_times(part.times))
+        times = arrow_times(part.times, part.zone)
+        listed = pa.ListArray.from_arrays(pa.array(part.offsets, pa.int32()), times)
         columns[times_name(part.times)] = lists.cast(pa.string()) if plain else listed
     if plain:
         columns = {name: _plain(column) for name, column in columns.items()}

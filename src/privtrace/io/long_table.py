@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from privtrace.errors import DataError
 from privtrace.io.columns import PAIRS, TIME, TRAJECTORY, USER
 from privtrace.io.rows import missing_user
+from privtrace.io.zones import UNITS, UTC
 from privtrace.trajectories import Array, Trajectories
 
 #: Rows of a table that a writer gets at once; a row group of Parquet.
@@ -68,17 +69,22 @@ def long_table(part: Trajectories, first_id: int) -> pa.Table:
         y: pa.array(part.points[:, 1]),
     }
     if part.times is not None:
-        columns[TIME] = arrow_times(part.times)
+        columns[TIME] = arrow_times(part.times, part.zone)
     if part.users is not None:
         columns[USER] = arrow_users(part.users).take(owners)
     return pa.table(columns)
 
 
-def arrow_times(times: Array) -> pa.Array:
-    """Hand times to arrow, which knows four units of datetime64; NaN and NaT become null."""
-    if times.dtype.kind == "M" and np.datetime_data(times.dtype)[0] not in ("s", "ms", "us", "ns"):
+def arrow_times(times: Array, zone: str = UTC) -> pa.Array:
+    """Hand times to arrow, which knows four units of datetime64; NaN and NaT become null.
+
+    Calendar times get a zone other than UTC as part of their type.
+    """
+    if times.dtype.kind == "M" and np.datetime_data(times.dtype)[0] not in UNITS:
         times = times.astype("datetime64[s]")
-    return pa.array(times, from_pandas=True)
+    made = pa.array(times, from_pandas=True)
+    is_told = zone != UTC and pa.types.is_timestamp(made.type)
+    return made.view(pa.timestamp(made.type.unit, zone)) if is_told else made
 
 
 def arrow_users(users: Array) -> pa.Array:

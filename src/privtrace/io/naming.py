@@ -11,9 +11,10 @@ from privtrace.errors import SettingsError
 from privtrace.io import printing
 from privtrace.io.columns import CALENDAR, PAIRS, TIME, TRAJECTORY, USER
 from privtrace.io.long_table import laid_out, long_table, long_tables
+from privtrace.io.zones import UTC
 from privtrace.trajectories import Trajectories
 
-#: Our names of columns and those of other programs, by program; times are calendar times in all of them.
+#: Our names of columns and those of other programs, by program; times are local calendar times in all of them.
 NAMES = {
     "scikit-mobility": {
         USER: "uid",
@@ -36,7 +37,8 @@ def named_tables(parts: Iterable[Trajectories], names: str | None) -> tuple[pa.S
     def table(part: Trajectories, first_id: int) -> pa.Table:
         printing.lonlat_only(part, f"a table for {names}")
         if part.times is not None:
-            part = replace(part, times=printing.calendar(part.times))
+            shown = printing.wall_times(printing.calendar(part.times), part.zone)
+            part = replace(part, times=shown, zone=UTC)
         ours = long_table(part, first_id)
         present = [name for name in theirs if name in ours.column_names]
         return ours.select(present).rename_columns([theirs[name] for name in present])

@@ -51,6 +51,7 @@ class PortoReader:
 
     parse_once = True
     defines_times = True
+    is_table = False
 
     def __init__(self, beginning: Beginning, declared: Declared) -> None:
         self.snapshot = beginning.snapshot
@@ -69,6 +70,11 @@ class PortoReader:
     def has_times(self) -> bool:
         """Say whether there is a column of times."""
         return "TIMESTAMP" in self._names
+
+    @property
+    def has_clock(self) -> bool:
+        """Say whether there are times, which the format defines."""
+        return self.has_times
 
     def batches(
         self, sizes: Sizes, *, keys_only: bool = False, faults: Faults | None = None

@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 
 from privtrace.errors import DataError, OutputError
 from privtrace.io.long_table import arrow_times, arrow_users
-from privtrace.io.rows import on_one_line
+from privtrace.io.rows import floats_of, on_one_line
+from privtrace.io.zones import UNITS, UTC, offsets_at
 from privtrace.trajectories import Array, Floats, Integers, Trajectories
 
 #: Seconds since 1970 of the first and the last second that a calendar with years of four digits has.
@@ -123,17 +124,53 @@ def only(part: Trajectories, keep: npt.NDArray[np.bool_]) -> Trajectories:
     return left.take(np.flatnonzero(np.diff(kept)))
 
 
-def json_times(times: Array) -> pa.Array:
+def json_times(times: Array, zone: str = UTC) -> pa.Array:
     """Print times as JSON: calendar time as ISO 8601 in quotes, numbers as they are, unknown ones as null."""
     if times.dtype.kind != "M":
         return shortest(times.astype(np.float64), "null")
-    return chained('"', iso(times), '"').fill_null("null")
+    return chained('"', iso(times, zone), '"').fill_null("null")
 
 
-def iso(times: Array) -> pa.Array:
-    """Print calendar time as ISO 8601 in UTC, as in 2024-02-28T23:50:15Z; unknown ones are null."""
-    texts = pc.replace_substring(arrow_times(times).cast(pa.large_string()), " ", "T")
-    return chained(pc.replace_substring_regex(texts, r"\.0*$|(\.\d*?)0+$", r"\1"), "Z")
+def iso(times: Array, zone: str = UTC) -> pa.Array:
+    """Print calendar time as ISO 8601, as in 2024-02-28T23:50:15Z, in a zone with its offset from UTC.
+
+    In Europe/Lisbon, half a year later, 2024-08-28T23:50:15+01:00. Unknown times are null.
+    """
+    if zone == UTC:
+        return chained(_date_and_time(arrow_times(times)), "Z")
+    local, offsets = _local(times, zone)
+    return chained(_date_and_time(local), _printed_offsets(offsets))
+
+
+def wall_times(times: Array, zone: str) -> Array:
+    """Give calendar times as clocks on the wall show them in a zone, for readers that know of none."""
+    return times if zone == UTC else floats_of(_local(times, zone)[0])
+
+
+def _local(times: Array, zone: str) -> tuple[pa.Array, Integers]:
+    """Give calendar times as local timestamps, and the seconds by which each is ahead of UTC."""
+    known = arrow_times(times)
+    per_second = UNITS[known.type.unit]
+    ticks = known.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+    offsets = offsets_at(ticks, per_second, zone)
+    local = pa.array(ticks + per_second * offsets, mask=known.is_null().to_numpy(zero_copy_only=False))
+    return local.cast(known.type), offsets
+
+
+def _date_and_time(times: pa.Array) -> pa.Array:
+    """Print timestamps as 2024-02-28T23:50:15, with no more decimals than they have."""
+    texts = pc.replace_substring(times.cast(pa.large_string()), " ", "T")
+    return pc.replace_substring_regex(texts, r"\.0*$|(\.\d*?)0+$", r"\1")
+
+
+def _printed_offsets(offsets: Integers) -> pa.Array:
+    """Print seconds ahead of UTC as +01:00."""
+    found, which = np.unique(offsets, return_inverse=True)  # a zone has few
+    texts = [
+        f"{'-' if offset < 0 else '+'}{abs(offset) // 3600:02}:{abs(offset) // 60 % 60:02}"
+        for offset in found.tolist()
+    ]
+    return pa.array(texts, pa.large_string()).take(pa.array(which))
 
 
 def json_texts(values: pa.Array) -> pa.Array:
@@ -167,3 +204,9 @@ def numbers_lost(part: Trajectories) -> list[str]:
     """Say in words that `calendar` changes the times of a part."""
     numbers = part.times is not None and part.times.dtype.kind != "M"
     return ["times as numbers (they are written as seconds since 1970)"] if numbers else []
+
+
+def zone_lost(part: Trajectories) -> list[str]:
+    """Say in words that `wall_times` leaves out the zone of a part."""
+    lost = part.times is not None and part.zone != UTC
+    return [f"the time zone (read it with --timezone {part.zone})"] if lost else []

@@ -7,6 +7,8 @@ A batch of rows is an arrow `RecordBatch` with the columns
     x, y        float64, NaN where missing or unreadable
     t           a timestamp, or float64 where times set the order alone; null where missing or unreadable; only
                 if the file has times
+    order       float64: sets the order of rows whose time is null, null where nothing does; only where calendar
+                times are wanted of a column that may hold numbers of no unit
 
 and, until `usable` has noted the faults of a batch, `unread`: whether the time is there and cannot be read.
 
@@ -47,7 +49,7 @@ def rows(
     """Make a batch of columns that are ready; rows without a trajectory are still there, for `usable`."""
     columns = {"traj_id": trajectory, "user_id": user, "x": x, "y": y}
     if time is not None:
-        columns |= {"t": time.values, "unread": pa.array(time.unread)}
+        columns |= {"t": time.values, "order": time.order, "unread": pa.array(time.unread)}
     return pa.RecordBatch.from_pydict({name: column for name, column in columns.items() if column is not None})
 
 
@@ -155,7 +157,7 @@ def decoded(column: pa.Array) -> pa.Array:
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
-def timed(batch: pa.RecordBatch) -> pa.RecordBatch:
+def with_times(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Leave out rows without a time: where logs are cut, no piece could claim them."""
     return batch.filter(batch["t"].is_valid()) if batch["t"].null_count else batch
 

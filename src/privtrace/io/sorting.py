@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from privtrace.io.long_table import arrow_ids, arrow_times, arrow_users
 from privtrace.io.rows import floats_of, ids_of
 from privtrace.io.spool import Spool, kept
+from privtrace.io.zones import UTC
 from privtrace.trajectories import Array, Crs, Integers, Source, Trajectories
 
 #: Points of a bucket, about.
@@ -24,6 +25,7 @@ def by_user_and_id(source: Source, bucket_points: int = _BUCKET_POINTS) -> Itera
     is then sorted in memory.
     """
     ranks = _ranks(source)
+    zone = getattr(source, "zone", UTC)  # a source from elsewhere need not say it
 
     def by_rank(packed: pa.RecordBatch, n_buckets: int) -> Integers:
         return floats_of(packed["rank"]) * n_buckets // len(ranks)
@@ -33,7 +35,7 @@ def by_user_and_id(source: Source, bucket_points: int = _BUCKET_POINTS) -> Itera
         for path in spool.deal(_packed_parts(source, ranks), source.n_points // bucket_points, by_rank):
             packed = pa.Table.from_batches(kept(path)).combine_chunks()
             in_order = packed.take(pc.sort_indices(packed["rank"]))
-            yield _unpacked(in_order.combine_chunks(), source.crs, source.gap_minutes)
+            yield _unpacked(in_order.combine_chunks(), source.crs, source.gap_minutes, zone)
     finally:
         spool.close()
 
@@ -82,7 +84,7 @@ def _packed(part: Trajectories, ranks: Integers, n_before: int) -> pa.RecordBatc
     return pa.RecordBatch.from_pydict(columns)
 
 
-def _unpacked(packed: pa.Table, crs: Crs, gap_minutes: float | None) -> Trajectories:
+def _unpacked(packed: pa.Table, crs: Crs, gap_minutes: float | None, zone: str) -> Trajectories:
     """Make trajectories of rows that hold one each."""
     columns = {name: packed[name].combine_chunks() for name in packed.column_names}
     lengths = pc.list_value_length(columns["x"]).to_numpy()
@@ -95,6 +97,7 @@ def _unpacked(packed: pa.Table, crs: Crs, gap_minutes: float | None) -> Trajecto
         _labels(columns["traj_id"]),
         crs,
         gap_minutes,
+        zone,
     )
 
 

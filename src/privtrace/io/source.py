@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol
@@ -17,7 +17,7 @@ from privtrace.io.columns import TIME, Declared, Roles
 from privtrace.io.faults import Fault, Faults
 from privtrace.io.files import Snapshot
 from privtrace.io.grouping import assemble, cut, is_contiguous
-from privtrace.io.rows import keys_of, timed
+from privtrace.io.rows import keys_of, with_times
 from privtrace.io.spool import Spool, by_key, gathered, kept
 from privtrace.observer import Observer
 from privtrace.trajectories import PART_POINTS, Crs, Trajectories
@@ -67,6 +67,16 @@ class Reader(Protocol):
         ...
 
     @property
+    def has_clock(self) -> bool:
+        """Say whether these may be calendar times, where such are wanted: numbers of no unit are none."""
+        ...
+
+    @property
+    def is_table(self) -> bool:
+        """Say whether this is a single table, whose header or schema says what rows have."""
+        ...
+
+    @property
     def parse_once(self) -> bool:
         """Say whether a pass is dear enough to keep its result."""
         ...
@@ -85,6 +95,7 @@ class ColumnReader:
     """Answer what follows from the columns of a table, or from the attributes of features."""
 
     layout: Roles
+    is_table = True
 
     @property
     def defines_times(self) -> bool:
@@ -105,6 +116,11 @@ class ColumnReader:
     def has_times(self) -> bool:
         """Say whether there is a column of times."""
         return self.layout.time is not None
+
+    @property
+    def has_clock(self) -> bool:
+        """Say whether there is a column of times, which are text or may be."""
+        return self.has_times
 
 
 @dataclass(frozen=True)
@@ -144,10 +160,18 @@ class FileSource:
     the next point is longer, and another begins: the pieces of a are called a/1, a/2 and so on.
     """
 
-    def __init__(self, reader: Reader, sizes: Sizes | None = None, declared: Declared | None = None) -> None:
+    def __init__(
+        self,
+        reader: Reader,
+        sizes: Sizes | None = None,
+        declared: Declared | None = None,
+        open_again: Callable[[Declared], Reader] | None = None,  # None where there is nothing to read otherwise
+    ) -> None:
         declared = declared or Declared()
         self.gap_minutes = declared.gap_minutes
+        self.zone = declared.timezone
         self._declared = declared
+        self._open_again = open_again
         self._reader = reader
         self._sizes = sizes or Sizes()
         self._check_times(declared)
@@ -189,6 +213,46 @@ class FileSource:
         return self._reader.has_times
 
     @property
+    def has_clock(self) -> bool:
+        """Say whether rows may have calendar times, from schema and options alone; `timed` reads them so."""
+        return self._reader.has_clock
+
+    @property
+    def times_by_default(self) -> bool:
+        """Say whether times are synthesized unless told otherwise: where a single table has a clock."""
+        return self.has_clock and self._reader.is_table
+
+    def timed(self) -> FileSource:
+        """Give the source with its times read as calendar times, each value by itself.
+
+        Text of no declared form is ISO 8601 then. What is a number instead is no time, and the curator is told;
+        it sets the order of the points that have no time, as it did before.
+        """
+        consequence, instead = "none can be synthesized", "synthesize without times"
+        self._refuse_without_times(consequence, instead)
+        if not self.has_clock:
+            raise self._no_clock(consequence, instead)
+        if self._has_clock_already or self._open_again is None:
+            return self
+        declared = replace(self._declared, wants_times=True)
+        return FileSource(self._open_again(declared), self._sizes, declared, self._open_again)
+
+    @property
+    def _has_clock_already(self) -> bool:
+        """Say whether every time that is read is a calendar time."""
+        declared, reader = self._declared, self._reader
+        if declared.has_clock or declared.gap_minutes is not None or declared.wants_times:
+            return True
+        # Where features or files of several kinds come together, numbers of no unit may be on the calendar.
+        return reader.defines_times or (reader.is_table and self._is_timestamp)
+
+    @property
+    def _is_timestamp(self) -> bool:
+        """Say whether times are read as timestamps: the first batch shows the types."""
+        kind = next(iter(self._reader.batches(self._sizes))).schema.field("t").type
+        return bool(pa.types.is_timestamp(kind))
+
+    @property
     def n_points(self) -> int:
         """Tell how many rows a pass goes over, for progress only."""
         known = None if self._reader.parse_once else self._reader.n_rows
@@ -216,6 +280,8 @@ class FileSource:
         if n_unread and not self._has_told:
             self._has_told = True
             fate = "are dropped" if self.gap_minutes is not None else "come last, in the order of the file"
+            if self._declared.wants_times and self.gap_minutes is None:
+                fate = "come last, in the order of their numbers or of the file"
             cure = f"say how they are written with {self._declared.time_options('or')}"
             if self._reader.defines_times:
                 cure = "its format says how they are written"
@@ -237,7 +303,7 @@ class FileSource:
     def parts(self) -> Iterator[Trajectories]:
         """Start a pass over all trajectories."""
         for rows in self.rows():
-            yield assemble(rows, self.crs, self.gap_minutes)
+            yield assemble(rows, self.crs, self.gap_minutes, self.zone)
 
     def rows(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows of whole trajectories, those of each together and in the order of the file."""
@@ -274,18 +340,26 @@ class FileSource:
             )
         if declared.gap_minutes is None:
             return
-        if not reader.has_times:
+        instead = f"leave out {declared.option('gap')}"
+        self._refuse_without_times("nothing can be cut at gaps", instead)
+        if not self._is_timestamp:
+            raise self._no_clock("nothing can be cut at gaps", instead)
+
+    def _refuse_without_times(self, consequence: str, instead: str) -> None:
+        """Refuse a source whose rows have no times."""
+        if not self.has_times:
             raise DataError(
-                f"{path}: there are no times, so nothing can be cut at gaps; "
-                f"name their column with {declared.naming(TIME)}, or leave out {declared.option('gap')}"
+                f"{self.path}: there are no times, so {consequence}; name their column with "
+                f"{self._declared.naming(TIME)}, or {instead}"
             )
-        kind = next(iter(reader.batches(self._sizes))).schema.field("t").type  # the first batch shows the types
-        if not pa.types.is_timestamp(kind):
-            raise DataError(
-                f"{path}: its times are numbers of no declared unit, which set the order of points and are no "
-                "clock, so nothing can be cut at gaps; say in what unit they count since 1970 with "
-                f"{declared.option('time_unit', 's, ms, us or ns')}, or leave out {declared.option('gap')}"
-            )
+
+    def _no_clock(self, consequence: str, instead: str) -> DataError:
+        """Say that times are numbers, and how to make a clock of them."""
+        return DataError(
+            f"{self.path}: its times are numbers of no declared unit, which set the order of points and are no "
+            f"clock, so {consequence}; say in what unit they count since 1970 with "
+            f"{self._declared.option('time_unit', 's, ms, us or ns')}, or {instead}"
+        )
 
     def _prepare(self) -> _Prepared:
         """Pass over the rows once and decide how to do so again."""
@@ -337,7 +411,7 @@ class FileSource:
             for batch in self._reader.batches(
                 self._sizes, keys_only=keys_only and not need_times, faults=faults
             ):
-                whole = timed(batch) if need_times else batch
+                whole = with_times(batch) if need_times else batch
                 yield keys_of(whole) if keys_only else whole
         except DataError:
             self._reader.snapshot.check()  # "changed" explains more than "damaged"

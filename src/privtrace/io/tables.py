@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from privtrace.errors import DataError
-from privtrace.io import rows, text
+from privtrace.io import printing, rows, text
 from privtrace.io.beginning import Beginning
 from privtrace.io.columns import CALENDAR, Declared, Layout, n_known, resolve
 from privtrace.io.faults import Faults, Place
@@ -276,7 +276,10 @@ def _from_latin_1(column: pa.Array) -> pa.Array:
 
 
 def write(parts: Iterable[Trajectories], path: Path, *, delimiter: str = ",", names: str | None = None) -> None:
-    """Write a long table; text cannot hold words about it. Calendar time has a name that says so."""
+    """Write a long table; text cannot hold words about it. Calendar time has a name that says so.
+
+    In a zone other than UTC, times have their offset: 2013-07-01T08:00:00+01:00.
+    """
     schema, tables = named_tables(parts, names)
     empty = _as_text(schema.empty_table())
     with pa.OSFile(os.fsencode(path), "wb") as file:
@@ -292,7 +295,10 @@ def _as_text(table: pa.Table) -> pa.Table:
     """Say by its name that time is calendar time, and keep ids with a line break in them on one line."""
     for number, field in enumerate(table.schema):
         if pa.types.is_timestamp(field.type):
-            table = table.set_column(number, CALENDAR, table[field.name])
+            zone, column = field.type.tz, table[field.name]
+            # Not by arrow, which needs the system's zones for it.
+            times = column if zone is None else printing.iso(column.to_numpy(), zone).cast(pa.string())
+            table = table.set_column(number, CALENDAR, times)
         elif pa.types.is_string(field.type):
             table = table.set_column(number, field.name, rows.on_one_line(table[field.name].combine_chunks()))
     return table

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from privtrace.io.zones import UTC, instants
 from privtrace.trajectories import Floats, Integers
 
 # Digits are limited so that no value can overflow; nothing that can be measured needs more.
@@ -32,6 +33,9 @@ _USUAL_ISO = (
     r"^\d{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
     r"[T ](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:[.]\d{1,6})?Z?$"
 )
+
+# After the time of the day, these signs stand in a zone alone.
+_NAMES_ZONE = r"[T ]\d\d:\d\d[^Z+-]*[Z+-]"
 
 _BLANK = r"^\s*$"
 _ZERO, _EMPTY = pa.scalar("0"), pa.scalar("")
@@ -54,19 +58,27 @@ def numbers(text: pa.Array, *, decimal_comma: bool = False) -> pa.Array:
     return (pc.replace_substring(trimmed, ",", ".") if decimal_comma else trimmed).cast(pa.float64())
 
 
-def times(text: pa.Array, *, decimal_comma: bool = False) -> pa.Array:
+def times(text: pa.Array, *, decimal_comma: bool = False, zone: str = UTC) -> pa.Array:
     """Read numbers as they are, and ISO 8601 as seconds since 1970: what sets an order and is no clock."""
     values = numbers(text, decimal_comma=decimal_comma)
     unread = values.is_null()
     if not pc.any(unread).as_py():
         return values
-    seconds = pc.divide(_iso(text.filter(unread)).cast(pa.float64(), safe=False), 1e6)
+    microseconds = iso(text.filter(unread), zone).cast(pa.int64())
+    seconds = pc.divide(microseconds.cast(pa.float64(), safe=False), 1e6)
     return pc.replace_with_mask(values, unread, seconds)
 
 
-def iso(text: pa.Array) -> pa.Array:
-    """Read ISO 8601 as timestamps to the microsecond, UTC unless it names a zone; a number is null."""
-    return _iso(text).cast(pa.timestamp("us"))
+def iso(text: pa.Array, zone: str = UTC) -> pa.Array:
+    """Read ISO 8601 as timestamps to the microsecond, UTC; local in `zone` unless it names one itself.
+
+    A number is null.
+    """
+    times = _iso(text).cast(pa.timestamp("us"))
+    if zone == UTC:
+        return times
+    named = pc.match_substring_regex(text, _NAMES_ZONE).fill_null(False)
+    return instants(times, zone, naive=~named.to_numpy(zero_copy_only=False))
 
 
 def _iso(text: pa.Array) -> pa.Array:

@@ -157,6 +157,44 @@ class OneOf:
 
 
 @dataclass(frozen=True)
+class Days:
+    """Take a period of days, kept as its text."""
+
+    words: str = "two days, such as 2013-07-01/2014-07-01, of which the last is not part of it"
+    span: str = ""
+    metavar: str = "DAY/DAY"
+
+    def read(self, value: Any) -> str:
+        """Write the period in its plain form."""
+        from privtrace.calendar import Period
+
+        return str(Period.of(value))
+
+    def parse(self, text: str) -> str:
+        """Read a period."""
+        return self.read(text)
+
+
+@dataclass(frozen=True)
+class Duration:
+    """Take a time with its unit, kept as its text."""
+
+    words: str = "a time from 1ms to 24h with its unit, ms, s, min or h, such as 15s"
+    span: str = ""
+    metavar: str = "TIME"
+
+    def read(self, value: Any) -> str:
+        """Write the time in its plain form."""
+        from privtrace.calendar import duration
+
+        return duration(value)
+
+    def parse(self, text: str) -> str:
+        """Read a time."""
+        return self.read(text)
+
+
+@dataclass(frozen=True)
 class Budget:
     """Take epsilon, or a share of it: a decimal, kept as its text."""
 

@@ -7,7 +7,7 @@ import re
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Self
 
@@ -25,6 +25,8 @@ from privtrace.privacy.ledger import CLAMP
 from privtrace.privacy.unit import WEIGHT
 from privtrace.release import Release
 from privtrace.space.grid import Grid
+from privtrace.timing.draw import Placed
+from privtrace.timing.model import Timing
 from privtrace.trajectories import Crs, Floats, Integers, Trajectories
 
 if TYPE_CHECKING:
@@ -44,6 +46,7 @@ class Model(ABC):
 
     release: Release
     count: int  # noisy or declared, at least 0, in weights of 2**-20 trajectories
+    timing: Timing | None = field(default=None, kw_only=True)  # how trips are reported, where that was measured
 
     def __post_init__(self) -> None:
         check_sound({"count": 0 <= self.count <= CLAMP})
@@ -104,7 +107,20 @@ class Model(ABC):
     def sample_block(self, trajectories: range, seed: int) -> tuple[Trajectories, int]:
         """Make the trajectories of these numbers; also count the walks cut short."""
         paths, n_capped = self.walk(trajectories, seed)
-        return replace(self.place(paths, trajectories.start, seed), about=self.about), n_capped
+        lines = self.place(paths, trajectories.start, seed)
+        if self.timing is not None:
+            placed = self.timing.on_lines(lines, trajectories.start, seed)
+            lines = self.reported(placed, trajectories.start, seed)
+        return replace(lines, about=self.about), n_capped
+
+    def reported(self, placed: Placed, first: int, seed: int) -> Trajectories:
+        """Make trajectories, numbered from `first`, of points and of their times, where there are any."""
+        release, times = self.release, None
+        if self.timing is not None and self.timing.calendar is not None:
+            times = self.timing.times(placed, first, seed)
+        return Trajectories(
+            placed.points, placed.offsets, times, crs=release.crs, zone=release.zone, about=self.about
+        )
 
     def retrace(self, part: Trajectories, first: int, seed: int) -> Trajectories:
         """Lead real trajectories, numbered from `first`, through the cells and back. NOT PRIVATE."""
@@ -136,7 +152,8 @@ class Model(ABC):
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """List the arrays that a model file holds, as the method's SCHEMA names them: all fields."""
-        own = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "release"}
+        given = ("release", "timing")
+        own = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in given}
         return {**own, "count": np.array([self.count])}
 
     @classmethod

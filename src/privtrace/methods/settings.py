@@ -6,6 +6,7 @@ should answer at once.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
@@ -15,11 +16,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 from privtrace.errors import ModelFormatError, SettingsError
 from privtrace.methods.declaring import (
     Budget,
+    Days,
     Declaration,
+    Duration,
+    Flag,
     OneOf,
     Whole,
     declared,
     setting,
+    share,
     spelled,
     whole,
 )
@@ -27,6 +32,7 @@ from privtrace.methods.plan import BASE_MEMORY_MB, Plan, StagePlan, general_warn
 from privtrace.privacy.epsilon import MOST_DIGITS, Epsilon, check_scale, decimal
 from privtrace.privacy.unit import MOST_PER_USER, Unit
 from privtrace.privacy.wording import each_or_all
+from privtrace.timing.shares import NOISY, shares_of
 
 if TYPE_CHECKING:
     from privtrace.backends.base import Backend
@@ -40,6 +46,9 @@ if TYPE_CHECKING:
 
 #: Trajectories of a data set at most, so that sums of their weights stay within 62 bits.
 MOST_TRAJECTORIES = 1 << 39
+
+#: The settings of points and times.
+TIMING = ("times", "sampling", "period", "every", "points_share", "clock_share")
 
 
 @dataclass(frozen=True)
@@ -81,9 +90,24 @@ class Settings(ABC):
         "How many trips, if public.", Whole(0, MOST_TRAJECTORIES), None, otherwise="measured"
     )
 
+    times: bool | None = setting(
+        "Synthesize times.", Flag(), None, otherwise="bridgetrace does, if a table has times"
+    )
+    sampling: bool | None = setting(
+        "Measure how many points trips have, and how far apart.",
+        Flag(),
+        None,
+        otherwise="as for times; bridgetrace does, unless a spacing is set",
+    )
+    period: str | None = setting("Local days that count: first/last, without the last.", Days(), None)
+    every: str | None = setting("The time between points, if public: 15s.", Duration(), None)
+    points_share: Epsilon = share("points", "0.04")
+    clock_share: Epsilon = share("times", "0.1")
+
     def __post_init__(self) -> None:
         for name, one in self.declared().items():
             self._set(name, one.read(getattr(self, name)))
+        self._check_timing()
         self.check_together()
         for stage, epsilon in self.budget.items():
             check_scale(stage, self.protected.sensitivity, epsilon)
@@ -114,10 +138,72 @@ class Settings(ABC):
         return self.share_of("count") if self.public_count is None else Fraction(0)
 
     @property
+    def samples(self) -> bool:
+        """Say whether points are measured, and times where data has them, unless a setting says otherwise."""
+        return False
+
+    @property
+    def has_times(self) -> bool:
+        """Say whether times are synthesized; where that is still open, what a table with times leads to."""
+        return self.samples if self.times is None else self.times
+
+    @property
+    def has_sampling(self) -> bool:
+        """Say whether points are measured; likewise."""
+        return (self.samples or self.has_times) if self.sampling is None else self.sampling
+
+    @property
+    def timing_shares(self) -> dict[str, Fraction]:
+        """Say which share of epsilon each stage of points and times gets; methods divide what is left."""
+        return shares_of(
+            self.share_of("points") if self.has_sampling else Fraction(0),
+            self.share_of("clock") if self.has_times else Fraction(0),
+            by_tick=self.every is not None,
+        )
+
+    @property
     def budget(self) -> dict[str, Fraction]:
         """Divide epsilon among the stages, exactly."""
-        epsilon = self.exact("epsilon")
-        return {stage: share * epsilon for stage, share in self.shares.items() if share}
+        epsilon, timing = self.exact("epsilon"), self.timing_shares
+        left = 1 - sum(timing.values())
+        shares = timing | {stage: share * left for stage, share in self.shares.items()}
+        return {stage: share * epsilon for stage, share in shares.items() if share}
+
+    def error(self, stage: str) -> float:
+        """Give the standard deviation of a stage's noise, in trajectories."""
+        return math.sqrt(2) / self.per_unit(stage)
+
+    def _check_timing(self) -> None:
+        """Refuse settings of points and times that do not fit each other."""
+        if self.times and self.sampling is False:
+            raise SettingsError(
+                f"times are set on points that are measured: leave out --no-sampling (sampling=False) or "
+                f"{spelled('times')}"
+            )
+        if self.every is not None and not self.has_times:
+            raise SettingsError(
+                f"{spelled('every')} is about times; pass --times (times=True) too, or leave it out"
+            )
+        if self.share_of("points") + self.share_of("clock") >= 1:
+            raise SettingsError(
+                f"{spelled('points_share')} and {spelled('clock_share')} must leave something of epsilon to "
+                "the method; set smaller ones"
+            )
+
+    def meeting(self, source: Source) -> tuple[Self, Source]:
+        """Settle what is open by the schema of a source, and read it as is needed then; all of it is public."""
+        from privtrace.calendar import Period, Zone
+
+        times = self.times
+        if times is None:
+            times = self.samples and self.sampling is not False and getattr(source, "times_by_default", False)
+        if times or self.period is not None:
+            source = source.timed() if hasattr(source, "timed") else source
+        if self.period is not None:
+            from privtrace.within import Within
+
+            source = Within(source, Period.of(self.period), Zone.named(source.zone))
+        return replace(self, times=times, sampling=replace(self, times=times).has_sampling), source
 
     @property
     def protected(self) -> Unit:
@@ -141,6 +227,12 @@ class Settings(ABC):
         """List the settings that are the method's alone, not every release's."""
         return {name: getattr(self, name) for name in self.own()}
 
+    def timing_settings(self) -> dict[str, Setting]:
+        """List the settings of points and times; none where neither is measured and all days count."""
+        if not self.has_sampling and self.period is None:
+            return {}
+        return {name: getattr(self, name) for name in TIMING}
+
     @classmethod
     def of_release(cls, release: Release) -> Self:
         """Make the settings again from what a model file says, checking them and the ledger."""
@@ -150,6 +242,7 @@ class Settings(ABC):
             unit=release.unit.kind,
             max_per_user=release.unit.max_per_user,
             public_count=release.public_count,
+            **{"times": False, "sampling": False, **release.timing},
             **release.settings,
         )
         if [(charge.stage, charge.epsilon) for charge in release.charges] != [*settings.budget.items()]:
@@ -173,11 +266,14 @@ class Settings(ABC):
         from privtrace.methods.registry import method_of
 
         method = method_of(self)
-        fitting = Fitting.begin(self, source, noise, backend, observer, budget_file)
+        settings, source = self.meeting(source)
+        fitting = Fitting.begin(settings, source, noise, backend, observer, budget_file)
         if self.unit == "trajectory" and getattr(source, "has_users", False):  # from the header, before any row
             fitting.observer.say(each_or_all(fitting.crossing.ledger.unit))
-        released = method.recipe(self, fitting)
-        return method.model(release=fitting.release(method.label, method.package), **released)
+        fitting = fitting.with_timing()
+        released = method.recipe(settings, fitting)
+        release = fitting.release(method.label, method.package)
+        return method.model(release=release, timing=fitting.timing, **released)
 
     @abstractmethod
     def plan(self, count: int) -> Plan:
@@ -213,7 +309,7 @@ class Settings(ABC):
             memory_mb=round(BASE_MEMORY_MB + memory_mb),
             second_order_share=second_order_share,
             stages=tuple(
-                StagePlan(stage, share, float(unit.contributions / share), noisy[stage])
+                StagePlan(stage, share, float(unit.contributions / share), (NOISY | noisy)[stage])
                 for stage, share in self.budget.items()
             ),
             warnings=(*warnings, *general_warnings(epsilon, unit, states)),

@@ -49,7 +49,7 @@ def encode(points, offsets, lattice):  # type: ignore[no-untyped-def]
             if is_bad(x, y, limits):
                 continue
             across = (unwrapped(x, bounds, turn) - bounds[0]) * columns_per_unit
-            cell = _cell(across, (y - bounds[1]) * rows_per_unit, divisions, first_slot, gaps)
+            cell = cell_at(across, (y - bounds[1]) * rows_per_unit, divisions, first_slot, gaps)
             if cell != last:
                 cells[n_cells] = cell
                 n_cells += 1
@@ -91,7 +91,7 @@ def longest_run(points, first, last, lattice):  # type: ignore[no-untyped-def]
         if has_gaps:
             across, up = (x - bounds[0]) * lattice.columns_per_unit, (y - bounds[1]) * lattice.rows_per_unit
             # A point on the very border of the polygon may round into a cell that does not exist.
-            if _cell(across, up, lattice.divisions, lattice.first_slot, lattice.cells) < 0:
+            if cell_at(across, up, lattice.divisions, lattice.first_slot, lattice.cells) < 0:
                 length = 0
                 continue
             if length > 0 and _enters_gap(from_across, from_up, across, up, lattice):
@@ -117,7 +117,7 @@ def slot_at(across, up, divisions):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _cell(across, up, divisions, first_slot, cells):  # type: ignore[no-untyped-def]
+def cell_at(across, up, divisions, first_slot, cells):  # type: ignore[no-untyped-def]
     """Find the cell of a point given in coarse columns and rows, or -1."""
     column, row, fine_column, fine_row = slot_at(across, up, divisions)
     slot = first_slot[row * divisions.shape[0] + column] + fine_row * divisions[row, column] + fine_column

@@ -20,13 +20,13 @@ from privtrace.methods.bridgetrace.initial import POSSIBLE, WalkParameters, clea
 from privtrace.methods.bridgetrace.measure import measure_walks
 from privtrace.methods.bridgetrace.polyline import place_on_lines
 from privtrace.methods.bridgetrace.sampler import Sampler
-from privtrace.methods.bridgetrace.shapes import N_BINS
 from privtrace.methods.bridgetrace.states import N_CLASSES, StateSpace
 from privtrace.methods.bridgetrace.tuning import LOSSES, Tuning
 from privtrace.methods.bridgetrace.zones import zones
 from privtrace.paths import Paths
 from privtrace.privacy.unit import WEIGHT
 from privtrace.space.grid import Grid
+from privtrace.space.shapes import N_BINS
 from privtrace.space.traverse import trace
 from privtrace.trajectories import Floats, Integers
 

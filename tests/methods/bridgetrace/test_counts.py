@@ -12,7 +12,6 @@ from tests.counting import summed
 
 import privtrace as pt
 from privtrace.methods.bridgetrace import counts as kernels
-from privtrace.methods.bridgetrace.shapes import N_BINS, shape_edges
 from privtrace.methods.bridgetrace.steps import Steps, entries, steps
 from privtrace.methods.bridgetrace.zones import zones
 from privtrace.paths import Paths
@@ -20,6 +19,7 @@ from privtrace.privacy.unit import WEIGHT
 from privtrace.space.adjacency import adjacency
 from privtrace.space.grid import Grid
 from privtrace.space.lattice import longest_runs
+from privtrace.space.shapes import N_BINS, shape_edges
 from privtrace.space.traverse import trace
 from privtrace.trajectories import Floats, Integers
 

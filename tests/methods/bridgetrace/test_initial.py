@@ -12,12 +12,12 @@ from tests.methods.bridgetrace.test_counts import step_counts, trip_counts
 
 import privtrace as pt
 from privtrace.methods.bridgetrace.initial import POSSIBLE, WalkParameters, clean_shapes, initialize, normalized
-from privtrace.methods.bridgetrace.shapes import N_BINS
 from privtrace.methods.bridgetrace.states import StateSpace
 from privtrace.methods.bridgetrace.tuning import Tuning
 from privtrace.methods.bridgetrace.zones import zones
 from privtrace.privacy.unit import WEIGHT
 from privtrace.space.grid import Grid
+from privtrace.space.shapes import N_BINS
 from privtrace.space.traverse import trace
 from privtrace.trajectories import Floats
 

@@ -16,11 +16,11 @@ from privtrace.methods.bridgetrace import hitting
 from privtrace.methods.bridgetrace.hitting import hitting_probabilities
 from privtrace.methods.bridgetrace.initial import normalized
 from privtrace.methods.bridgetrace.sampler import Sampler
-from privtrace.methods.bridgetrace.shapes import N_BINS
 from privtrace.methods.bridgetrace.states import N_CLASSES, StateSpace
 from privtrace.methods.bridgetrace.tuning import LOSSES
 from privtrace.methods.bridgetrace.zones import zones
 from privtrace.space.grid import Grid
+from privtrace.space.shapes import N_BINS
 from privtrace.trajectories import Floats, Integers
 
 PLANAR = pt.Region.box(0, 0, 10, 10, crs="planar")

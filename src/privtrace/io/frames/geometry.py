@@ -126,9 +126,18 @@ def _line_rows(trajectories: Trajectories) -> tuple[Any, Array]:
         columns[USER] = arrow_users(trajectories.users)
     frame = pandas_of(pa.table(columns))
     if trajectories.times is not None:
-        lists = pa.LargeListArray.from_arrays(trajectories.offsets, arrow_times(trajectories.times))
-        frame[times_name(trajectories.times)] = lists.to_pandas()
+        frame[times_name(trajectories.times)] = _lists(trajectories, trajectories.times)
     return frame, _lines(trajectories)
+
+
+def _lists(trajectories: Trajectories, times: Array) -> Any:
+    """List the times of each trajectory; numpy knows no zones, so in one they are pandas' own."""
+    told = arrow_times(times, trajectories.zone)
+    if not pa.types.is_timestamp(told.type) or told.type.tz is None:
+        return pa.LargeListArray.from_arrays(trajectories.offsets, told).to_pandas()
+    lists = np.empty(len(trajectories), object)
+    lists[:] = np.split(told.to_pandas().astype(object).to_numpy(), trajectories.offsets[1:-1])
+    return lists
 
 
 def _lines(trajectories: Trajectories) -> Array:

@@ -20,6 +20,7 @@ from privtrace.io.frames.geometry import of_rows, to_geopandas, without_bad_poin
 from privtrace.io.frames.packages import check_kind, load
 from privtrace.io.long_table import arrow_times
 from privtrace.io.rows import floats_of
+from privtrace.io.zones import UTC, instants
 from privtrace.trajectories import Array, Crs, Trajectories
 
 #: What trackintel calls its columns.
@@ -42,7 +43,7 @@ def from_movingpandas(collection: Any, declared: Declared) -> Trajectories:
         trajectories = collection.trajectories
         crs = declared.crs or "lonlat"
     known = [declared.crs is not None or _means(one, crs) for one in trajectories]
-    frame, roles = _joined(trajectories, known)
+    frame, roles = _joined(trajectories, known, declared.timezone)
     return of_rows(place, frame, replace(declared, crs=crs, columns={**roles, **declared.columns}))
 
 
@@ -58,7 +59,7 @@ def _means(one: Any, crs: Crs) -> bool:
         return False
 
 
-def _joined(trajectories: list[Any], known: list[bool]) -> tuple[Any, dict[str, str]]:
+def _joined(trajectories: list[Any], known: list[bool], zone: str) -> tuple[Any, dict[str, str]]:
     """Put the points of trajectories into one frame, and say which columns say whose they are."""
     import geopandas
     import pandas
@@ -67,7 +68,9 @@ def _joined(trajectories: list[Any], known: list[bool]) -> tuple[Any, dict[str, 
     made = {
         TRAJECTORY: _repeated([one.id for one in trajectories], sizes),
         USER: _repeated([one.obj_id for one in trajectories], sizes),
-        TIME: np.concatenate([np.empty(0, "datetime64[us]"), *(_utc(one) for one in trajectories)]),
+        TIME: pandas.DatetimeIndex(
+            np.concatenate([np.empty(0, "datetime64[us]"), *(_utc(one, zone) for one in trajectories)])
+        ).tz_localize("UTC"),
     }
     rest = [one.df.drop(columns=[one.df.active_geometry_name, *made], errors="ignore") for one in trajectories]
     frame = pandas.concat([pandas.DataFrame(), *map(pandas.DataFrame, rest)], ignore_index=True).assign(**made)
@@ -96,22 +99,24 @@ def _geometries(one: Any) -> Array:
     return geometries
 
 
-def _utc(one: Any) -> Array:
-    """Take the times, which are local where there was a time zone; the hour that comes twice is the second."""
+def _utc(one: Any, zone: str) -> Array:
+    """Take the times, local in the zone that they had, or else in `zone`; what comes twice is the first."""
     times = one.df.index
     if one.df_orig_tz is not None:
-        twice = np.zeros(len(times), bool)
-        times = times.tz_localize(one.df_orig_tz, ambiguous=twice, nonexistent="shift_forward")
-        times = times.tz_convert(None)
+        first = np.ones(len(times), bool)
+        times = times.tz_localize(one.df_orig_tz, ambiguous=first, nonexistent="shift_forward")
+        times, zone = times.tz_convert(None), UTC
     utc: Array = times.to_numpy().astype("datetime64[us]")  # of one unit, whatever that of others is
-    return utc
+    return floats_of(instants(arrow_times(utc), zone))
 
 
 def to_movingpandas(trajectories: Trajectories) -> Any:
     """Hand over a collection: an object for each trajectory, which takes MovingPandas about a millisecond."""
     moving = load("movingpandas", "to_movingpandas", "geo")
     timed = _timed(trajectories, "to_movingpandas")
-    frame = to_geopandas(timed).set_index(TIME)
+    frame = to_geopandas(replace(timed, zone=UTC)).set_index(TIME)
+    if timed.zone != UTC:  # so that the collection knows in which zone its times are
+        frame = frame.tz_localize(UTC)
     ids = timed.ids_from(0).tolist()
     users = [None] * len(timed) if timed.users is None else _known(frame[USER], timed)
     made = []
@@ -119,6 +124,7 @@ def to_movingpandas(trajectories: Trajectories) -> Any:
         # Planar points have no CRS here, and MovingPandas calls pandas in ways that will go away.
         warnings.filterwarnings("ignore", "Trajectory generated without CRS")
         warnings.filterwarnings("ignore", "The inplace keyword")
+        warnings.filterwarnings("ignore", "Time zone information dropped")
         for (start, stop), name, user in zip(pairwise(timed.offsets.tolist()), ids, users, strict=True):
             rows = frame.iloc[start:stop]
             if rows.index[0] != rows.index[-1]:  # else one moment, of which it makes no trajectory
@@ -157,7 +163,8 @@ def to_trackintel(trajectories: Trajectories) -> Any:
     trackintel = load("trackintel", "to_trackintel")
     timed = _timed(trajectories, "to_trackintel")
     frame = to_geopandas(timed).rename(columns={TIME: _TRACKED_AT})
-    frame[_TRACKED_AT] = frame[_TRACKED_AT].dt.tz_localize("UTC")
+    if timed.zone == UTC:  # which has no zone in other frames
+        frame[_TRACKED_AT] = frame[_TRACKED_AT].dt.tz_localize(UTC)
     if timed.users is None:
         frame[USER] = frame[TRAJECTORY]
     # Its own check refuses a frame without rows.

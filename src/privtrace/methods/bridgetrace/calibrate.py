@@ -16,17 +16,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privtrace.backends.base import Backend
-from privtrace.methods.bridgetrace.empirical_bayes import posterior_means, sums
+from privtrace.empirical_bayes import posterior_means, sums
 from privtrace.methods.bridgetrace.hitting import hitting_probabilities
 from privtrace.methods.bridgetrace.initial import POSSIBLE, WalkParameters, clean_shapes, initialize, normalized
 from privtrace.methods.bridgetrace.measure import Measurements, measure_walks
+from privtrace.methods.bridgetrace.polyline import Placing
 from privtrace.methods.bridgetrace.sampler import CERTAIN, Drawn, Sampler
-from privtrace.methods.bridgetrace.shapes import N_BINS
 from privtrace.methods.bridgetrace.states import N_CLASSES, StateSpace
 from privtrace.methods.bridgetrace.tuning import LOSSES, POSITIVE, TINY, Tuning
 from privtrace.methods.common.measure import in_trajectories
 from privtrace.paths import Paths
 from privtrace.privacy.unit import WEIGHT
+from privtrace.space.shapes import N_BINS
 from privtrace.trajectories import Floats, Integers
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ def calibrate(
     target: Target,
     n_rounds: int,
     tuning: Tuning,
+    placing: Placing,
     backend: Backend,
 ) -> Calibration:
     """Adjust parameters to the target in so many rounds, and fit levels and shapes to the last."""
@@ -67,7 +69,7 @@ def calibrate(
     hitting = None
     for turn in range(n_rounds + 1):
         hitting = hitting_probabilities(space, parameters.chances, backend, hitting)
-        sampler = _sampler(space, parameters, hitting, drawn_by)
+        sampler = _sampler(space, parameters, hitting, drawn_by, placing)
         paths, drawn = _walks(sampler, _n_walks(parameters, tuning), turn, tuning, backend)
         levels, wanted = _fit_shapes(drawn, _class_shares(space, parameters), target.shapes, tuning)
         if turn == n_rounds:
@@ -88,6 +90,7 @@ def fitted_walks(
     weights: Integers,
     measured: Measurements,
     settings: BridgeTrace,
+    placing: Placing,
     backend: Backend,
 ) -> dict[str, Integers]:
     """Initialize and calibrate walks; in whole weights, so that a file walks alike everywhere."""
@@ -101,7 +104,7 @@ def fitted_walks(
         visits_error=settings.error("visits"),
         moves_error=settings.error("moves"),
     )
-    fitted = calibrate(space, parameters, target, settings.rounds, tuning, backend)
+    fitted = calibrate(space, parameters, target, settings.rounds, tuning, placing, backend)
     parameters = fitted.parameters
     chances = parameters.trips / parameters.trips.sum()
     return {
@@ -123,7 +126,9 @@ def within_zones(starts: Floats, space: StateSpace) -> Floats:
     return starts / sums(starts, space.zone_of, space.n_zones)[space.zone_of]
 
 
-def _sampler(space: StateSpace, parameters: WalkParameters, hitting: Floats, drawn_by: Floats) -> Sampler:
+def _sampler(
+    space: StateSpace, parameters: WalkParameters, hitting: Floats, drawn_by: Floats, placing: Placing
+) -> Sampler:
     """Draw walks by these parameters, at levels drawn by these chances."""
     return Sampler(
         space,
@@ -133,6 +138,7 @@ def _sampler(space: StateSpace, parameters: WalkParameters, hitting: Floats, dra
         hitting=hitting,
         levels=in_weights(drawn_by),
         kept=np.ones((N_BINS, N_BINS)),
+        placing=placing,
     )
 
 

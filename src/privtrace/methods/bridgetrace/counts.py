@@ -11,7 +11,6 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from privtrace.methods.bridgetrace.shapes import N_BINS, shape_bin, shape_of
 from privtrace.methods.bridgetrace.steps import Steps, step_entries, weight_of
 from privtrace.methods.common.counts import trips as trips_between
 from privtrace.paths import Paths
@@ -19,6 +18,7 @@ from privtrace.privacy.contributions import Contributions, evenly, once
 from privtrace.privacy.unit import WEIGHT
 from privtrace.space.area import unwrapped
 from privtrace.space.region import Region
+from privtrace.space.shapes import N_BINS, shape_bin, shape_of
 from privtrace.trajectories import Floats, Integers, Trajectories, is_bad
 
 

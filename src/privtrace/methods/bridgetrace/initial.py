@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privtrace.methods.bridgetrace.empirical_bayes import posterior_means, smoothed, sums
-from privtrace.methods.bridgetrace.shapes import N_BINS
+from privtrace.empirical_bayes import posterior_means, smoothed, sums
 from privtrace.methods.bridgetrace.states import N_CLASSES, StateSpace
 from privtrace.methods.bridgetrace.tuning import POSITIVE, TINY, Tuning
 from privtrace.methods.common.measure import in_trajectories
+from privtrace.space.shapes import N_BINS
 from privtrace.trajectories import Floats, Integers
 
 #: The kinds of steps of which it is measured how often they happen, all over the region.

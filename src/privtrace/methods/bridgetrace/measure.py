@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from privtrace.methods.bridgetrace import counts
-from privtrace.methods.bridgetrace.shapes import N_BINS
 from privtrace.methods.bridgetrace.states import StateSpace
 from privtrace.paths import Paths
 from privtrace.privacy.contributions import Contributions
 from privtrace.privacy.crossing import Crossing, Table
 from privtrace.space.lattice import longest_runs
+from privtrace.space.shapes import N_BINS
 from privtrace.space.traverse import trace
 from privtrace.trajectories import Floats, Integers, Trajectories
 

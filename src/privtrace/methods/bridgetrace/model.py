@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,10 +14,9 @@ from privtrace.backends.local import Threads
 from privtrace.caching import cached_property
 from privtrace.methods.bridgetrace.hitting import hitting_probabilities
 from privtrace.methods.bridgetrace.initial import normalized
-from privtrace.methods.bridgetrace.polyline import place_on_lines
+from privtrace.methods.bridgetrace.polyline import Placing, place_on_lines
 from privtrace.methods.bridgetrace.sampler import CERTAIN, Sampler
 from privtrace.methods.bridgetrace.settings import MOST_BY_RULE, MOST_DIVISION, MOST_HITTING, BridgeTrace
-from privtrace.methods.bridgetrace.shapes import N_BINS
 from privtrace.methods.bridgetrace.states import N_CLASSES, StateSpace
 from privtrace.methods.bridgetrace.tuning import LOSSES
 from privtrace.methods.common.normcut import normcut
@@ -25,6 +24,7 @@ from privtrace.methods.model import SAMPLED, Model, check_sound, within_limits
 from privtrace.methods.view import Flows, Layer, Noisy, View, error_of
 from privtrace.paths import Paths
 from privtrace.space.grid import Grid
+from privtrace.space.shapes import N_BINS
 from privtrace.space.traverse import trace
 from privtrace.trajectories import Integers, Trajectories
 
@@ -145,16 +145,19 @@ class BridgeTraceModel(Model):
             hitting=hitting_probabilities(space, chances, backend),
             levels=self.walk_levels,
             kept=self.walk_kept / CERTAIN,
+            placing=self._placing,
         )
 
     @cached_property
-    def _spacing_m(self) -> float:
-        return self.settings.spacing_m(self.release.region)
+    def _placing(self) -> Placing:
+        return self.settings.placing(self.release.region, self.timing)
 
     @property
     def longest_walk(self) -> int:
         """Bound the points of a walk: those of a line as long as the last bin of lengths begins."""
-        return math.ceil(float(self.space.edges[-1]) / self._spacing_m)
+        if self.timing is not None:
+            return self.timing.most_points
+        return math.ceil(float(self.space.edges[-1]) / self._placing.spacing_m)
 
     def walk(self, trajectories: range, seed: int) -> tuple[Paths, int]:
         """Walk one path of cells for each trajectory number; one that cannot arrive stays where it starts."""
@@ -162,7 +165,7 @@ class BridgeTraceModel(Model):
 
     def sample_block(self, trajectories: range, seed: int) -> tuple[Trajectories, int]:
         """Make the trajectories of these numbers: as by `walk` and `place`, but each line is drawn once."""
-        return replace(self.sampler.sample(trajectories, seed, self._spacing_m), about=self.about), 0
+        return self.reported(self.sampler.sample(trajectories, seed), trajectories.start, seed), 0
 
     def encode(self, part: Trajectories) -> Paths:
         """Turn real trajectories into the cells that their lines pass. NOT PRIVATE."""
@@ -170,7 +173,9 @@ class BridgeTraceModel(Model):
 
     def place(self, paths: Paths, first: int, seed: int) -> Trajectories:
         """Lead a line through each of the paths, numbered from `first`, and set points on it."""
-        return place_on_lines(paths, self.grid, self.space.geometry, self._spacing_m, first, seed)
+        return self.reported(
+            place_on_lines(paths, self.space.geometry, self._placing, first, seed), first, seed
+        )
 
     def view(self) -> View:
         """Show coarse cells and cells, trips of walks, and moves over sides."""

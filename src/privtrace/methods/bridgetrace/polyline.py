@@ -13,15 +13,16 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from privtrace.methods.bridgetrace.shapes import shape_of
 from privtrace.methods.common.placing import in_piece
 from privtrace.paths import Paths
-from privtrace.random import PLACING, philox, uniform
+from privtrace.random import PLACING, Stream, philox, uniform
 from privtrace.space.adjacency import Adjacency, link_between
 from privtrace.space.area import Area, is_inside
 from privtrace.space.grid import Grid
 from privtrace.space.pieces import Pieces
-from privtrace.trajectories import Floats, Trajectories
+from privtrace.space.shapes import shape_bin, shape_of
+from privtrace.timing.draw import Draws, Placed, Reports, draw_reports, evenly_along, has_clock, reports_for
+from privtrace.trajectories import Floats
 
 # Lines of a finished model depend on these: they are the same for every file.
 
@@ -38,6 +39,9 @@ _PULLS_INSIDE = 16
 
 #: Points of a line at most: fewer than a whole number can count, and more than fit in memory.
 _MOST_GAPS = 1e9
+
+#: Points are drawn anew, at most so many times in all, where they make a line of another bin of length.
+_REPORTS = 2
 
 
 class Sides(NamedTuple):
@@ -60,11 +64,11 @@ class Geometry(NamedTuple):
     scale_m: tuple[float, float]
 
 
-class Stream(NamedTuple):
-    """Hold what the random numbers of a trajectory depend on, for kernels."""
+class Placing(NamedTuple):
+    """Say how points are set on lines: as far apart as this, or, where it is 0, as trips are reported."""
 
-    seed: np.uint64
-    trajectory: np.uint64
+    spacing_m: float
+    draws: Draws
 
 
 def sides(grid: Grid, links: Adjacency) -> Sides:
@@ -94,30 +98,44 @@ def geometry(grid: Grid, links: Adjacency) -> Geometry:
 
 
 def place_on_lines(
-    paths: Paths, grid: Grid, geometry: Geometry, spacing_m: float, first_trajectory: int, seed: int
-) -> Trajectories:
-    """Turn paths, numbered from `first_trajectory`, into trajectories with points about spacing_m apart.
+    paths: Paths, geometry: Geometry, placing: Placing, first_trajectory: int, seed: int
+) -> Placed:
+    """Set points on the lines of paths, numbered from `first_trajectory`.
 
     The first and the last point are the line's ends. A point depends on the seed, its trajectory's number and
     its path alone.
     """
-    points, offsets = _place(paths.cells, paths.offsets, geometry, spacing_m, first_trajectory, np.uint64(seed))
-    assert grid.region.crs is not None
-    return Trajectories(points, offsets, crs=grid.region.crs)
+    return Placed(*_place(paths.cells, paths.offsets, geometry, placing, first_trajectory, np.uint64(seed)))
 
 
 class Scratch(NamedTuple):
-    """Hold scratch memory for the line of one path."""
+    """Hold scratch memory for the line of one path, and for the points on it."""
 
     line: Floats  # (n + 1, 2): the start, a place on each side, and the end
     links: npt.NDArray[np.int64]  # (n,): the link between each cell and the next
     drawn: Floats  # (n,): where on its side each place was drawn
+    reports: Reports  # where on the line its points are, and when
+    points: Floats  # (m, 2): these points; across the antimeridian, longitudes go on beyond 180
 
 
 @njit(cache=True, nogil=True)
-def scratch_for(n_cells):  # type: ignore[no-untyped-def]
-    """Make scratch memory for a path with up to so many cells."""
-    return Scratch(np.empty((n_cells + 1, 2)), np.empty(n_cells, np.int64), np.empty(n_cells))
+def scratch_for(n_cells, n_points):  # type: ignore[no-untyped-def]
+    """Make scratch memory for a path with up to so many cells and points."""
+    return Scratch(
+        np.empty((n_cells + 1, 2)),
+        np.empty(n_cells, np.int64),
+        np.empty(n_cells),
+        reports_for(n_points),
+        np.empty((n_points, 2)),
+    )
+
+
+@njit(cache=True, nogil=True, inline="always")
+def roomy(scratch, n_cells):  # type: ignore[no-untyped-def]
+    """Make more scratch memory if a path of so many cells needs it."""
+    if n_cells > len(scratch.links):
+        return scratch_for(2 * n_cells, len(scratch.points))
+    return scratch
 
 
 @njit(cache=True, nogil=True)
@@ -173,61 +191,111 @@ def _pull(line, k, sides, link):  # type: ignore[no-untyped-def]
     line[k, along] = min(max(place, sides.low[link]), sides.high[link])
 
 
+class Points(NamedTuple):
+    """Hold memory for the points of many trajectories, one after the other, and those that are there."""
+
+    points: Floats  # (n, 2)
+    seconds: Floats  # (n,): from departure; none where no clock was measured
+    count: int
+
+
 @njit(cache=True, nogil=True)
-def _place(cells, offsets, geometry, spacing_m, first_trajectory, seed):  # type: ignore[no-untyped-def]
-    points = np.empty((4 * len(cells) + 16, 2))
+def points_for(n_points, with_seconds):  # type: ignore[no-untyped-def]
+    """Make memory for about so many points."""
+    return Points(np.empty((n_points, 2)), np.empty(n_points if with_seconds else 0), 0)
+
+
+@njit(cache=True, nogil=True)
+def _place(cells, offsets, geometry, placing, first_trajectory, seed):  # type: ignore[no-untyped-def]
+    found = points_for(4 * len(cells) + 16, has_clock(placing.draws))
     point_offsets = np.zeros(len(offsets), np.int64)
-    n_points = 0
-    scratch = scratch_for(64)
+    scratch = scratch_for(64, 256)
     for path in range(len(offsets) - 1):
         own = cells[offsets[path] : offsets[path + 1]]
         if len(own):
-            if len(own) > len(scratch.links):
-                scratch = scratch_for(2 * len(own))
+            scratch = roomy(scratch, len(own))
             stream = Stream(seed, np.uint64(first_trajectory + path))
             draw_line(scratch, own, geometry, stream)
-            length_m = shape_of(scratch.line, len(own) + 1, geometry.scale_m)[1]
-            points, n_points = add_points(
-                points, n_points, scratch.line, length_m, own, geometry, spacing_m, stream
-            )
-        point_offsets[path + 1] = n_points
-    return points[:n_points].copy(), point_offsets
+            scratch, n_points, _ = report(scratch, own, geometry, placing, stream)
+            found = added(found, scratch, n_points, geometry.area.turn)
+        point_offsets[path + 1] = found.count
+    return found.points[: found.count].copy(), point_offsets, found.seconds[: found.count].copy()
 
 
 @njit(cache=True, nogil=True, inline="always")
-def add_points(points, n_points, line, length_m, cells, geometry, spacing_m, stream):  # type: ignore[no-untyped-def]
-    """Set points on the line of the path `cells`, behind those that are there; return all, and their number."""
-    # Rounded up or down at random, so that spacing is right on average.
-    words = philox(stream.seed, stream.trajectory, np.uint64(2), np.uint64(PLACING))
-    n_gaps = max(1, int(min(length_m / spacing_m, _MOST_GAPS) + uniform(words[1])))
-    while n_points + n_gaps + 1 > len(points):
+def added(found, scratch, n_points, turn):  # type: ignore[no-untyped-def]
+    """Copy the points of a line behind those that are there."""
+    points, seconds = found.points, found.seconds
+    while found.count + n_points > len(points):
         points = np.concatenate((points, np.empty_like(points)))
-    _set_out(points[n_points : n_points + n_gaps + 1], line, length_m, cells, geometry)
-    return points, n_points + n_gaps + 1
+        seconds = np.concatenate((seconds, np.empty_like(seconds)))
+    for p in range(n_points):
+        x = scratch.points[p, 0]
+        points[found.count + p, 0] = x - turn if x > 180.0 else x
+        points[found.count + p, 1] = scratch.points[p, 1]
+        if len(seconds):
+            seconds[found.count + p] = scratch.reports.seconds[p]
+    return Points(points, seconds, found.count + n_points)
 
 
 @njit(cache=True, nogil=True)
-def _set_out(points, line, length_m, cells, geometry):  # type: ignore[no-untyped-def]
-    """Set all of `points` on the line of the path `cells`, as far apart along it."""
-    n_cells, n_gaps = len(cells), len(points) - 1
+def report(scratch, cells, geometry, placing, stream):  # type: ignore[no-untyped-def]
+    """Set points on the line of the path `cells`; return the memory, their number, and the line's shape.
+
+    The shape, diameter and length, is that of the line itself where points are as far apart as is set, and else
+    that of the line through the points, which cuts corners. How many points there are follows from that length.
+    """
+    shape = shape_of(scratch.line, len(cells) + 1, geometry.scale_m)
+    length_m = shape[1]
+    if placing.spacing_m > 0.0:
+        # Rounded up or down at random, so that spacing is right on average.
+        words = philox(stream.seed, stream.trajectory, np.uint64(2), np.uint64(PLACING))
+        n_gaps = max(1, int(min(length_m / placing.spacing_m, _MOST_GAPS) + uniform(words[1])))
+        scratch = _with_reports(scratch, evenly_along(scratch.reports, length_m, n_gaps), n_gaps + 1)
+        _set_out(scratch, n_gaps + 1, length_m, cells, geometry)
+        return scratch, n_gaps + 1, shape
+    edges = placing.draws.edges
+    row, n_points = shape_bin(length_m, edges), 0
+    for _ in range(_REPORTS):
+        reports, n_points = draw_reports(scratch.reports, length_m, row, placing.draws, stream)
+        scratch = _with_reports(scratch, reports, n_points)
+        _set_out(scratch, n_points, length_m, cells, geometry)
+        shape = shape_of(scratch.points, n_points, geometry.scale_m)
+        if shape_bin(shape[1], edges) == row:
+            break
+        row = shape_bin(shape[1], edges)
+    return scratch, n_points, shape
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _with_reports(scratch, reports, n_points):  # type: ignore[no-untyped-def]
+    """Put reports in the memory, with room for as many points."""
+    points = scratch.points if n_points <= len(scratch.points) else np.empty((2 * n_points, 2))
+    return Scratch(scratch.line, scratch.links, scratch.drawn, reports, points)
+
+
+@njit(cache=True, nogil=True)
+def _set_out(scratch, n_points, length_m, cells, geometry):  # type: ignore[no-untyped-def]
+    """Set as many points on the line of the path `cells` as the reports say, where they say."""
+    line, points, along_m = scratch.line, scratch.points, scratch.reports.along_m
+    n_cells = len(cells)
     k, before = 0, 0.0  # the stretch in hand, and the length before it
     stretch = _stretch_m(line, 0, geometry.scale_m)
-    for gap in range(n_gaps + 1):
-        goal = length_m * gap / n_gaps
+    for p in range(n_points):
+        goal = along_m[p]
         while k < n_cells - 1 and before + stretch < goal:
             before += stretch
             k += 1
             stretch = _stretch_m(line, k, geometry.scale_m)
         share = min(max((goal - before) / stretch, 0.0), 1.0) if stretch > 0.0 else 0.0
-        if gap == n_gaps:
+        if p > 0 and p == n_points - 1:
             k, share = n_cells - 1, 1.0
         box = geometry.boxes[cells[k]]
         x = min(max(line[k, 0] + share * (line[k + 1, 0] - line[k, 0]), box[0]), box[2])
         y = min(max(line[k, 1] + share * (line[k + 1, 1] - line[k, 1]), box[1]), box[3])
         if not geometry.area.is_box:
             x, y = _kept_inside(x, y, cells[k], geometry)
-        points[gap, 0] = x - geometry.area.turn if x > 180.0 else x
-        points[gap, 1] = y
+        points[p, 0], points[p, 1] = x, y
 
 
 @njit(cache=True, nogil=True, inline="always")

@@ -36,7 +36,8 @@ def released(settings: BridgeTrace, fitting: Fitting) -> dict[str, Any]:
 
     # Walks that do the same: post-processing, like all that follows.
     with fitting.observer.stage("Fitting walks to what was measured"):
-        walks = fitted_walks(space, visits, weights, measured, settings, fitting.backend)
+        placing = settings.placing(fitting.region, fitting.timing)
+        walks = fitted_walks(space, visits, weights, measured, settings, placing, fitting.backend)
 
     return {
         "count": round(n_trajectories * WEIGHT),

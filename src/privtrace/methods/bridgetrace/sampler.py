@@ -3,7 +3,7 @@
 A trip is drawn from the table of zones, its first cell from the starts of its zone, and its level of
 discount by how far the zones are apart. Then each step is drawn in proportion to its chance times the hitting
 probability from there (`hitting.py`), so that the walk ends in its zone. Last the walk is kept or drawn
-again, by the shape of its line: so lengths and diameters come out as they were measured.
+again, by the shape of its points: so lengths and diameters come out as they were measured.
 """
 
 from __future__ import annotations
@@ -17,18 +17,22 @@ from numba import njit
 
 from privtrace.caching import cached_property
 from privtrace.methods.bridgetrace.polyline import (
+    Placing,
     Scratch,
-    Stream,
-    add_points,
+    added,
     draw_line,
+    points_for,
+    report,
+    roomy,
     scratch_for,
 )
-from privtrace.methods.bridgetrace.shapes import shape_bin, shape_of
 from privtrace.methods.bridgetrace.states import StateSpace
 from privtrace.methods.bridgetrace.steps import Steps
 from privtrace.paths import Paths
-from privtrace.random import WALKING, below, philox, uniform
-from privtrace.trajectories import Floats, Integers, Trajectories
+from privtrace.random import WALKING, Stream, below, philox, uniform
+from privtrace.space.shapes import shape_bin, shape_of
+from privtrace.timing.draw import Placed, has_clock
+from privtrace.trajectories import Floats, Integers
 
 #: The weight of a chance of one. Sums of such weights over any table stay within 63 bits.
 CERTAIN = 1 << 30
@@ -92,8 +96,8 @@ class Walk(NamedTuple):
 
     cells: npt.NDArray[np.int32]  # memory for walks, grown if need be
     last: int  # behind the walk's last cell in it
-    scratch: Scratch  # with its line
-    length_m: float
+    scratch: Scratch  # with its points
+    n_points: int
     apart: int  # class of distance of its zones
     level: int
     diameter_bin: int
@@ -111,6 +115,7 @@ class Sampler:
     hitting: Floats  # (n_zones, n_levels, n_links), as it gives them
     levels: Integers  # (n_classes, n_levels): by it the level of a trip is drawn; no row all zero
     kept: Floats  # (N_BINS, N_BINS): the chance to keep a walk, by the bins of its diameter and length
+    placing: Placing
 
     @cached_property
     def _cumulative(self) -> Cumulative:
@@ -136,21 +141,19 @@ class Sampler:
         """Walk one path for each trajectory number; it depends on the seed and its own number alone."""
         return self._walk(trajectories, seed, MOST_TRIES)[0]
 
-    def sample(self, trajectories: range, seed: int, spacing_m: float) -> Trajectories:
+    def sample(self, trajectories: range, seed: int) -> Placed:
         """Set points on the lines of the same walks, as `place_on_lines` does, and draw each line only once."""
-        region = self.space.grid.region
-        assert region.crs is not None
-        points, offsets = _sample(
+        placed = _sample(
             self._cumulative,
             self._chain,
             self.space.geometry,
             self._keeping(MOST_TRIES),
-            spacing_m,
+            self.placing,
             trajectories.start,
             len(trajectories),
             np.uint64(seed),
         )
-        return Trajectories(points, offsets, crs=region.crs)
+        return Placed(*placed)
 
     def candidates(self, trajectories: range, seed: int) -> tuple[Paths, Drawn]:
         """Walk one path for each number and keep it, whatever its shape; say how each was drawn."""
@@ -162,6 +165,7 @@ class Sampler:
             self._chain,
             self.space.geometry,
             self._keeping(tries),
+            self.placing,
             trajectories.start,
             len(trajectories),
             np.uint64(seed),
@@ -170,7 +174,7 @@ class Sampler:
 
 
 @njit(cache=True, nogil=True)
-def _walk(cumulative, chain, geometry, keeping, first_trajectory, n_trajectories, seed):  # type: ignore[no-untyped-def]
+def _walk(cumulative, chain, geometry, keeping, placing, first_trajectory, n_trajectories, seed):  # type: ignore[no-untyped-def]
     """Make paths, and say how they were drawn."""
     cells = np.empty(16 * n_trajectories + 16, np.int32)
     offsets = np.zeros(n_trajectories + 1, np.int64)
@@ -180,11 +184,11 @@ def _walk(cumulative, chain, geometry, keeping, first_trajectory, n_trajectories
         np.empty(n_trajectories, np.int8),
         np.empty(n_trajectories, np.int8),
     )
-    scratch = scratch_for(64)
+    scratch = scratch_for(64, 256)
     n_cells = 0
     for path in range(n_trajectories):
         stream = Stream(seed, np.uint64(first_trajectory + path))
-        walk = _kept_walk(cells, n_cells, scratch, cumulative, chain, geometry, keeping, stream)
+        walk = _kept_walk(cells, n_cells, scratch, cumulative, chain, (geometry, keeping, placing), stream)
         cells, n_cells, scratch = walk.cells, walk.last, walk.scratch
         offsets[path + 1] = n_cells
         drawn.classes[path], drawn.levels[path] = walk.apart, walk.level
@@ -193,27 +197,27 @@ def _walk(cumulative, chain, geometry, keeping, first_trajectory, n_trajectories
 
 
 @njit(cache=True, nogil=True)
-def _sample(cumulative, chain, geometry, keeping, spacing_m, first_trajectory, n_trajectories, seed):  # type: ignore[no-untyped-def]
+def _sample(cumulative, chain, geometry, keeping, placing, first_trajectory, n_trajectories, seed):  # type: ignore[no-untyped-def]
     """Make points on the lines of walks."""
-    points = np.empty((32 * n_trajectories + 16, 2))
+    found = points_for(32 * n_trajectories + 16, has_clock(placing.draws))
     offsets = np.zeros(n_trajectories + 1, np.int64)
-    cells, scratch = np.empty(64, np.int32), scratch_for(64)
-    n_points = 0
+    cells, scratch = np.empty(64, np.int32), scratch_for(64, 256)
     for path in range(n_trajectories):
         stream = Stream(seed, np.uint64(first_trajectory + path))
-        walk = _kept_walk(cells, 0, scratch, cumulative, chain, geometry, keeping, stream)
+        walk = _kept_walk(cells, 0, scratch, cumulative, chain, (geometry, keeping, placing), stream)
         cells, scratch = walk.cells, walk.scratch
-        own = cells[: walk.last]
-        points, n_points = add_points(
-            points, n_points, scratch.line, walk.length_m, own, geometry, spacing_m, stream
-        )
-        offsets[path + 1] = n_points
-    return points[:n_points].copy(), offsets
+        n_points = walk.n_points
+        if placing.spacing_m > 0.0:
+            scratch, n_points, _ = report(scratch, cells[: walk.last], geometry, placing, stream)
+        found = added(found, scratch, n_points, geometry.area.turn)
+        offsets[path + 1] = found.count
+    return found.points[: found.count].copy(), offsets, found.seconds[: found.count].copy()
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _kept_walk(cells, n_cells, scratch, cumulative, chain, geometry, keeping, stream):  # type: ignore[no-untyped-def]
-    """Draw walks until one is kept, behind n_cells; its line is left in the scratch memory."""
+def _kept_walk(cells, n_cells, scratch, cumulative, chain, lines, stream):  # type: ignore[no-untyped-def]
+    """Draw walks until one is kept, behind n_cells; its points are left in the scratch memory."""
+    geometry, keeping, placing = lines
     origin, goal, step = _trip(cumulative.trips, len(chain.classes), stream)
     apart = chain.classes[origin, goal]
     for attempt in range(keeping.tries):
@@ -222,17 +226,22 @@ def _kept_walk(cells, n_cells, scratch, cumulative, chain, geometry, keeping, st
         arrived = last > n_cells
         if not arrived:  # no way leads there, as from one part of a region to another: stay
             cells[n_cells], last = start, n_cells + 1
-        if last - n_cells > len(scratch.links):
-            scratch = scratch_for(2 * (last - n_cells))
+        scratch = roomy(scratch, last - n_cells)
         draw_line(scratch, cells[n_cells:last], geometry, stream)
-        diameter_m, length_m = shape_of(scratch.line, last - n_cells + 1, geometry.scale_m)
+        n_points = 0
+        if placing.spacing_m > 0.0:  # points do not matter to the shape: they are set once a walk is kept
+            diameter_m, length_m = shape_of(scratch.line, last - n_cells + 1, geometry.scale_m)
+        else:
+            scratch, n_points, (diameter_m, length_m) = report(
+                scratch, cells[n_cells:last], geometry, placing, stream
+            )
         diameter_bin, length_bin = shape_bin(diameter_m, keeping.edges), shape_bin(length_m, keeping.edges)
         if attempt + 1 < keeping.tries:
             share = uniform(philox(stream.seed, stream.trajectory, np.uint64(step), np.uint64(WALKING))[0])
             step += 1
             if arrived and share < keeping.kept[diameter_bin, length_bin]:
                 break
-    return Walk(cells, last, scratch, length_m, apart, level, diameter_bin, length_bin)
+    return Walk(cells, last, scratch, n_points, apart, level, diameter_bin, length_bin)
 
 
 @njit(cache=True, nogil=True, inline="always")

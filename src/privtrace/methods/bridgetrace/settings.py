@@ -19,7 +19,9 @@ from privtrace.privacy.epsilon import Epsilon
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from privtrace.methods.bridgetrace.polyline import Placing
     from privtrace.space.region import Region
+    from privtrace.timing.model import Timing
     from privtrace.trajectories import Floats
 
 #: Coarse cells per side at most by rule: finer ones gain nothing, since cells are divided further.
@@ -31,7 +33,7 @@ LEAST_DIVISION, MOST_DIVISION = 2, 64
 #: Hitting probabilities at most, a number for each zone, level and link: a quarter of a gigabyte.
 MOST_HITTING = 1 << 25
 
-#: Points are as far apart as this part of the region's shorter side, unless a spacing is set.
+#: Points that are not measured are as far apart as this part of the region's shorter side, or as is set.
 SPACING = 1 / 160
 
 #: The least spacing as part of it: closer points would fill the memory.
@@ -59,6 +61,11 @@ class BridgeTrace(Settings):
     method: ClassVar[str] = "bridgetrace"
     tuning: ClassVar[Tuning] = Tuning()  # no setting: nobody need choose it, and no file holds it
 
+    @property
+    def samples(self) -> bool:
+        """Say that points are measured by default, unless their spacing is set."""
+        return self.spacing is None
+
     K: int | None = setting("Coarse cells per side.", Whole(1, 200), None, otherwise="by rule")
     coarse_factor: float = setting(
         "Visits of a coarse cell on average, in errors of its density.", Number(), 1.2
@@ -72,7 +79,7 @@ class BridgeTrace(Settings):
         "Meters (or planar units) between points.",
         Number(),
         None,
-        otherwise="1/160 of the region's shorter side",
+        otherwise="as measured",
     )
     count_share: Epsilon = share("the count, out of the density's", "0.01")
     density_share: Epsilon = share("the count and coarse cells", "0.06")
@@ -122,10 +129,6 @@ class BridgeTrace(Settings):
             seconds=0.4 + 7e-8 * (self.rounds + 1) * states**1.5 * n_zones,
         )
 
-    def error(self, stage: str) -> float:
-        """Give the standard deviation of a stage's noise, in trajectories."""
-        return math.sqrt(2) / self.per_unit(stage)
-
     def coarse_size(self, n_trajectories: float) -> int:
         """Choose K so that an average coarse cell has some more visits than its density has noise."""
         if self.K is not None:
@@ -156,6 +159,13 @@ class BridgeTrace(Settings):
         while np.any(finer := (per_side >= division * math.sqrt(2)) & (2 * division <= most)):
             division[finer] *= 2
         return division
+
+    def placing(self, region: Region, timing: Timing | None) -> Placing:
+        """Say how points are set on lines: as trips are reported, if that was measured, else by spacing."""
+        from privtrace.methods.bridgetrace.polyline import Placing
+        from privtrace.timing.draw import NO_DRAWS
+
+        return Placing(self.spacing_m(region), NO_DRAWS) if timing is None else Placing(0.0, timing.draws)
 
     def spacing_m(self, region: Region) -> float:
         """Choose the spacing of points; whether it is too small for the region shows when that has meters."""

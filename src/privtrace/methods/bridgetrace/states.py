@@ -12,12 +12,12 @@ from scipy.sparse.csgraph import connected_components
 
 from privtrace.caching import cached_property
 from privtrace.methods.bridgetrace.polyline import Geometry, geometry
-from privtrace.methods.bridgetrace.shapes import shape_edges
 from privtrace.methods.bridgetrace.steps import Entries, Steps, entries, steps
 from privtrace.methods.bridgetrace.tuning import LOSSES, Tuning
 from privtrace.methods.bridgetrace.zones import zones
 from privtrace.space.adjacency import adjacency
 from privtrace.space.grid import Grid
+from privtrace.space.shapes import shape_edges
 from privtrace.trajectories import Floats, Integers
 
 if TYPE_CHECKING:

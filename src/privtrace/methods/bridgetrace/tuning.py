@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from privtrace.empirical_bayes import Prior
+
 #: The part of its weight that a walk loses on a step across a twentieth of the region, level by level: each
 #: loses less than half of the one before, from walks that hardly leave the shortest way to walks that wander.
 LOSSES = (0.7, 0.3, 0.13, 0.055, 0.023, 0.01)
@@ -22,25 +24,8 @@ POSITIVE = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tuning:
+class Tuning(Prior):
     """Hold the numbers by which a fit makes walks from noisy numbers."""
-
-    # --- the prior of empirical Bayes, over multiples of what was expected ---
-
-    #: The prior is worth so many entries before any is seen. Without, few entries that are all noise are
-    #: believed: at epsilon 0.2, density is 5 % worse.
-    prior_entries: float = 30.0
-    #: So much of that is for entries that are empty: most of a table is.
-    prior_empty: float = 0.4
-    #: The rest falls off from one as exp(-this * log(multiple)**2), so that half to double is likely. A flat
-    #: prior would let noise move entries far.
-    prior_precision: float = 2.0
-    #: Rounds of expectation maximization. It learns slowly; with none, the prior is what it was beforehand.
-    prior_rounds: int = 40
-    #: Entries by which a prior is found, at most: of more, every second or third says the same in less time.
-    prior_sample: int = 4096
-    #: Entries that share a prior, at least: fewer say too little about it.
-    prior_group: int = 50
 
     # --- weights of cells, by which visits are measured ---
 

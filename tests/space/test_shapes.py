@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import privtrace as pt
-from privtrace.methods.bridgetrace.shapes import N_BINS, shape_bin, shape_edges, shape_of
+from privtrace.space.shapes import N_BINS, shape_bin, shape_edges, shape_of
 from privtrace.trajectories import Floats
 
 

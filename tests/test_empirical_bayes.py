@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import pytest
 
-from privtrace.methods.bridgetrace.empirical_bayes import (
+from privtrace.empirical_bayes import (
     _MULTIPLES,
     _prior,
     _pseudocounts,

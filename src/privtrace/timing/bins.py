@@ -1,0 +1,109 @@
+"""Name the public bins and classes by which points and times are measured: fixed, whatever the data."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from privtrace.trajectories import Floats, Integers
+
+
+def half_octaves(first: float, count: int) -> Floats:
+    """List so many numbers from `first` on, each sqrt(2) times the one before."""
+    # Doubled, not raised to a power: machines may round that apart.
+    octaves = first * np.repeat(2.0 ** np.arange((count + 1) // 2), 2)[:count]
+    octaves[1::2] *= math.sqrt(2)
+    return octaves
+
+
+# --- points ---
+
+#: Points of a trip in half octaves: 1, 2, 3, 4 to 5, 6 to 7, 8 to 11, ... These are the fewest of each bin.
+POINTS: Integers = np.concatenate([[1], np.ceil(half_octaves(2.0, 31) - 1e-9)]).astype(np.int64)
+N_POINTS = len(POINTS)
+#: Points of a trip at most: where the last bin begins.
+MOST_POINTS = int(POINTS[-1])
+
+# --- seconds ---
+
+#: The longest trip, in seconds: a week. A point that is reported later has no time.
+LONGEST_S = 604_800
+
+#: Seconds in half octaves, below 0.14 s, and up to beyond a week. Round numbers of seconds and minutes are not
+#: near an edge. These are the lower edges.
+SECONDS: Floats = np.concatenate([[0.0], half_octaves(1.14 / 8, 45)])
+N_SECONDS = len(SECONDS)
+
+#: What round numbers of seconds are multiples of, the roundest first.
+_ROUND = (86_400, 43_200, 21_600, 10_800, 3600, 1800, 900, 600, 300, 120, 60, 30, 20, 15, 10, 5, 2, 1, 0.5, 0.1)
+
+
+def _roundest(low: float, high: float) -> float:
+    """Find the roundest number of seconds in a bin, and of several the one nearest to its middle."""
+    middle = math.sqrt(low * high) if low > 0 else high / 2
+    for unit in _ROUND:
+        nearest = unit * max(round(middle / unit), 1)
+        for seconds in (nearest, nearest - unit, nearest + unit):
+            if low < seconds < high:
+                return float(seconds)
+    return middle
+
+
+#: The tick of each bin of seconds: clocks report at round numbers of them.
+TICKS: Floats = np.array([_roundest(low, high) for low, high in zip(SECONDS, [*SECONDS[1:], 1e6], strict=True)])
+
+#: Classes of the stretch, the mean gap over the tick: upper edges. A trip with a stretch of one ticks evenly.
+STRETCHES: Floats = np.array([0.98, 1.02, 1.1, 1.25, 1.5, 2.0, 3.0, 6.0, 15.0])
+N_STRETCHES = len(STRETCHES) + 1
+EVEN = 1  # the class that ticks evenly
+#: From where to where stretches of a class go.
+STRETCHES_FROM: Floats = np.concatenate([[0.6], STRETCHES])
+STRETCHES_TO: Floats = np.concatenate([STRETCHES, [40.0]])
+
+#: Gaps over the tick, in half octaves around one: lower edges. The bin of one is the tick itself.
+RATIOS: Floats = np.concatenate([[0.0], half_octaves(2.0**-7.75, 41)])
+N_RATIOS = len(RATIOS)
+TICK = int(np.searchsorted(RATIOS, 1.0, side="right")) - 1
+
+# --- meters ---
+
+#: Classes of the variation of gaps, their standard deviation over their mean: upper edges of all but the first
+#: and the last. The first is of trips with one or two gaps, whose variation says nothing.
+VARIATIONS: Floats = np.array([0.15, 0.35, 0.6, 0.8, 1.1, 1.6, 2.5])
+N_VARIATIONS = len(VARIATIONS) + 2
+FEW_GAPS = 2
+
+#: Kinds of gaps by their seconds over the tick: upper edges. Without times, all are of the kind of the tick.
+KINDS: Floats = np.array([0.5, 2.0**-0.25, 2.0**0.25, 2.0, 4.0])
+N_KINDS = len(KINDS) + 1
+TICK_KIND = 2
+
+#: Gaps over the mean gap of their trip, in half octaves: lower edges. What is below the second is no movement.
+METERS: Floats = np.concatenate([[0.0], half_octaves(2.0**-7, 30)])
+N_METERS = len(METERS)
+
+# --- speeds, hours and parts of the day ---
+
+#: Meters per second (or planar units) in half octaves: lower edges.
+SPEEDS: Floats = np.concatenate([[0.0], half_octaves(0.1, 31)])
+N_SPEEDS = len(SPEEDS)
+
+HOURS = 168
+
+#: Parts of the day, of four hours each.
+N_PARTS = 6
+HOURS_OF_PART = 4
+
+
+@njit(cache=True, nogil=True, inline="always")
+def bin_of(value, edges):  # type: ignore[no-untyped-def]
+    """Find the bin of a value that is not below the first lower edge."""
+    return np.searchsorted(edges, value, side="right") - 1
+
+
+@njit(cache=True, nogil=True, inline="always")
+def class_of(value, edges):  # type: ignore[no-untyped-def]
+    """Find the class of a value by the upper edges of all classes but the last."""
+    return np.searchsorted(edges, value, side="right")

@@ -1,0 +1,291 @@
+"""Make chances of noisy tables: judge which entries are there at all, estimate those, and fit them together.
+
+A noisy table of mostly empty entries has long tails of noise, and one trip in a hundred with a thousand times
+the points would spoil them all. So entries count only where they and their neighbors stand out of the noise,
+and where they are joined to others that do. All of this is post-processing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+from scipy import ndimage
+
+from privtrace.empirical_bayes import Prior, posterior_means
+from privtrace.space.shapes import N_BINS
+from privtrace.timing.bins import (
+    EVEN,
+    N_PARTS,
+    N_POINTS,
+    N_SECONDS,
+    N_STRETCHES,
+    POINTS,
+    SECONDS,
+    STRETCHES_FROM,
+    STRETCHES_TO,
+    TICKS,
+    bin_of,
+)
+from privtrace.trajectories import Floats, Integers
+
+#: The weight of a chance of one.
+CERTAIN = 1 << 30
+
+#: Entries stand out where they and their neighbors do by so many errors; joined to them, by so many.
+_SURE, _LIKELY = 5.0, 2.0
+
+#: Neighbors are averaged with weights 1, 2, 1 so many times; where nothing stands out, more.
+_BLURS = (2, 4, 8, 16)
+
+#: The least that is expected of an entry, as part of the mean of all: where noise left none, there may be some.
+_LEAST = 1e-3
+
+#: Rounds of fitting ticks, paces and stretches to each other: each brings all nearer to their tables.
+_ROUNDS = 30
+
+#: Numbers of points of a bin by which durations are foreseen, at most.
+_SOME = 4
+
+_PRIOR = Prior()
+_TINY = 1e-12
+
+Flags = npt.NDArray[np.bool_]
+
+
+def in_weights(chances: Floats) -> Integers:
+    """Turn chances of which the largest is 1 at most into whole weights; what is possible stays so."""
+    weights: Integers = np.maximum(np.round(chances * CERTAIN), chances > 0).astype(np.int64)
+    return weights
+
+
+def clean_points(noisy: Floats, error: float) -> tuple[Floats, Floats]:
+    """Estimate the chances of lengths, (N_BINS,), and of the number of points of each: (N_BINS, N_POINTS)."""
+    cloud = _cloud(noisy, error)
+    return _normalized(cloud.sum(axis=1)), _rows(cloud)
+
+
+def clean_gaps(noisy: Floats, error: float) -> tuple[Floats, Floats]:
+    """Estimate the chances of the variation of gaps, and of their meters by variation and kind."""
+    likely = np.stack([_lines(rows, error) for rows in noisy])
+    variations = likely.sum(axis=(1, 2))
+    if not variations[1:].any():
+        variations[1:] = 1.0
+    for variation, rows in enumerate(likely):
+        for kind, row in enumerate(rows):
+            if not row.any():  # as others of the kind, as others of the variation, or as all are
+                alike = (likely[:, kind].sum(axis=0), likely[variation].sum(axis=0), likely.sum(axis=(0, 1)))
+                likely[variation, kind] = next((one for one in alike if one.any()), np.ones(len(row)))
+    return variations / variations.sum(), likely / likely.sum(axis=2, keepdims=True)
+
+
+def clean_departures(noisy: Floats, error: float) -> Floats:
+    """Estimate the chances of the hours of the week, expecting of each what its hour has on other days."""
+    days = noisy.reshape(7, 24)
+    by_hour = np.concatenate(
+        [np.tile(days[some].mean(axis=0), (count, 1)) for some, count in ((slice(0, 5), 5), (slice(5, 7), 2))]
+    )
+    clean = _estimated(noisy, by_hour.ravel(), error)
+    return _normalized(clean)
+
+
+def clean_pauses(noisy: Floats, error: float) -> tuple[Floats, Floats]:
+    """Estimate the chances of stretches, and of seconds over the tick by stretch."""
+    likely = _lines(noisy, error)
+    stretches = likely.sum(axis=1)
+    even = np.zeros(noisy.shape[1])
+    even[np.argmax(noisy.sum(axis=0))] = 1.0
+    for row in likely:
+        if not row.any():
+            row += likely.sum(axis=0) if likely.any() else even
+    if not stretches.any():
+        stretches[EVEN] = 1.0
+    return stretches / stretches.sum(), likely / likely.sum(axis=1, keepdims=True)
+
+
+def clean_ticks(noisy: Floats, error: float) -> Floats:
+    """Estimate the chances of ticks: (N_SECONDS,)."""
+    return _normalized(_lines(noisy[np.newaxis], error)[0])
+
+
+def clean_paces(noisy: Floats, error: float) -> Floats:
+    """Estimate the chances of durations, row by row of length: (N_BINS, N_SECONDS)."""
+    return _rows(_cloud(noisy, error))
+
+
+def clean_parts(noisy: Floats, departures: Floats, error: float) -> Floats:
+    """Estimate the chances of the parts of the day for each trip from zone to zone: (N_PARTS, n, n).
+
+    Expected are the same trips all day, as many in each part as depart then.
+    """
+    of_parts = departures.reshape(7, N_PARTS, -1).sum(axis=(0, 2))
+    total, n_zones = noisy.sum(axis=0), noisy.shape[1]
+    starts, goals = (np.maximum(total.sum(axis=axis), 1.0) for axis in (1, 0))
+    expected = np.outer(starts, goals) / starts.sum()
+    trips = (
+        posterior_means(total.ravel(), expected.ravel(), error * np.sqrt(N_PARTS), _PRIOR, noise="normal")
+        + _LEAST
+    )
+    alike = of_parts[:, np.newaxis] * trips
+    by_part = posterior_means(noisy.ravel(), np.maximum(alike, _LEAST).ravel(), error, _PRIOR)
+    by_part = np.maximum(by_part.reshape(N_PARTS, n_zones * n_zones), 0.02 * alike)
+    for _ in range(_ROUNDS):  # in turn, as many in each part as depart then, and as many of each trip
+        by_part *= (of_parts * trips.sum() / by_part.sum(axis=1))[:, np.newaxis]
+        by_part *= trips / by_part.sum(axis=0)
+    chances: Floats = (by_part / by_part.sum(axis=0)).reshape(noisy.shape)
+    return chances
+
+
+def clean_speeds(noisy: Floats, error: float) -> tuple[Floats, int]:
+    """Estimate the chances of speeds, cell by cell, and find the last bin of speeds that is there at all."""
+    together = noisy.sum(axis=0)
+    of_all = _lines(together[np.newaxis], error * np.sqrt(len(noisy)))[0]
+    if not of_all.any():
+        of_all = np.ones(len(together))
+    last = int(np.flatnonzero(of_all)[-1])
+    shares = _normalized(of_all)
+    visits = np.maximum((noisy * (shares > 0)).sum(axis=1), 1.0)
+    by_cell = _estimated(noisy, np.outer(visits, shares), error) * (shares > 0) + _LEAST * shares
+    return by_cell / by_cell.sum(axis=1, keepdims=True), last
+
+
+def fitted_clock(
+    lengths: Floats, points: Floats, ticks: Floats, paces: Floats, stretches: Floats
+) -> tuple[Floats, ...]:
+    """Fit weights of ticks, of durations by length and of stretches, so that trips have all three as given.
+
+    A trip of n points has a duration of (n - 1) ticks times its stretch. The number of points follows its
+    table whatever the weights: this is iterative proportional fitting with the number of points held fixed.
+    """
+    weights = [ticks.copy(), np.where(paces > 0, 1.0, _TINY), stretches.copy()]
+    points = points * lengths[:, np.newaxis]
+    for _ in range(_ROUNDS):
+        for which, wanted in ((1, paces * lengths[:, np.newaxis]), (0, ticks), (2, stretches)):
+            made = _made(points, *weights)[which]
+            wanted = wanted * (made.sum() / max(wanted.sum(), _TINY))
+            ratio = np.clip(wanted / np.maximum(made, _TINY), 1e-3, 1e3)
+            weights[which] = np.where(made > 0, weights[which] * ratio, weights[which])
+            weights[which] /= weights[which].max()
+    return tuple(weights)
+
+
+def _cloud(noisy: Floats, error: float) -> Floats:
+    """Estimate a table whose entries lie together in one cloud: of several, the largest."""
+    for n_blurs in _BLURS:
+        blurred, part = _blurred(noisy, n_blurs, range(noisy.ndim))
+        labels, sure = _standing_out(blurred / (part * error))
+        if len(sure):
+            largest = max(sure.tolist(), key=lambda label: float(noisy[labels == label].sum()))
+            return np.where(labels == largest, _estimated(noisy, blurred, error), 0.0)
+    return np.maximum(blurred, 0.0)
+
+
+def _lines(noisy: Floats, error: float) -> Floats:
+    """Estimate a table whose entries lie together along the last axis, row by row; a row may have none."""
+    blurred, part = _blurred(noisy, 1, [noisy.ndim - 1])
+    along = np.zeros((3,) * noisy.ndim)
+    along[(1,) * (noisy.ndim - 1)] = 1
+    # A row may have its all in one entry, or spread over many.
+    standing = np.maximum(blurred / (part * error), noisy / error)
+    labels, sure = _standing_out(standing, along)
+    return np.where(np.isin(labels, sure), _estimated(noisy, blurred, error), 0.0)
+
+
+def _standing_out(errors: Floats, joined: Floats | None = None) -> tuple[Integers, Integers]:
+    """Label what is joined and likely to be there; return the labels, and which of them are sure to be."""
+    structure = np.ones((3,) * errors.ndim) if joined is None else joined
+    labels, _ = ndimage.label(errors > _LIKELY, structure=structure)
+    sure = np.unique(labels[errors > _SURE])
+    return labels, sure[sure > 0]
+
+
+def _blurred(noisy: Floats, times: int, axes: range | list[int]) -> tuple[Floats, float]:
+    """Average entries with their neighbors along some axes; also give what part of the error is left."""
+    weights = np.array([1.0])
+    for _ in range(times):
+        weights = np.convolve(weights, [0.25, 0.5, 0.25])
+    blurred = noisy
+    for axis in axes:
+        blurred = ndimage.convolve1d(blurred, weights, axis=axis, mode="constant")
+    return blurred, float(np.sqrt((weights**2).sum()) ** len(axes))
+
+
+def _estimated(noisy: Floats, expected: Floats, error: float) -> Floats:
+    least = _LEAST * float(np.abs(noisy).mean()) + _TINY
+    means = posterior_means(noisy.ravel(), np.maximum(expected, least).ravel(), error, _PRIOR)
+    return means.reshape(noisy.shape)
+
+
+def _rows(table: Floats) -> Floats:
+    """Make chances of the rows of a table by length; one that is empty is like the nearest, moved along.
+
+    Rows and columns are half octaves: a trip twice as long has twice the points, and takes twice the time.
+    """
+    filled = np.flatnonzero(table.any(axis=1))
+    if not len(filled):
+        return np.full(table.shape, 1.0 / table.shape[1])
+    chances = np.zeros(table.shape)
+    for row in range(len(table)):
+        nearest = int(filled[np.argmin(np.abs(filled - row))])
+        columns = np.flatnonzero(table[nearest])
+        np.add.at(
+            chances[row], np.clip(columns + row - nearest, 0, table.shape[1] - 1), table[nearest, columns]
+        )
+    return chances / chances.sum(axis=1, keepdims=True)
+
+
+def _normalized(table: Floats) -> Floats:
+    total = table.sum()
+    return table / total if total > 0 else np.full(table.shape, 1.0 / table.size)
+
+
+@njit(cache=True, nogil=True)
+def _made(points, ticks, paces, stretches):  # type: ignore[no-untyped-def]
+    """Find the ticks, durations by length and stretches of trips with such points, drawn by these weights."""
+    made_ticks, made_stretches = np.zeros(N_SECONDS), np.zeros(N_STRETCHES)
+    made_paces = np.zeros((N_BINS, N_SECONDS))
+    weights = np.empty((N_SECONDS, N_STRETCHES))
+    for length in range(N_BINS):
+        for points_bin in range(1, N_POINTS):
+            if points[length, points_bin] <= 0.0:
+                continue
+            fewest = POINTS[points_bin]
+            beyond = POINTS[points_bin + 1] if points_bin + 1 < N_POINTS else fewest + 1
+            n_some = min(_SOME, beyond - fewest)
+            for some in range(n_some):
+                n_points = fewest + (beyond - fewest) * (2 * some + 1) // (2 * n_some)
+                total = clock_weights(weights, length, n_points, ticks, paces, stretches)
+                if total <= 0.0:
+                    continue
+                share = points[length, points_bin] / n_some / total
+                for tick in range(N_SECONDS):
+                    if ticks[tick] <= 0.0:
+                        continue
+                    for stretch in range(N_STRETCHES):
+                        weight = weights[tick, stretch] * share
+                        made_ticks[tick] += weight
+                        made_stretches[stretch] += weight
+                        made_paces[length, duration_bin(n_points, tick, stretch)] += weight
+    return made_ticks, made_paces, made_stretches
+
+
+@njit(cache=True, nogil=True, inline="always")
+def duration_bin(n_points, tick, stretch):  # type: ignore[no-untyped-def]
+    """Foresee the bin of the duration of so many points, by their tick and the class of their stretch."""
+    middle = 1.0 if stretch == EVEN else 0.5 * (STRETCHES_FROM[stretch] + STRETCHES_TO[stretch])
+    return bin_of((n_points - 1) * TICKS[tick] * middle, SECONDS)
+
+
+@njit(cache=True, nogil=True)
+def clock_weights(weights, length, n_points, ticks, paces, stretches):  # type: ignore[no-untyped-def]
+    """Weigh the ticks and stretches of a trip with such a length and so many points; return their sum."""
+    total = 0.0
+    for tick in range(N_SECONDS):
+        for stretch in range(N_STRETCHES):
+            weight = 0.0
+            # One gap is as long as its own tick.
+            if ticks[tick] > 0.0 and (n_points > 2 or stretch == EVEN):
+                weight = ticks[tick] * stretches[stretch] * paces[length, duration_bin(n_points, tick, stretch)]
+            weights[tick, stretch] = weight
+            total += weight
+    return total

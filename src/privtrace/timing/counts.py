@@ -1,0 +1,319 @@
+"""Say what trajectories contribute to the tables of points and times. Private until measured.
+
+All is about the longest run of a trajectory in the region. A point has a time if it has one that is not before
+1970, is later than the time before, and is within a week of the first; others have none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from privtrace.calendar import Zone
+from privtrace.privacy.contributions import Contributions, evenly, once
+from privtrace.space.area import unwrapped
+from privtrace.space.grid import Grid
+from privtrace.space.lattice import cell_at, longest_runs
+from privtrace.space.region import Region
+from privtrace.space.shapes import shape_bin, shape_edges
+from privtrace.timing.bins import (
+    FEW_GAPS,
+    HOURS,
+    HOURS_OF_PART,
+    KINDS,
+    LONGEST_S,
+    METERS,
+    N_KINDS,
+    N_METERS,
+    N_POINTS,
+    N_RATIOS,
+    N_SECONDS,
+    N_SPEEDS,
+    POINTS,
+    RATIOS,
+    SECONDS,
+    SPEEDS,
+    STRETCHES,
+    TICK_KIND,
+    VARIATIONS,
+    bin_of,
+    class_of,
+)
+from privtrace.trajectories import Floats, Integers, Trajectories, is_bad
+
+#: Stands for no time, in milliseconds.
+_NONE = np.iinfo(np.int64).min
+
+_NO_ZONE = np.zeros(0, np.int64)
+
+
+class Runs(NamedTuple):
+    """Hold the good points of longest runs, in meters, for kernels. Private."""
+
+    places: Floats  # (n_points, 2): in coordinates, longitudes where the region is
+    meters: Floats  # (n_points, 2): from the region's southwest corner
+    times: Integers  # (n_points,): milliseconds since 1970; _NONE where there is none
+    offsets: Integers  # (n_trajectories + 1,)
+    edges: Floats  # (N_LENGTHS,): of the bins of length
+
+
+def runs_of(part: Trajectories, region: Region, *, with_times: bool) -> Runs:
+    """Take the longest run of each trajectory, and which of its points have a time."""
+    runs = longest_runs(part.points, part.offsets, Grid.uniform(region, 1).lattice)
+    times = np.empty(0, np.int64)
+    if with_times:
+        times = np.full(part.n_points, _NONE)
+        if part.times is not None and part.times.dtype.kind == "M":
+            times = part.times.astype("datetime64[ms]").view(np.int64)  # NaT is the least number
+    places, kept, offsets = _runs(part.points, times, runs, region.area)
+    meters = (places - region.bounds[:2]) * np.array(region.scale_m)
+    return Runs(places, meters, kept, offsets, shape_edges(region))
+
+
+def sampling(runs: Runs, zone: Zone | None) -> Iterator[Contributions]:
+    """Emit the number of points by length, and the gaps between points by their variation.
+
+    In a zone, emit also departures, ticks, duration by length, and pauses.
+    """
+    breaks, offsets = (_NO_ZONE, _NO_ZONE) if zone is None else (zone.breaks, zone.offsets)
+    emitted = _sampling(runs, breaks, offsets)
+    yield _found(emitted.points)
+    yield evenly(emitted.gaps, emitted.gap_offsets)
+    if zone is not None:
+        yield _found(emitted.departures)
+        yield _found(emitted.ticks)
+        yield _found(emitted.paces)
+        yield evenly(emitted.pauses, emitted.pause_offsets)
+
+
+def by_part(runs: Runs, zone: Zone, zones: Grid) -> Contributions:
+    """Emit the trip of each trajectory from zone to zone, to the table (N_PARTS, n_zones, n_zones)."""
+    return _found(_by_part(runs, zone.breaks, zone.offsets, zones.lattice, zones.n_cells))
+
+
+def speeds(runs: Runs, cells: Grid) -> Contributions:
+    """Emit the speed of each gap, to the table (n_cells, N_SPEEDS), in the cell where it begins."""
+    return evenly(*_speeds(runs, cells.lattice))
+
+
+def _found(codes: Integers) -> Contributions:
+    """Emit one entry for each trajectory that has one; others are below 0."""
+    present = codes >= 0
+    return once(codes[present], present)
+
+
+@njit(cache=True, nogil=True)
+def _runs(points, times, runs, area):  # type: ignore[no-untyped-def]
+    """Copy the good points of runs, and clear the times that are none."""
+    bounds, turn, limits = area.bounds, area.turn, area.limits
+    n_most = 0
+    for trajectory in range(len(runs)):
+        n_most += runs[trajectory, 1] - runs[trajectory, 0]
+    places, offsets = np.empty((n_most, 2)), np.zeros(len(runs) + 1, np.int64)
+    kept = np.empty(n_most if len(times) else 0, np.int64)
+    n = 0
+    for trajectory in range(len(runs)):
+        first, latest = np.int64(_NONE), np.int64(_NONE)
+        for p in range(runs[trajectory, 0], runs[trajectory, 1]):
+            x, y = points[p, 0], points[p, 1]
+            if is_bad(x, y, limits):
+                continue
+            places[n, 0], places[n, 1] = unwrapped(x, bounds, turn), y
+            if len(times):
+                time = times[p]
+                if time < 0 or time <= latest or (first >= 0 and time - first > 1000 * LONGEST_S):
+                    time = np.int64(_NONE)
+                else:
+                    latest = time
+                    if first < 0:
+                        first = time
+                kept[n] = time
+            n += 1
+        offsets[trajectory + 1] = n
+    return places[:n], kept[: n if len(times) else 0], offsets
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _meters_between(meters, a, b):  # type: ignore[no-untyped-def]
+    x, y = meters[b, 0] - meters[a, 0], meters[b, 1] - meters[a, 1]
+    return np.sqrt(x * x + y * y)
+
+
+class _Gaps(NamedTuple):
+    """Hold scratch memory for the gaps of one run."""
+
+    seconds: Floats
+    meters: Floats
+    starts: Integers  # the points that they begin at
+
+
+@njit(cache=True, nogil=True)
+def _gaps_for(n_points):  # type: ignore[no-untyped-def]
+    return _Gaps(np.empty(n_points), np.empty(n_points), np.empty(n_points, np.int64))
+
+
+@njit(cache=True, nogil=True)
+def _timed_gaps(gaps, runs, trajectory):  # type: ignore[no-untyped-def]
+    """Fill in the gaps between points that have a time; return their number and the first such point, or -1."""
+    n_gaps, before, first = 0, -1, -1
+    for p in range(runs.offsets[trajectory], runs.offsets[trajectory + 1]):
+        if runs.times[p] < 0:
+            continue
+        if before >= 0:
+            gaps.seconds[n_gaps] = (runs.times[p] - runs.times[before]) / 1000.0
+            gaps.meters[n_gaps] = _meters_between(runs.meters, before, p)
+            gaps.starts[n_gaps] = before
+            n_gaps += 1
+        else:
+            first = p
+        before = p
+    return n_gaps, first
+
+
+@njit(cache=True, nogil=True)
+def _tick(seconds, n_gaps, in_bins):  # type: ignore[no-untyped-def]
+    """Find the tick of a run, in seconds: the mean of its gaps in the fullest bin."""
+    in_bins[:] = 0
+    for gap in range(n_gaps):
+        in_bins[bin_of(seconds[gap], SECONDS)] += 1
+    fullest = np.argmax(in_bins)
+    total = 0.0
+    for gap in range(n_gaps):
+        if bin_of(seconds[gap], SECONDS) == fullest:
+            total += seconds[gap]
+    return total / in_bins[fullest]
+
+
+class _Emitted(NamedTuple):
+    """Hold the entries of tables that trajectories add to; -1 where one adds nothing. Private."""
+
+    points: Integers  # (n_trajectories,): length and number of points
+    departures: Integers  # (n_trajectories,): hour of the week
+    ticks: Integers  # (n_trajectories,): usual gap in seconds
+    paces: Integers  # (n_trajectories,): length and duration
+    gaps: Integers  # of all trajectories, one after the other: variation, kind, and meters over their mean
+    gap_offsets: Integers  # (n_trajectories + 1,)
+    pauses: Integers  # likewise: stretch, and seconds over the tick
+    pause_offsets: Integers
+
+
+@njit(cache=True, nogil=True)
+def _sampling(runs, breaks, zone_offsets):  # type: ignore[no-untyped-def]
+    """Go over the gaps of each run once, and find all that is measured of them."""
+    n_trajectories, has_times = len(runs.offsets) - 1, len(runs.times) > 0
+    points, departures = np.full(n_trajectories, -1, np.int64), np.full(n_trajectories, -1, np.int64)
+    ticks, paces = np.full(n_trajectories, -1, np.int64), np.full(n_trajectories, -1, np.int64)
+    meters_codes, pauses = np.empty(len(runs.meters), np.int64), np.empty(len(runs.times), np.int64)
+    gap_offsets, pause_offsets = np.zeros(n_trajectories + 1, np.int64), np.zeros(n_trajectories + 1, np.int64)
+    gaps, in_bins = _gaps_for(_longest(runs)), np.zeros(N_SECONDS, np.int64)
+    n_emitted, n_pauses = 0, 0
+    for trajectory in range(n_trajectories):
+        start, stop = runs.offsets[trajectory], runs.offsets[trajectory + 1]
+        length = 0.0
+        for p in range(start, stop - 1):
+            length += _meters_between(runs.meters, p, p + 1)
+        length_bin = shape_bin(length, runs.edges)
+        if stop > start:
+            points[trajectory] = length_bin * N_POINTS + bin_of(stop - start, POINTS)
+        n_gaps, first, tick = 0, -1, 0.0
+        if has_times:
+            n_gaps, first = _timed_gaps(gaps, runs, trajectory)
+        if first >= 0:
+            departures[trajectory] = _hour_of_week(runs.times[first], breaks, zone_offsets)
+        if n_gaps > 0:
+            tick = _tick(gaps.seconds, n_gaps, in_bins)
+            ticks[trajectory] = bin_of(tick, SECONDS)
+            duration = gaps.seconds[:n_gaps].sum()
+            paces[trajectory] = length_bin * N_SECONDS + bin_of(duration, SECONDS)
+            stretch = class_of(duration / n_gaps / tick, STRETCHES)
+            for gap in range(n_gaps):
+                pauses[n_pauses] = stretch * N_RATIOS + bin_of(gaps.seconds[gap] / tick, RATIOS)
+                n_pauses += 1
+        else:  # without times, all points count
+            for p in range(start, stop - 1):
+                gaps.meters[n_gaps] = _meters_between(runs.meters, p, p + 1)
+                n_gaps += 1
+        n_emitted = _emit_meters(meters_codes, n_emitted, gaps, n_gaps, tick)
+        gap_offsets[trajectory + 1], pause_offsets[trajectory + 1] = n_emitted, n_pauses
+    meters, seconds = meters_codes[:n_emitted], pauses[:n_pauses]
+    return _Emitted(points, departures, ticks, paces, meters, gap_offsets, seconds, pause_offsets)
+
+
+@njit(cache=True, nogil=True)
+def _emit_meters(codes, n_emitted, gaps, n_gaps, tick):  # type: ignore[no-untyped-def]
+    """Emit gaps by variation, kind, and meters over their mean; who never moves has none to compare."""
+    total, squares = 0.0, 0.0
+    for gap in range(n_gaps):
+        total += gaps.meters[gap]
+        squares += gaps.meters[gap] * gaps.meters[gap]
+    if total <= 0.0:
+        return n_emitted
+    mean, variation = total / n_gaps, 0
+    if n_gaps > FEW_GAPS:
+        variation = 1 + class_of(np.sqrt(max(squares / n_gaps - mean * mean, 0.0)) / mean, VARIATIONS)
+    for gap in range(n_gaps):
+        kind = class_of(gaps.seconds[gap] / tick, KINDS) if tick > 0.0 else TICK_KIND
+        row = variation * N_KINDS + kind
+        codes[n_emitted + gap] = row * N_METERS + bin_of(gaps.meters[gap] / mean, METERS)
+    return n_emitted + n_gaps
+
+
+@njit(cache=True, nogil=True)
+def _by_part(runs, breaks, zone_offsets, lattice, n_zones):  # type: ignore[no-untyped-def]
+    """Find the part of the day and the zones of first and last point; -1 for none."""
+    codes = np.full(len(runs.offsets) - 1, -1, np.int64)
+    for trajectory in range(len(codes)):
+        start, stop = runs.offsets[trajectory], runs.offsets[trajectory + 1]
+        for p in range(start, stop):
+            if runs.times[p] >= 0:
+                hour = _hour_of_week(runs.times[p], breaks, zone_offsets)
+                part = hour % 24 // HOURS_OF_PART
+                origin, goal = _cell(runs.places, start, lattice), _cell(runs.places, stop - 1, lattice)
+                if origin >= 0 and goal >= 0:
+                    codes[trajectory] = (part * n_zones + origin) * n_zones + goal
+                break
+    return codes
+
+
+@njit(cache=True, nogil=True)
+def _speeds(runs, lattice):  # type: ignore[no-untyped-def]
+    """Emit the speeds of gaps by the cell where they begin; a cell that is none is emitted as none."""
+    offsets = np.zeros(len(runs.offsets), np.int64)
+    codes = np.empty(len(runs.meters), np.int32)
+    gaps = _gaps_for(_longest(runs))
+    n = 0
+    for trajectory in range(len(offsets) - 1):
+        n_gaps, _ = _timed_gaps(gaps, runs, trajectory)
+        for gap in range(n_gaps):
+            speed = bin_of(gaps.meters[gap] / gaps.seconds[gap], SPEEDS)
+            cell = _cell(runs.places, gaps.starts[gap], lattice)
+            codes[n] = cell * N_SPEEDS + speed if cell >= 0 else -1
+            n += 1
+        offsets[trajectory + 1] = n
+    return codes[:n], offsets
+
+
+@njit(cache=True, nogil=True)
+def _longest(runs):  # type: ignore[no-untyped-def]
+    """Count the points of the longest run."""
+    return np.diff(runs.offsets).max() if len(runs.offsets) > 1 else 0
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _hour_of_week(time_ms, breaks, zone_offsets):  # type: ignore[no-untyped-def]
+    """Find the local hour of the week, from 0 on Monday at midnight; 1970 began on a Thursday."""
+    seconds = time_ms // 1000
+    local = seconds + zone_offsets[np.searchsorted(breaks, seconds, side="right")]
+    return (local // 3600 + 72) % HOURS
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _cell(places, p, lattice):  # type: ignore[no-untyped-def]
+    """Find the cell of a point in the region."""
+    bounds = lattice.area.bounds
+    across = (places[p, 0] - bounds[0]) * lattice.columns_per_unit
+    up = (places[p, 1] - bounds[1]) * lattice.rows_per_unit
+    return cell_at(across, up, lattice.divisions, lattice.first_slot, lattice.cells)

@@ -1,0 +1,270 @@
+"""Draw how a trip along a line is reported: by how many points, how far apart in meters and in seconds.
+
+Everything is drawn from the trajectory's own stream of random numbers, so that it is the same wherever and in
+whatever order trajectories are made. Tables are looked up by quantile: of 1024 equal parts of a distribution,
+the value in the middle of each.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from privtrace.random import REPORTING, philox, uniform
+from privtrace.timing.bins import (
+    EVEN,
+    FEW_GAPS,
+    KINDS,
+    N_POINTS,
+    N_SECONDS,
+    N_STRETCHES,
+    POINTS,
+    STRETCHES_FROM,
+    STRETCHES_TO,
+    TICK_KIND,
+    TICKS,
+)
+from privtrace.timing.clean import clock_weights
+from privtrace.trajectories import Floats, Integers
+
+# Points of a finished model depend on these: they are the same for every file.
+
+#: Parts of a distribution that are looked up: ten random bits choose one.
+N_QUANTILES = 1024
+_BITS, _MASK = np.uint64(10), np.uint64(1023)
+
+#: Gaps that share the bits of one random word, each with ten for meters and ten for seconds.
+_GAPS_PER_WORD = 3
+
+#: Steps of the stream before those of the gaps.
+_NUMBER, _TICK, _VARIATION, _FIRST_GAP = 0, 1, 2, 8
+
+#: Gaps that are no ticks are lengthened or shortened by this factor at most, to come to the trip's stretch.
+_MOST_CHANGE = 4.0
+
+#: The mean speed of a trip at most, as part of the greatest speed.
+_LEISURE = 0.9
+
+
+class Draws(NamedTuple):
+    """Hold what reports are drawn by, for kernels."""
+
+    edges: Floats  # (N_BINS,): of the bins of length
+    points: Integers  # (N_BINS, N_POINTS): running sums of weights, row by row
+    variations: Integers  # (N_VARIATIONS,): running sums of weights; the first is 0
+    meters: Floats  # (N_VARIATIONS, N_KINDS, N_QUANTILES): over the mean
+    every_s: float  # the tick, where it is public, else 0
+    ticks: Floats  # (N_SECONDS,): weights; none where there is no clock
+    paces: Floats  # (N_BINS, N_SECONDS): weights
+    stretches: Floats  # (N_STRETCHES,): weights
+    seconds: Floats  # (N_STRETCHES, N_QUANTILES): over the tick
+    kinds: npt.NDArray[np.int8]  # (N_STRETCHES, N_QUANTILES): of these
+    fastest: float  # meters per second
+
+
+class Placed(NamedTuple):
+    """Hold the points of trajectories."""
+
+    points: Floats  # (n, 2)
+    offsets: Integers  # (n_trajectories + 1,)
+    seconds: Floats  # (n,): from departure; none where no clock was measured
+
+
+class Reports(NamedTuple):
+    """Hold scratch memory for the points that one trip is reported by."""
+
+    along_m: Floats  # from the line's start
+    seconds: Floats  # from departure
+    weights: Floats  # (N_SECONDS, N_STRETCHES)
+
+
+#: Stands where nothing of reports was measured.
+NO_DRAWS = Draws(
+    edges=np.zeros(0),
+    points=np.zeros((0, 0), np.int64),
+    variations=np.zeros(0, np.int64),
+    meters=np.zeros((0, 0, 0)),
+    every_s=0.0,
+    ticks=np.zeros(0),
+    paces=np.zeros((0, 0)),
+    stretches=np.zeros(0),
+    seconds=np.zeros((0, 0)),
+    kinds=np.zeros((0, 0), np.int8),
+    fastest=np.inf,
+)
+
+
+@njit(cache=True, nogil=True)
+def reports_for(n_points):  # type: ignore[no-untyped-def]
+    """Make scratch memory for up to so many points."""
+    return Reports(np.empty(n_points), np.empty(n_points), np.empty((N_SECONDS, N_STRETCHES)))
+
+
+def quantiles(weights: Integers, lower: Floats, upper: Floats) -> Floats:
+    """Find the values in the middle of equal parts of a distribution in bins, even within each: (N_QUANTILES,).
+
+    Only sums and products are used, so every machine comes to the same numbers.
+    """
+    sums = np.cumsum(weights)
+    targets = (np.arange(N_QUANTILES) + 0.5) * (int(sums[-1]) / N_QUANTILES)
+    bins = np.minimum(np.searchsorted(sums, targets, side="right"), len(weights) - 1)
+    share = (targets - (sums[bins] - weights[bins])) / np.maximum(weights[bins], 1)
+    values: Floats = lower[bins] + np.clip(share, 0.0, 1.0) * (upper[bins] - lower[bins])
+    return values
+
+
+def kinds_of(ratios: Floats) -> npt.NDArray[np.int8]:
+    """Find the kinds of gaps by their seconds over the tick."""
+    return np.searchsorted(KINDS, ratios, side="right").astype(np.int8)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def has_clock(draws):  # type: ignore[no-untyped-def]
+    """Tell whether reports have times."""
+    return len(draws.ticks) > 0 or draws.every_s > 0.0
+
+
+@njit(cache=True, nogil=True)
+def evenly_along(reports, length_m, n_gaps):  # type: ignore[no-untyped-def]
+    """Report a line of such a length by points as far apart; return the memory."""
+    if n_gaps >= len(reports.along_m):
+        reports = reports_for(2 * (n_gaps + 1))
+    for gap in range(n_gaps + 1):
+        reports.along_m[gap] = length_m * gap / n_gaps
+    return reports
+
+
+@njit(cache=True, nogil=True)
+def draw_reports(reports, length_m, row, draws, stream):  # type: ignore[no-untyped-def]
+    """Draw the points on a line by which a trip in a bin of length is reported.
+
+    Return the memory and their number.
+    """
+    n_points = _n_points(row, draws, stream)
+    if n_points > len(reports.along_m):
+        reports = reports_for(2 * n_points)
+    along_m, seconds = reports.along_m, reports.seconds
+    along_m[0], seconds[0] = 0.0, 0.0
+    if n_points == 1:
+        return reports, 1
+    n_gaps, in_time = n_points - 1, has_clock(draws)
+    tick_s, stretch, wanted = draws.every_s, EVEN, 1.0
+    words = philox(stream.seed, stream.trajectory, np.uint64(_TICK), np.uint64(REPORTING))
+    if len(draws.ticks):
+        tick, stretch = _tick(reports.weights, row, n_points, draws, uniform(words[0]))
+        low, high = STRETCHES_FROM[stretch], STRETCHES_TO[stretch]
+        tick_s, wanted = TICKS[tick], low + uniform(words[1]) * (high - low)
+    variation = 0
+    if n_gaps > FEW_GAPS:
+        words = philox(stream.seed, stream.trajectory, np.uint64(_VARIATION), np.uint64(REPORTING))
+        target = uniform(words[0]) * draws.variations[-1]
+        variation = np.searchsorted(draws.variations, target, side="right")
+    meters, ticking, others = 0.0, 0.0, 0.0
+    bits = np.uint64(0)
+    for gap in range(n_gaps):
+        place = gap % (2 * _GAPS_PER_WORD)
+        if place == 0:
+            step = np.uint64(_FIRST_GAP + gap // (2 * _GAPS_PER_WORD))
+            words = philox(stream.seed, stream.trajectory, step, np.uint64(REPORTING))
+            bits = words[0]
+        elif place == _GAPS_PER_WORD:
+            bits = words[1]
+        kind = TICK_KIND
+        if in_time:
+            kind = draws.kinds[stretch, bits & _MASK]
+            over_tick = draws.seconds[stretch, bits & _MASK]
+            seconds[gap + 1] = over_tick
+            if kind == TICK_KIND:
+                ticking += over_tick
+            else:
+                others += over_tick
+        bits >>= _BITS
+        along_m[gap + 1] = draws.meters[variation, kind, bits & _MASK]
+        meters += along_m[gap + 1]
+        bits >>= _BITS
+    total_s = 0.0
+    if in_time:
+        change = 1.0
+        if stretch != EVEN and others > 0.0:
+            change = min(max((wanted * n_gaps - ticking) / others, 1.0 / _MOST_CHANGE), _MOST_CHANGE)
+        total_s = _set_clock(seconds, n_gaps, tick_s, change)
+    _spread(along_m, seconds, n_gaps, (length_m, meters), (total_s, draws.fastest))
+    return reports, n_points
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _n_points(row, draws, stream):  # type: ignore[no-untyped-def]
+    """Draw the number of points of a line in this bin of length: a bin of numbers, and one of it."""
+    words = philox(stream.seed, stream.trajectory, np.uint64(_NUMBER), np.uint64(REPORTING))
+    sums = draws.points[row]
+    points = np.searchsorted(sums, uniform(words[0]) * sums[-1], side="right")
+    if points + 1 >= N_POINTS:
+        return POINTS[N_POINTS - 1]
+    return POINTS[points] + np.int64(uniform(words[1]) * (POINTS[points + 1] - POINTS[points]))
+
+
+@njit(cache=True, nogil=True)
+def _tick(weights, row, n_points, draws, share):  # type: ignore[no-untyped-def]
+    """Draw the tick and the class of the stretch of a trip with so many points."""
+    total = clock_weights(weights, row, n_points, draws.ticks, draws.paces, draws.stretches)
+    target, reached = share * total, 0.0
+    chosen, chosen_stretch = np.argmax(draws.ticks), EVEN
+    for tick in range(N_SECONDS):
+        if draws.ticks[tick] <= 0.0:
+            continue
+        for stretch in range(N_STRETCHES):
+            if weights[tick, stretch] > 0.0 and reached <= target:
+                reached += weights[tick, stretch]
+                chosen, chosen_stretch = tick, stretch
+    return chosen, chosen_stretch
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _set_clock(seconds, n_gaps, tick_s, change):  # type: ignore[no-untyped-def]
+    """Turn gaps over the tick into seconds, whole ones if the tick is a second or more; return their sum.
+
+    Gaps that are no ticks change by a factor. What is left in `seconds` are gaps still.
+    """
+    total = 0.0
+    for gap in range(1, n_gaps + 1):
+        over_tick, gap_s = seconds[gap], tick_s
+        if over_tick != 1.0:
+            is_tick = KINDS[TICK_KIND - 1] <= over_tick < KINDS[TICK_KIND]
+            gap_s *= over_tick if is_tick else over_tick * change
+            parts = 1.0 if tick_s >= 1.0 else 1000.0
+            gap_s = max(np.floor(parts * gap_s + 0.5), 1.0) / parts
+        seconds[gap] = gap_s
+        total += gap_s
+    return total
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _spread(along_m, seconds, n_gaps, meters, clock):  # type: ignore[no-untyped-def]
+    """Scale gaps to the length of the line, nobody faster than the fastest, and add gaps up to places."""
+    length_m, total_m = meters
+    total_s, fastest = clock
+    is_still = total_m <= 0.0  # all gaps were drawn as none: they are even then
+    scale = length_m / n_gaps if is_still else length_m / total_m
+    # A whole trip that is too fast takes longer; else what is too fast is made up for elsewhere.
+    slower = length_m / (_LEISURE * fastest * total_s) if total_s > 0.0 else 0.0
+    excess, room = 0.0, 0.0
+    for gap in range(1, n_gaps + 1):
+        along_m[gap] = scale if is_still else scale * along_m[gap]
+        if total_s > 0.0:
+            if slower > 1.0:
+                seconds[gap] = np.ceil(slower * seconds[gap])
+            spare = fastest * seconds[gap] - along_m[gap]
+            room += max(spare, 0.0)
+            excess += max(-spare, 0.0)
+    share = excess / room if room > 0.0 else 0.0
+    for gap in range(1, n_gaps + 1):
+        if excess > 0.0:
+            spare = fastest * seconds[gap] - along_m[gap]
+            along_m[gap] += share * spare if spare > 0.0 else spare
+        if total_s > 0.0:
+            seconds[gap] += seconds[gap - 1]
+        along_m[gap] += along_m[gap - 1]
+    along_m[n_gaps] = length_m

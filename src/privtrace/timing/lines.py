@@ -1,0 +1,82 @@
+"""Set points on the lines of methods that know nothing of points and times."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from privtrace.random import Stream
+from privtrace.space.area import is_inside
+from privtrace.space.region import Region
+from privtrace.space.shapes import shape_bin
+from privtrace.timing.draw import Draws, Placed, draw_reports, has_clock, reports_for
+from privtrace.trajectories import Trajectories
+
+
+def reported(lines: Trajectories, region: Region, draws: Draws, first_trajectory: int, seed: int) -> Placed:
+    """Report trips along lines, numbered from `first_trajectory`, whose points are in the region."""
+    return Placed(
+        *_reported(
+            region.unwrap(lines.points),
+            lines.offsets,
+            region.area,
+            region.scale_m,
+            draws,
+            first_trajectory,
+            np.uint64(seed),
+        )
+    )
+
+
+@njit(cache=True, nogil=True)
+def _reported(lines, line_offsets, area, scale_m, draws, first_trajectory, seed):  # type: ignore[no-untyped-def]
+    points = np.empty((2 * len(lines) + 16, 2))
+    seconds = np.empty(len(points) if has_clock(draws) else 0)
+    offsets = np.zeros(len(line_offsets), np.int64)
+    reports, n = reports_for(256), 0
+    for path in range(len(offsets) - 1):
+        line = lines[line_offsets[path] : line_offsets[path + 1]]
+        if len(line):
+            length_m = 0.0
+            for k in range(1, len(line)):
+                length_m += _meters(line, k, scale_m)
+            stream = Stream(seed, np.uint64(first_trajectory + path))
+            reports, n_points = draw_reports(reports, length_m, shape_bin(length_m, draws.edges), draws, stream)
+            while n + n_points > len(points):
+                points = np.concatenate((points, np.empty_like(points)))
+                seconds = np.concatenate((seconds, np.empty_like(seconds)))
+            _set_out(points[n : n + n_points], reports.along_m, line, area, scale_m)
+            if len(seconds):
+                seconds[n : n + n_points] = reports.seconds[:n_points]
+            n += n_points
+        offsets[path + 1] = n
+    return points[:n].copy(), offsets, seconds[:n].copy()
+
+
+@njit(cache=True, nogil=True)
+def _set_out(points, along_m, line, area, scale_m):  # type: ignore[no-untyped-def]
+    """Set points on a line as far along as the reports say; outside a polygon, on an end near by."""
+    k, before = 0, 0.0  # the stretch in hand, from place k of the line on, and the length before it
+    stretch = _meters(line, 1, scale_m) if len(line) > 1 else 0.0
+    for p in range(len(points)):
+        while k + 2 < len(line) and before + stretch < along_m[p]:
+            before += stretch
+            k += 1
+            stretch = _meters(line, k + 1, scale_m)
+        share = min(max((along_m[p] - before) / stretch, 0.0), 1.0) if stretch > 0.0 else 0.0
+        onto = min(k + 1, len(line) - 1)
+        if p > 0 and p == len(points) - 1:
+            k, share = onto, 0.0
+            onto = k
+        x = line[k, 0] + share * (line[onto, 0] - line[k, 0])
+        y = line[k, 1] + share * (line[onto, 1] - line[k, 1])
+        if not is_inside(x, y, area):
+            near = k if share < 0.5 else onto
+            x, y = line[near, 0], line[near, 1]
+        points[p, 0], points[p, 1] = x - area.turn if x > 180.0 else x, y
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _meters(line, k, scale_m):  # type: ignore[no-untyped-def]
+    x, y = (line[k, 0] - line[k - 1, 0]) * scale_m[0], (line[k, 1] - line[k - 1, 1]) * scale_m[1]
+    return np.sqrt(x * x + y * y)

@@ -1,0 +1,116 @@
+"""Measure how trips are reported and when they happen, in one pass or two."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from privtrace.calendar import Calendar, Period, Zone
+from privtrace.privacy.contributions import Contributions
+from privtrace.privacy.crossing import Crossing, Table
+from privtrace.privacy.unit import WEIGHT
+from privtrace.space.grid import Grid
+from privtrace.space.region import Region
+from privtrace.space.shapes import N_BINS
+from privtrace.timing import counts
+from privtrace.timing.bins import (
+    HOURS,
+    N_KINDS,
+    N_METERS,
+    N_PARTS,
+    N_POINTS,
+    N_RATIOS,
+    N_SECONDS,
+    N_SPEEDS,
+    N_STRETCHES,
+    N_VARIATIONS,
+)
+from privtrace.timing.model import Timing, timing_of
+from privtrace.timing.shares import cells_per_side, zones_per_side
+from privtrace.trajectories import Integers, Trajectories
+
+_SAMPLING = (
+    Table("points", "number of points by length, one per trajectory", (N_BINS, N_POINTS)),
+    Table(
+        "gaps",
+        "meters between points over their mean, with a total weight of one per trajectory",
+        (N_VARIATIONS, N_KINDS, N_METERS),
+    ),
+)
+_CLOCK = (
+    Table("departures", "hour of the week of departure, one per trajectory", (HOURS,)),
+    Table("ticks", "usual seconds between points, one per trajectory", (N_SECONDS,)),
+    Table("paces", "duration by length, one per trajectory", (N_BINS, N_SECONDS)),
+    Table(
+        "pauses",
+        "seconds between points over the usual, with a total weight of one per trajectory",
+        (N_STRETCHES, N_RATIOS),
+    ),
+)
+
+
+def measure_timing(
+    crossing: Crossing,
+    region: Region,
+    errors: Mapping[str, float],
+    zone: Zone | None,
+    period: Period | None,
+    every_s: float,
+) -> Timing:
+    """Measure points and gaps, and in a zone times too, stage by stage; the rest is post-processing.
+
+    `errors` of the noise, in trajectories, are those of the stages that are measured.
+    """
+    measured = measure_sampling(crossing, region, zone, frozenset(errors))
+    if zone is None:
+        return timing_of(region, measured, errors, None, 0.0, (1, 1))
+    n_trips = float(measured["departures"].sum()) / WEIGHT
+    per_side = zones_per_side(n_trips, errors["parts"]), cells_per_side(n_trips, errors["speeds"])
+    zones, cells = (Grid.uniform(region, size) for size in per_side)
+    measured |= measure_places(crossing, region, zone, zones, cells)
+    return timing_of(region, measured, errors, Calendar.of(zone.name, period), every_s, per_side)
+
+
+def measure_sampling(
+    crossing: Crossing, region: Region, zone: Zone | None, stages: frozenset[str]
+) -> dict[str, Integers]:
+    """Measure points and gaps, and in a zone what the clock shows too; noisy, in weights, by stage.
+
+    Stages that are not among `stages` are not measured.
+    """
+    tables = _SAMPLING if zone is None else (*_SAMPLING, *_CLOCK)
+    measured = tuple(table for table in tables if table.stage in stages)
+
+    def emitted(part: Trajectories) -> Iterator[Contributions]:
+        runs = counts.runs_of(part, region, with_times=zone is not None)
+        for table, contributions in zip(tables, counts.sampling(runs, zone), strict=True):
+            if table.stage in stages:
+                yield contributions
+
+    text = "Measuring points and gaps" if zone is None else "Measuring points, gaps and times"
+    noisy = crossing.measure_together(text, emitted, *measured)
+    return {table.stage: one for table, one in zip(measured, noisy, strict=True)}
+
+
+def measure_places(
+    crossing: Crossing, region: Region, zone: Zone, zones: Grid, cells: Grid
+) -> dict[str, Integers]:
+    """Measure trips by part of the day, and speeds by place; noisy, in weights, by stage.
+
+    How fine the grids are follows from earlier releases.
+    """
+    tables = (
+        Table(
+            "parts",
+            "trips from first to last zone by part of the day, one per trajectory",
+            (N_PARTS, zones.n_cells, zones.n_cells),
+        ),
+        Table("speeds", "speeds by cell, with a total weight of one per trajectory", (cells.n_cells, N_SPEEDS)),
+    )
+
+    def emitted(part: Trajectories) -> Iterator[Contributions]:
+        runs = counts.runs_of(part, region, with_times=True)
+        yield counts.by_part(runs, zone, zones)
+        yield counts.speeds(runs, cells)
+
+    noisy = crossing.measure_together("Measuring trips by part of the day, and speeds", emitted, *tables)
+    return {table.stage: one for table, one in zip(tables, noisy, strict=True)}

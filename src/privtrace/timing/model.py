@@ -1,0 +1,383 @@
+"""Hold what was released of points and times, and set points on lines by it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from privtrace.caching import cached_property
+from privtrace.calendar import DAY_S, Calendar, weekdays
+from privtrace.errors import ModelFormatError
+from privtrace.privacy.ledger import CLAMP
+from privtrace.privacy.unit import WEIGHT
+from privtrace.random import REPORTING, philox, uniform
+from privtrace.space.area import unwrapped
+from privtrace.space.grid import Grid
+from privtrace.space.lattice import cell_at
+from privtrace.space.region import Region
+from privtrace.space.shapes import N_BINS, shape_edges
+from privtrace.timing import clean
+from privtrace.timing.bins import (
+    HOURS,
+    HOURS_OF_PART,
+    METERS,
+    N_KINDS,
+    N_METERS,
+    N_PARTS,
+    N_POINTS,
+    N_RATIOS,
+    N_SECONDS,
+    N_SPEEDS,
+    N_STRETCHES,
+    N_VARIATIONS,
+    POINTS,
+    RATIOS,
+    SPEEDS,
+    TICK,
+)
+from privtrace.timing.clean import CERTAIN, in_weights
+from privtrace.timing.draw import N_QUANTILES, Draws, Placed, kinds_of, quantiles
+from privtrace.timing.lines import reported
+from privtrace.trajectories import Integers, Trajectories
+
+#: Steps of the stream at which the part and hour of departure are drawn, and the day and second.
+_HOUR, _DAY = 3, 4
+
+#: The end of the last bin of a table, times where it begins.
+_BEYOND = 2.0
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Sampling:
+    """Hold how trips are reported: noisy tables, in weights, and what points are drawn by."""
+
+    points: Integers  # (N_BINS, N_POINTS): number of points by length
+    gaps: Integers  # (N_VARIATIONS, N_KINDS, N_METERS): meters over their mean
+    draw_points: Integers  # (N_BINS, N_POINTS)
+    draw_variations: Integers  # (N_VARIATIONS,)
+    draw_gaps: Integers  # (N_VARIATIONS, N_KINDS, N_METERS)
+
+    def __post_init__(self) -> None:
+        _check(
+            points=_is_noisy(self.points, (N_BINS, N_POINTS)),
+            gaps=_is_noisy(self.gaps, (N_VARIATIONS, N_KINDS, N_METERS)),
+            draw_points=_can_draw(self.draw_points, (N_BINS, N_POINTS)),
+            draw_variations=_can_draw(self.draw_variations, (N_VARIATIONS,))
+            and bool(self.draw_variations[1:].any()),
+            draw_gaps=_can_draw(self.draw_gaps, (N_VARIATIONS, N_KINDS, N_METERS)),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Timetable:
+    """Hold when trips happen: noisy tables, in weights, and what times are drawn by."""
+
+    departures: Integers  # (HOURS,): hours of the week
+    ticks: Integers  # (N_SECONDS,), or none where the tick is public
+    paces: Integers  # (N_BINS, N_SECONDS): duration by length; likewise
+    pauses: Integers  # (N_STRETCHES, N_RATIOS): seconds over the tick; likewise
+    parts: Integers  # (N_PARTS, n_zones, n_zones): trips by part of the day
+    speeds: Integers  # (n_cells, N_SPEEDS)
+    draw_hours: Integers  # (HOURS,)
+    draw_parts: Integers  # (N_PARTS, n_zones, n_zones)
+    draw_ticks: Integers  # as `ticks`
+    draw_paces: Integers  # as `paces`
+    draw_stretches: Integers  # (N_STRETCHES,), or none
+    draw_pauses: Integers  # as `pauses`
+    draw_speeds: Integers  # as `speeds`
+    fastest: Integers  # (1,): the last bin of speeds that anybody has
+    per_side: Integers  # (2,): zones of trips per side of the region, and cells of speeds
+
+    def check(self, region: Region, *, by_tick: bool) -> None:
+        """Refuse tables that do not fit each other or the region."""
+        _check(per_side=self.per_side.shape == (2,) and bool(np.all(np.abs(self.per_side - 9) <= 8)))
+        n_zones, n_cells = (Grid.uniform(region, int(size)).n_cells for size in self.per_side)
+        ticks, paces = ((0,), (0, 0)) if by_tick else ((N_SECONDS,), (N_BINS, N_SECONDS))
+        pauses, stretches = ((0, 0), (0,)) if by_tick else ((N_STRETCHES, N_RATIOS), (N_STRETCHES,))
+        parts = (N_PARTS, n_zones, n_zones)
+        _check(
+            departures=_is_noisy(self.departures, (HOURS,)),
+            ticks=_is_noisy(self.ticks, ticks),
+            paces=_is_noisy(self.paces, paces),
+            pauses=_is_noisy(self.pauses, pauses),
+            parts=_is_noisy(self.parts, parts),
+            speeds=_is_noisy(self.speeds, (n_cells, N_SPEEDS)),
+            draw_hours=_can_draw(self.draw_hours, (HOURS,)),
+            draw_parts=self.draw_parts.shape == parts
+            and _can_draw(np.moveaxis(self.draw_parts, 0, -1), (n_zones, n_zones, N_PARTS)),
+            draw_ticks=_can_draw(self.draw_ticks, ticks),
+            draw_paces=_can_draw(self.draw_paces, paces),
+            draw_stretches=_can_draw(self.draw_stretches, stretches),
+            draw_pauses=_can_draw(self.draw_pauses, pauses),
+            draw_speeds=_can_draw(self.draw_speeds, self.speeds.shape),
+            fastest=self.fastest.shape == (1,) and 0 <= int(self.fastest[0]) < N_SPEEDS,
+        )
+
+
+#: The arrays of a model file: name, type, number of axes.
+SAMPLING_SCHEMA = {
+    f"sampling_{name}": ("<i8", axes)
+    for name, axes in {"points": 2, "gaps": 3, "draw_points": 2, "draw_variations": 1, "draw_gaps": 3}.items()
+}
+TIMES_SCHEMA = {
+    f"times_{name}": ("<i8", axes)
+    for name, axes in {
+        "departures": 1,
+        "ticks": 1,
+        "paces": 2,
+        "pauses": 2,
+        "parts": 3,
+        "speeds": 2,
+        "draw_hours": 1,
+        "draw_parts": 3,
+        "draw_ticks": 1,
+        "draw_paces": 2,
+        "draw_stretches": 1,
+        "draw_pauses": 2,
+        "draw_speeds": 2,
+        "fastest": 1,
+        "per_side": 1,
+    }.items()
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Timing:
+    """Hold what was released of points and times."""
+
+    region: Region
+    sampling: Sampling
+    calendar: Calendar | None = None  # None where times are not synthesized
+    timetable: Timetable | None = None
+    every_s: float = 0.0  # the tick, where it is public, else 0
+
+    def __post_init__(self) -> None:
+        if self.timetable is not None:
+            self.timetable.check(self.region, by_tick=self.every_s > 0)
+
+    def arrays(self) -> dict[str, Array]:
+        """List the arrays that a model file holds."""
+        found = {f"sampling_{one.name}": getattr(self.sampling, one.name) for one in fields(Sampling)}
+        if self.timetable is not None:
+            found |= {f"times_{one.name}": getattr(self.timetable, one.name) for one in fields(Timetable)}
+        return found
+
+    @classmethod
+    def from_arrays(
+        cls, region: Region, calendar: Calendar | None, every_s: float, arrays: Mapping[str, Array]
+    ) -> Timing:
+        """Make it again from a file's parts, checking that they fit together."""
+        sampling = Sampling(**{one.name: arrays[f"sampling_{one.name}"] for one in fields(Sampling)})
+        if calendar is None:
+            return cls(region, sampling)
+        timetable = Timetable(**{one.name: arrays[f"times_{one.name}"] for one in fields(Timetable)})
+        return cls(region, sampling, calendar, timetable, every_s)
+
+    @cached_property
+    def draws(self) -> Draws:
+        """Prepare what reports are drawn by, for kernels."""
+        sampling, times = self.sampling, self.timetable
+        variations = sampling.draw_variations.copy()
+        variations[0] = 0  # of trips with few gaps, which are never asked for theirs
+        upper = np.append(METERS[1:], _BEYOND * METERS[-1])
+        lower = np.where(np.arange(N_METERS) == 0, 0.0, METERS)
+        upper[0] = 0.0  # no movement at all
+        rows = sampling.draw_gaps.reshape(-1, N_METERS)
+        meters = np.stack([quantiles(row, lower, upper) for row in rows])
+        seconds = np.ones((N_STRETCHES, N_QUANTILES))
+        if times is not None and not self.every_s:
+            low, high = RATIOS.copy(), np.append(RATIOS[1:], _BEYOND * RATIOS[-1])
+            low[TICK] = high[TICK] = 1.0
+            seconds = np.stack([quantiles(row, low, high) for row in times.draw_pauses])
+        none = np.zeros(0, np.int64) if times is None else times.draw_ticks
+        return Draws(
+            edges=shape_edges(self.region),
+            points=np.cumsum(sampling.draw_points, axis=1),
+            variations=np.cumsum(variations),
+            meters=meters.reshape(N_VARIATIONS, N_KINDS, N_QUANTILES),
+            every_s=self.every_s,
+            ticks=none / CERTAIN,
+            paces=np.zeros((0, 0)) if times is None else times.draw_paces / CERTAIN,
+            stretches=np.zeros(0) if times is None else times.draw_stretches / CERTAIN,
+            seconds=seconds,
+            kinds=kinds_of(seconds),
+            fastest=np.inf if times is None else self.fastest,
+        )
+
+    @property
+    def fastest(self) -> float:
+        """Give the speed that nobody exceeds, in meters (or planar units) per second."""
+        assert self.timetable is not None
+        last = int(self.timetable.fastest[0])
+        return float(SPEEDS[last + 1] if last + 1 < N_SPEEDS else _BEYOND * SPEEDS[-1])
+
+    @cached_property
+    def zones(self) -> Grid:
+        """Build the zones between which trips are measured by part of the day."""
+        assert self.timetable is not None
+        return Grid.uniform(self.region, int(self.timetable.per_side[0]))
+
+    @cached_property
+    def cells(self) -> Grid:
+        """Build the cells in which speeds are measured."""
+        assert self.timetable is not None
+        return Grid.uniform(self.region, int(self.timetable.per_side[1]))
+
+    @cached_property
+    def _schedule(self) -> tuple[Integers, Integers, Integers]:
+        """Prepare running sums of the parts of trips and the hours of parts, and the days of each weekday."""
+        assert self.timetable is not None and self.calendar is not None
+        days = np.array(self.calendar.days)
+        on = [days[weekdays(days) == weekday] for weekday in range(7)]
+        first_and_count = np.array([[some[0] if len(some) else 0, len(some)] for some in on])
+        hours = self.timetable.draw_hours.reshape(7, 24) * (first_and_count[:, 1:] > 0)
+        if not hours.any():
+            hours = np.ones((7, 24), np.int64) * (first_and_count[:, 1:] > 0)
+        by_part = hours.reshape(7, N_PARTS, HOURS_OF_PART).transpose(1, 0, 2).reshape(N_PARTS, -1)
+        parts = self.timetable.draw_parts * (by_part.sum(axis=1) > 0)[:, np.newaxis, np.newaxis]
+        none = ~parts.any(axis=0)
+        parts[:, none] = (by_part.sum(axis=1) > 0)[:, np.newaxis]
+        return np.cumsum(parts, axis=0), np.cumsum(by_part, axis=1), first_and_count
+
+    @property
+    def most_points(self) -> int:
+        """Bound the points of a trip."""
+        last = int(np.flatnonzero(self.sampling.draw_points.any(axis=0))[-1])
+        return int(POINTS[min(last + 1, N_POINTS - 1)])
+
+    def on_lines(self, lines: Trajectories, first_trajectory: int, seed: int) -> Placed:
+        """Report trips along lines, numbered from `first_trajectory`."""
+        return reported(lines, self.region, self.draws, first_trajectory, seed)
+
+    def times(self, placed: Placed, first_trajectory: int, seed: int) -> npt.NDArray[np.datetime64]:
+        """Let trips depart, and add the seconds since then: times in UTC, (n_points,)."""
+        assert self.calendar is not None
+        parts, hours, days = self._schedule
+        zone = self.calendar.zone
+        local_s = _departures(
+            placed.points,
+            placed.offsets,
+            self.zones.lattice,
+            (parts, hours, days),
+            first_trajectory,
+            np.uint64(seed),
+        )
+        departures = np.repeat(zone.to_utc(local_s), np.diff(placed.offsets))
+        milliseconds = 1000 * departures + np.round(1000 * placed.seconds).astype(np.int64)
+        return milliseconds.view("datetime64[ms]")
+
+
+def timing_of(
+    region: Region,
+    measured: Mapping[str, Integers],
+    errors: Mapping[str, float],
+    calendar: Calendar | None,
+    every_s: float,
+    per_side: tuple[int, int],
+) -> Timing:
+    """Make what points and times are drawn by from noisy tables, in weights, and the errors of their noise."""
+    noisy = {stage: table / WEIGHT for stage, table in measured.items()}
+    lengths, points = clean.clean_points(noisy["points"], errors["points"])
+    variations, gaps = clean.clean_gaps(noisy["gaps"], errors["gaps"])
+    sampling = Sampling(
+        points=measured["points"],
+        gaps=measured["gaps"],
+        draw_points=in_weights(points),
+        draw_variations=in_weights(variations),
+        draw_gaps=in_weights(gaps),
+    )
+    if calendar is None:
+        return Timing(region, sampling)
+    hours = clean.clean_departures(noisy["departures"], errors["departures"])
+    parts = clean.clean_parts(noisy["parts"], hours, errors["parts"])
+    speeds, fastest = clean.clean_speeds(noisy["speeds"], errors["speeds"])
+    clock = {name: np.zeros(shape, np.int64) for name, shape in _NO_CLOCK.items()}
+    if not every_s:
+        stretches, pauses = clean.clean_pauses(noisy["pauses"], errors["pauses"])
+        ticks, paces, stretches = clean.fitted_clock(
+            lengths,
+            points,
+            clean.clean_ticks(noisy["ticks"], errors["ticks"]),
+            clean.clean_paces(noisy["paces"], errors["paces"]),
+            stretches,
+        )
+        clock = {stage: measured[stage] for stage in ("ticks", "paces", "pauses")}
+        drawn = {"ticks": ticks, "paces": paces, "stretches": stretches, "pauses": pauses}
+        clock |= {f"draw_{name}": in_weights(table) for name, table in drawn.items()}
+    timetable = Timetable(
+        departures=measured["departures"],
+        parts=measured["parts"],
+        speeds=measured["speeds"],
+        draw_hours=in_weights(hours),
+        draw_parts=in_weights(parts),
+        draw_speeds=in_weights(speeds),
+        fastest=np.array([fastest]),
+        per_side=np.array(per_side),
+        **clock,
+    )
+    return Timing(region, sampling, calendar, timetable, every_s)
+
+
+_NO_CLOCK = {
+    "ticks": (0,),
+    "paces": (0, 0),
+    "pauses": (0, 0),
+    "draw_ticks": (0,),
+    "draw_paces": (0, 0),
+    "draw_stretches": (0,),
+    "draw_pauses": (0, 0),
+}
+
+
+def _is_noisy(table: Integers, shape: tuple[int, ...]) -> bool:
+    """Tell whether a table is as the ledger gives it."""
+    return table.shape == shape and bool(np.all(np.abs(table) <= CLAMP))
+
+
+def _can_draw(weights: Integers, shape: tuple[int, ...]) -> bool:
+    """Tell whether a table of weights can be drawn from, row by row."""
+    right = weights.shape == shape and bool(np.all((weights >= 0) & (weights <= CERTAIN)))
+    return right and bool(weights.any(axis=-1).all())
+
+
+def _check(**checks: bool) -> None:
+    for name, good in checks.items():
+        if not good:
+            raise ModelFormatError(f"the model's {name} does not fit the rest of it; the file is not sound")
+
+
+@njit(cache=True, nogil=True)
+def _departures(points, offsets, lattice, schedule, first_trajectory, seed):  # type: ignore[no-untyped-def]
+    """Draw when trips depart, in local seconds since 1970: the part of the day by where a trip leads."""
+    parts, hours, days = schedule
+    bounds, turn = lattice.area.bounds, lattice.area.turn
+    local_s = np.zeros(len(offsets) - 1, np.int64)
+    ends = np.zeros(2, np.int64)
+    for path in range(len(local_s)):
+        if offsets[path] == offsets[path + 1]:
+            continue
+        trajectory = np.uint64(first_trajectory + path)
+        for end in range(2):
+            p = offsets[path + 1] - 1 if end else offsets[path]
+            across = (unwrapped(points[p, 0], bounds, turn) - bounds[0]) * lattice.columns_per_unit
+            up = (points[p, 1] - bounds[1]) * lattice.rows_per_unit
+            # On the border of a polygon rounding may find no cell: any will do.
+            ends[end] = max(cell_at(across, up, lattice.divisions, lattice.first_slot, lattice.cells), 0)
+        words = philox(seed, trajectory, np.uint64(_HOUR), np.uint64(REPORTING))
+        of_trip = parts[:, ends[0], ends[1]]
+        part = np.searchsorted(of_trip, uniform(words[0]) * of_trip[-1], side="right")
+        of_part = hours[part]
+        hour = np.searchsorted(of_part, uniform(words[1]) * of_part[-1], side="right")
+        weekday = hour // HOURS_OF_PART
+        words = philox(seed, trajectory, np.uint64(_DAY), np.uint64(REPORTING))
+        day = days[weekday, 0] + 7 * np.int64(uniform(words[0]) * days[weekday, 1])
+        hour_of_day = part * HOURS_OF_PART + hour % HOURS_OF_PART
+        local_s[path] = DAY_S * day + 3600 * hour_of_day + np.int64(3600 * uniform(words[1]))
+    return local_s
