@@ -1,4 +1,4 @@
-"""Breakages that keep the promise and make worse data, or praise it: nobody is harmed, and the method is gone."""
+"""Breakages that keep the promise and make worse data, or praise it: nobody is harmed, the method is gone."""
 
 from __future__ import annotations
 

@@ -322,9 +322,9 @@ def test_when_people_travel_is_judged(evaluation: pt.Evaluation) -> None:
 @pytest.mark.parametrize(
     ("lacking", "words", "counts"),
     [
-        ("real", "The real data has no calendar times", ["no times", "0"]),
-        ("synthetic", "The synthetic data has no calendar times", ["0", "no times"]),
-        ("both", "Neither set has calendar times", None),
+        ("real", "The real data has no usable times", ["no times", "0"]),
+        ("synthetic", "The synthetic data has no usable times", ["0", "no times"]),
+        ("both", "Neither set has usable times", None),
     ],
 )
 def test_without_times_the_page_says_so(lacking: str, words: str, counts: list[str] | None) -> None:

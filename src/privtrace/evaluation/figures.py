@@ -95,7 +95,7 @@ class Figures:
             [getattr(x["paper"], f"{name}_m") for x in both] for name in ("length", "diameter")
         )
         apart = [_drawn(x).apart_m for x in both]
-        with_times = real.has_clock and synthetic.has_clock
+        with_times = real.has_times and synthetic.has_times
         real_heat, synthetic_heat = (_heat(_drawn(x)) for x in both)
         return cls(
             frame.region,

@@ -195,7 +195,7 @@ def evaluated(reference: Reference, synthetic: MeasuredSet, *, bootstrap: int = 
     metrics = [
         metric
         for metric in comparison.metrics
-        if not metric.needs_times or (real.has_clock and synthetic.has_clock)
+        if not metric.needs_times or (real.has_times and synthetic.has_times)
     ]
     inputs = {
         "real": real.to_dict(),
@@ -237,13 +237,13 @@ def compared(inputs: Mapping[str, Any]) -> Iterator[str]:
 
 
 def without_times(inputs: Mapping[str, Any]) -> Iterator[str]:
-    """Say, where metrics are left out, which of the sets has no calendar times, and which metrics need them."""
+    """Say, where metrics are left out, which of the sets has no usable times, and which metrics need them."""
     if not inputs["left_out"]:
         return
     lacking = [role for role in ("real", "synthetic") if not inputs.get(role, {"has_times": True})["has_times"]]
     whose = f"the {lacking[0]} data has" if lacking else "what the method makes has"
     whose = "the real and the synthetic data have" if len(lacking) == 2 else whose
-    yield f"{whose} no calendar times, which these metrics need: {', '.join(inputs['left_out'])}"
+    yield f"{whose} no usable times, which these metrics need: {', '.join(inputs['left_out'])}"
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -57,7 +57,7 @@ def evaluation_page(evaluation: Evaluation, *, title: str | None = None) -> Repo
 def _lacking(inputs: Mapping[str, Any]) -> str:
     lacking = [role for role in ("real", "synthetic") if not inputs[role]["has_times"]]
     whose = "Neither set has" if len(lacking) == 2 else f"The {''.join(lacking)} data has no"
-    return f"{whose} calendar times, so nothing is said of when trips depart, and how long they take."
+    return f"{whose} usable times, so nothing is said of when trips depart, and how long they take."
 
 
 def marked(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
