@@ -75,7 +75,7 @@ TIMES = (
         "points-without-a-time-kept",
         "where logs are cut, a point without a time sticks to a piece, and moves when that is removed",
         "io/source.py",
-        "whole = timed(batch) if need_times else batch",
+        "whole = with_times(batch) if need_times else batch",
         "whole = batch",
         ("io/test_io_times.py",),
     ),
@@ -91,8 +91,8 @@ TIMES = (
         "numbers-are-seconds",
         "numbers of no declared unit are a clock, and milliseconds make a trip of every point",
         "io/columns.py",
-        "return Clock(order_only=is_order, on_calendar=on_calendar)",
-        'return Clock(unit="s", on_calendar=on_calendar)',
+        "order_only=is_open and not self.wants_times,",
+        'unit="s",',
         ("io/test_io_times.py",),
     ),
     Mutant(
@@ -118,6 +118,74 @@ TIMES = (
         "faults.n_unread += int(unread.sum())",
         "faults.n_unread += 0",
         ("io/test_io_times.py",),
+    ),
+)
+
+#: Zones, periods, and where times are wanted.
+ZONES = (
+    Mutant(
+        "local-times-taken-for-utc",
+        "times that name no zone are UTC, whatever zone is declared",
+        "io/zones.py",
+        "if zone == UTC or times.type.tz is not None:",
+        "if True:",
+        ("io/test_io_zones.py",),
+    ),
+    Mutant(
+        "zoned-columns-moved",
+        "timestamps that have a zone by their type are moved as if they had none",
+        "io/zones.py",
+        "if zone == UTC or times.type.tz is not None:",
+        "if zone == UTC:",
+        ("io/test_io_zones.py",),
+    ),
+    Mutant(
+        "offsets-in-text-moved",
+        "text that names its offset is moved as if it named none",
+        "io/text.py",
+        "naive=~named.to_numpy(zero_copy_only=False)",
+        "naive=None",
+        ("io/test_io_zones.py",),
+    ),
+    Mutant(
+        "seconds-where-times-are-wanted",
+        "where times are wanted of features or folders, numbers of no unit are seconds since 1970",
+        "io/columns.py",
+        "order_only=is_open and not self.wants_times,",
+        "order_only=is_open,",
+        ("io/test_io_zones.py",),
+    ),
+    Mutant(
+        "order-of-numbers-lost",
+        "where times are wanted, numbers of no unit no longer set the order of points",
+        "io/grouping.py",
+        "(times, trajectories) if order is None else (order, times, trajectories)",
+        "(times, trajectories)",
+        ("io/test_io_zones.py",),
+    ),
+    Mutant(
+        "period-of-utc-days",
+        "a period counts the days of UTC instead of local ones",
+        "within.py",
+        "self.local.to_local(np.append(seconds, 0)[firsts])",
+        "np.append(seconds, 0)[firsts]",
+        ("test_within.py",),
+    ),
+    Mutant(
+        "untimed-in-a-period",
+        "a trajectory without a time counts by the time of the next one",
+        "within.py",
+        "return has_time & (days",
+        "return (days",
+        ("test_within.py",),
+    ),
+    Mutant(
+        "before-1970-in-a-period",
+        "a time before 1970 says when a trajectory begins",
+        "within.py",
+        "np.flatnonzero(seconds >= 0)",
+        "np.flatnonzero(seconds > -(1 << 62))",
+        ("test_within.py",),
     ),
 )
 UNITS = (
@@ -203,4 +271,4 @@ ENDS = (
     ),
 )
 
-MUTANTS = (*READERS, *TIMES, *UNITS, *BUDGETS, *ENDS)
+MUTANTS = (*READERS, *TIMES, *ZONES, *UNITS, *BUDGETS, *ENDS)

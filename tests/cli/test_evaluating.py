@@ -112,6 +112,7 @@ def test_options_reach_the_evaluation(folder: Path) -> None:
         (["real.parquet", "synthetic.csv", BOX, f"--synthetic-columns={SWAPPED}"], "swapped"),
         (["real.parquet", "synthetic.parquet", BOX, "--bootstrap=1"], "bootstrap must be"),
         (["real.parquet", "synthetic.parquet", BOX, "--synthetic-time-unit=s"], "leave out --synthetic-time-"),
+        (["real.parquet", "synthetic.parquet", BOX, "--synthetic-timezone=x"], "-timezone: there is no time"),
         (["real.parquet", "synthetic.parquet", BOX, "--synthetic-time-format=%H"], "time-format: '%H' has no"),
     ],
 )  # fmt: skip

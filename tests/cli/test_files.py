@@ -135,6 +135,17 @@ def test_a_gap_needs_a_clock(tmp_path: Path, wanderers: pt.Trajectories) -> None
     assert "3 trajectories" in run("check", "a.parquet", "--gap=30", "--time-unit=ms", cwd=tmp_path).stdout
 
 
+def test_local_times_have_a_zone(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("tid,lon,lat,datetime\na,8.5,47.1,2024-07-01 08:00:00\n")
+    run("convert", "a.csv", "b.csv", "--timezone=Europe/Lisbon", cwd=tmp_path)
+    assert "2024-07-01T08:00:00+01:00" in (tmp_path / "b.csv").read_text()
+    run("convert", "b.csv", "c.csv", cwd=tmp_path)
+    assert "2024-07-01 07:00:00" in (tmp_path / "c.csv").read_text()
+    done = run("convert", "b.csv", "d.csv", "--timezone=Europe/Porto", cwd=tmp_path, code=2)
+    assert "--timezone (timezone): there is no time zone 'Europe/Porto'; give an IANA name" in done.stderr
+    assert not (tmp_path / "d.csv").exists()
+
+
 def test_convert_keeps_users_and_times(dirty: Path) -> None:
     run("convert", "dirty.csv", "a.parquet", columns(), "--sort", cwd=dirty)
     made = pt.read(dirty / "a.parquet").collect()

@@ -35,7 +35,11 @@ from privtrace.observer import Silent
 #: Points of the one hostile trajectory that is long, and what it is called.
 MANY = 100_000
 LENGTHY = "a hundred thousand points"
-_START = np.datetime64("2024-01-01T10:00:00", "s")
+#: Starts what is found where times are wanted.
+TIMED = "timed"
+#: Times that name no zone are local in this one, where that of the second trip comes twice.
+ZONE = "America/New_York"
+_START = np.datetime64("2024-11-03T00:45:00", "s")
 
 
 @dataclass(frozen=True)
@@ -97,7 +101,7 @@ def joined(name: str, head: bytes, folder: Path, pieces: Sequence[bytes]) -> Pat
     return folder / name
 
 
-def table_sample(name: str, between: str, clock: str = "iso") -> Sample:
+def table_sample(name: str, between: str, clock: str = "iso", time: str = "datetime") -> Sample:
     def lines(*rows: Sequence[Any]) -> bytes:
         return b"".join(f"{between.join(map(str, row))}\n".encode() for row in rows)
 
@@ -105,7 +109,7 @@ def table_sample(name: str, between: str, clock: str = "iso") -> Sample:
         times = one.times_in(clock)
         return lines(*((one.id, one.user, t, x, y) for t, x, y in zip(times, one.x, one.y, strict=True)))
 
-    names = ("traj_id", "user_id", "datetime", "lon", "lat")
+    names = ("traj_id", "user_id", time, "lon", "lat")
     bad = ("q", "eve", "2024-01-01T00:00:00", 1, 2)
     hostile = {
         "no id": lines(("", *bad[1:])),
@@ -302,6 +306,8 @@ LINES: dict[str, list[bytes]] = {
     "no object": [b"5", b"null", b'"x"', b"[1,2]", b"1,2"],
     "no text": [b"\xff\xfe\x00{", b"\x1f\x8b\x08", b"\0"],
     "a table": [b"traj_id,lon,lat", b"PAR1", b"#0:"],
+    "Parquet, it seems": [b"PAR1"],
+    "a database, it seems": [b"SQLite format 3\0" + bytes(52) + b"GPKG"],
 }
 
 
@@ -775,6 +781,7 @@ SAMPLES: dict[str, Sample] = {
     "csv: blanks": table_sample("csv", " "),
     "csv: milliseconds": table_sample("csv", ",", "ms"),
     "csv: a pattern": table_sample("csv", ";", PATTERN),
+    "csv: times of any form": table_sample("csv", ",", time="t"),
     "tsv": table_sample("tsv", "\t"),
     "dat": dat_sample(),
     "porto": porto_sample(),
@@ -808,9 +815,12 @@ def bytes_of(source: pt.FileSource, *, has_ids: bool) -> list[tuple[Any, ...]]:
 
 def read(sample: Sample, folder: Path, pieces: Sequence[Any], gap: float | None) -> list[tuple[Any, ...]]:
     folder.mkdir()
-    with pt.read(sample.write(folder, pieces), gap_minutes=gap, **sample.options) as source:
+    with pt.read(sample.write(folder, pieces), gap_minutes=gap, timezone=ZONE, **sample.options) as source:
         found = bytes_of(source, has_ids=sample.has_ids)
         assert all(fault.line > 0 for fault in source.faults())
+        # And as it is read where times are wanted, where that is something else.
+        if source.has_clock and (timed := source.timed()) is not source:
+            found += [(TIMED, *one) for one in bytes_of(timed, has_ids=sample.has_ids)]
     return found
 
 
@@ -846,6 +856,16 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Before:
     return of
 
 
+#: Samples whose times are read otherwise where they are wanted; there are more.
+WANTED = (
+    "csv: times of any form",
+    "geojson: lines",
+    "geojson: times that are numbers",
+    "mfjson",
+    "csv: a folder",
+)
+
+
 def test_every_format_is_held_to_it() -> None:
     assert {sample.format for sample in SAMPLES.values()} == set(FORMATS)
     for name, sample in SAMPLES.items():
@@ -858,7 +878,10 @@ def test_a_sample_holds_its_trajectories(name: str, undisturbed: Before) -> None
     sample = SAMPLES[name]
     for gap in gaps(sample):
         n_pieces = 1 if gap is not None and sample.format != "porto" else 0  # one trip pauses for hours
-        assert len(undisturbed(name, gap)) == len(sample.good) + n_pieces
+        found = undisturbed(name, gap)
+        n_timed = sum(one[0] == TIMED for one in found)
+        assert len(found) - n_timed == len(sample.good) + n_pieces
+        assert n_timed == (len(sample.good) if gap is None and name in WANTED else n_timed)
 
 
 @pytest.mark.parametrize("name", SAMPLES)

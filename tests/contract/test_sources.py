@@ -20,12 +20,14 @@ from tests.io.samples import FILE_NAMES
 
 import privtrace as pt
 from privtrace import trajectories as containers
+from privtrace.calendar import Period, Zone
 from privtrace.evaluation.decomposition import _retraced, _sampled
 from privtrace.evaluation.reference import Made
 from privtrace.io import FORMATS, open_source
 from privtrace.io.source import FileSource, Sizes
 from privtrace.privacy.unsafe_noise import NoNoise
 from privtrace.testing.data import Cut
+from privtrace.within import Within
 
 TINY = Sizes(part_points=5, batch_rows=4, bucket_rows=30, block_bytes=64)
 STRINGS: Any = np.dtypes.StringDType()
@@ -106,11 +108,23 @@ def check_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check(Cut(scattered(), [3, 0, 5]), expected(scattered()))
 
 
+def check_within(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of what the source hands over, a period takes trajectories as a whole."""
+    both = Period.of("2024-01-01/2024-01-02"), Period.of("2023-12-31/2024-01-01")
+    found = [
+        dict(trips_of(Within(Cut(scattered(), [3, 0, 5]), period, Zone.named("Atlantic/Azores")).parts()))
+        for period in both
+    ]
+    assert all(found) and not {*found[0]} & {*found[1]} and found[0] | found[1] == expected(scattered())
+    check(Within(Cut(scattered(), [3, 0, 5]), both[0], Zone.named("UTC")), expected(scattered()))
+
+
 SOURCES: dict[type, Callable[[Path, pytest.MonkeyPatch], None]] = {
     pt.Trajectories: check_trajectories,
     FileSource: check_files,
     Made: check_made,
     Cut: check_cut,
+    Within: check_within,
 }
 
 

@@ -58,7 +58,17 @@ def test_degrees_become_meters_and_come_back(files):
     )
     placed = network.own_coordinates(network.nodes)
     np.testing.assert_allclose(placed, [[8.0, 50.0], [8.2, 50.0], [8.2, 50.1]], atol=1e-9)
-    assert moving_objects(network, 5, seed=1).crs == "lonlat"
+    made = moving_objects(network, 5, seed=1)
+    assert (made.crs, made.zone) == ("lonlat", "UTC")
+
+
+def test_users_live_by_the_time_zone_that_is_given(files):
+    there, here = (read_network(*files(), **settings) for settings in ({"zone": "Asia/Tokyo"}, {}))
+    told, untold = (moving_objects(network, 5, seed=1) for network in (there, here))
+    assert (told.zone, untold.zone) == ("Asia/Tokyo", "UTC")
+    np.testing.assert_array_equal(told.times, untold.times - np.timedelta64(9, "h"))
+    with pytest.raises(SettingsError, match="no time zone"):
+        read_network(*files(), zone="Atlantis")
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,17 @@ import pytest
 
 from privtrace.datasets import Network, RoadClass, city
 from privtrace.datasets.network import generator
-from privtrace.datasets.people import BICYCLE, CAR, TAXI, TRUCK, VEHICLES, draw_journeys
+from privtrace.datasets.people import (
+    BICYCLE,
+    CAR,
+    LAST_S,
+    PERIOD,
+    TAXI,
+    TRUCK,
+    VEHICLES,
+    draw_journeys,
+    is_free,
+)
 
 
 @pytest.fixture(scope="module")
@@ -23,6 +33,21 @@ def of_one_user(journeys):
 
 def hours(journeys):
     return journeys.departures_s / 3_600 % 24
+
+
+def by_hour(journeys, chosen):
+    """Count the departures of each hour of the day among the chosen journeys."""
+    return np.bincount(hours(journeys)[chosen].astype(int), minlength=24)
+
+
+def on_free_days(journeys):
+    return is_free((journeys.departures_s // 86_400).astype(int))
+
+
+def inward_m(network, journeys):
+    """Give how much nearer to the middle of the city journeys end than they begin."""
+    away_m = np.hypot(*(network.nodes - network.nodes.mean(axis=0)).T)
+    return away_m[journeys.origins] - away_m[journeys.destinations]
 
 
 @pytest.mark.parametrize("n", [1, 2, 17, 500])
@@ -112,3 +137,57 @@ def test_two_nodes_are_enough():
     street = Network.two_way(np.array([[0, 0], [300, 0]]), np.array([0]), np.array([1]), np.array([10.0]))
     journeys = draw_journeys(street, 300, generator(1))
     assert np.all(journeys.origins + journeys.destinations == 1)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_departures_fall_in_four_whole_weeks_and_rise(network, seed):
+    assert PERIOD.first.weekday() == 0 and len(PERIOD.days) == 28
+    journeys = draw_journeys(network, 20_000, generator(seed))
+    assert 0 <= journeys.departures_s.min() and journeys.departures_s.max() < 28 * 86_400 - LAST_S
+    per_day = np.bincount((journeys.departures_s // 86_400).astype(int), minlength=28)
+    assert per_day.min() > 0.01 * len(journeys.users)
+    assert np.all(np.diff(journeys.departures_s)[of_one_user(journeys)] > 0)
+
+
+def test_fewer_are_out_on_free_days(journeys):
+    free = on_free_days(journeys)
+    assert 0.5 < (free.sum() / 8) / ((~free).sum() / 20) < 0.9
+    trucks = journeys.vehicles == TRUCK
+    assert (trucks & free).sum() / 8 < 0.6 * (trucks & ~free).sum() / 20
+
+
+def test_workdays_have_two_peaks_and_free_days_none_in_the_morning(journeys):
+    free = on_free_days(journeys)
+    workday, weekend = by_hour(journeys, ~free), by_hour(journeys, free)
+    morning, midday, evening = workday[7:9].mean(), workday[10:14].mean(), workday[16:19].mean()
+    assert min(morning, evening) > 2 * midday > 4 * workday[:5].mean()
+    assert 6 < np.argmax(workday[:12]) < 9 and 15 < 12 + np.argmax(workday[12:]) < 19
+    # They leave later on free days, and most in the afternoon.
+    assert weekend[7:9].mean() < 0.6 * weekend[12:18].mean()
+    assert np.all(weekend[6:9] < weekend[11]) and np.argmax(weekend) > 11
+
+
+def test_morning_flows_lead_inward_and_evening_flows_outward(network, journeys):
+    inward, hour, free = inward_m(network, journeys), hours(journeys), on_free_days(journeys)
+    morning, evening = ~free & (hour > 6) & (hour < 9), ~free & (hour > 16) & (hour < 19)
+    assert np.mean(inward[morning] > 0) > 0.65 and inward[morning].mean() > 700
+    assert np.mean(inward[evening] > 0) < 0.45 and inward[evening].mean() < -400
+    same_hours = free & (hour > 6) & (hour < 9)
+    assert abs(inward[same_hours].mean()) < 0.6 * inward[morning].mean()
+
+
+def test_leisure_leads_elsewhere_than_work(network, journeys):
+    """Free days of two seeds are like each other, and unlike workdays."""
+    other = draw_journeys(network, 10_000, generator(6))
+
+    def shares(few, free):
+        hour = hours(few)
+        chosen = few.destinations[(on_free_days(few) == free) & (hour > 6) & (hour < 15)]
+        return np.bincount(chosen, minlength=network.n_nodes) / len(chosen)
+
+    def distance(some, others):
+        return np.abs(some - others).sum() / 2
+
+    at_work, at_leisure = shares(journeys, free=False), shares(journeys, free=True)
+    assert distance(at_work, at_leisure) > 1.5 * distance(at_work, shares(other, free=False))
+    assert distance(at_work, at_leisure) > 1.2 * distance(at_leisure, shares(other, free=True))

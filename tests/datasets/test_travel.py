@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 from scipy.spatial import KDTree
 
+from privtrace.calendar import Period, Zone, hours_of_week, seconds_of
 from privtrace.datasets import Network, RoadClass, city, city_trips, moving_objects, travel
 from privtrace.datasets.network import generator
-from privtrace.datasets.people import BICYCLE, CAR, draw_journeys
+from privtrace.datasets.people import BICYCLE, CAR, PERIOD, TAXI, draw_journeys, is_free
 from privtrace.datasets.travel import IN_TRAFFIC, JITTER_M, LIMITS, N_SLICES, REST_S, WORST_JITTER
 from privtrace.errors import SettingsError
 
@@ -27,14 +28,27 @@ def made(network):
 
 @pytest.fixture(scope="module")
 def moved(network):
-    """Give journeys, their routes, delays, departures and elapsed times, before positions are reported."""
-    journeys = draw_journeys(network, 10_000, generator(2))
+    """Give journeys, their routes, delays and progress, before positions are reported."""
+    journeys = draw_journeys(network, 20_000, generator(2))
     routes, delays = travel._through_traffic(network, journeys)
-    return journeys, routes, delays, *travel._travel(network, journeys, routes, delays)
+    return journeys, routes, delays, travel._travel(network, journeys, routes, delays, generator(2))
 
 
 def street(length_m=300, speed=10.0):
     return Network.two_way(np.array([[0, 0], [length_m, 0]]), np.array([0]), np.array([1]), np.array([speed]))
+
+
+def seconds_on_edges(routes, progress):
+    """Give how long each edge of each route took, and when it was begun, from the departure on."""
+    begun_s = np.append(0, progress.elapsed_s[:-1])
+    begun_s[routes.offsets[:-1]] = 0
+    return progress.elapsed_s - begun_s, begun_s
+
+
+def local_hours(trajectories):
+    """Give the hour of the week of each departure, on the clocks of the trajectories' zone."""
+    leaving = seconds_of(trajectories.times[trajectories.offsets[:-1]])
+    return hours_of_week(Zone.named(trajectories.zone).to_local(leaving))
 
 
 def inside(trajectories):
@@ -104,10 +118,9 @@ def test_trips_start_and_end_at_nodes_apart_from_each_other(network, made):
 
 
 def test_no_one_is_faster_than_road_and_vehicle_allow(network, moved):
-    journeys, routes, _, _, elapsed_s = moved
-    begun_s = np.append(0, elapsed_s[:-1])
-    begun_s[routes.offsets[:-1]] = 0
-    speeds = network.lengths_m[routes.edges] / (elapsed_s - begun_s)
+    journeys, routes, _, progress = moved
+    taken_s, _ = seconds_on_edges(routes, progress)
+    speeds = network.lengths_m[routes.edges] / (taken_s - progress.stands_s)
     vehicles = np.repeat(journeys.vehicles, np.diff(routes.offsets))
     allowed = np.minimum(network.speeds[routes.edges], LIMITS[vehicles, network.classes[routes.edges]])
     assert np.all(speeds <= allowed * (1 + 1e-6))
@@ -125,30 +138,75 @@ def test_steps_are_no_longer_than_speeds_allow(network, made):
 
 
 def test_the_rush_hour_slows_and_the_night_does_not(network, moved):
-    journeys, routes, delays, left_s, elapsed_s = moved
-    durations_s = elapsed_s[routes.offsets[1:] - 1]
-    _, alone_s = travel._travel(network, journeys, routes, np.ones_like(delays))
-    slowdown = durations_s / alone_s[routes.offsets[1:] - 1]
-    hour = left_s / 3_600 % 24
+    journeys, routes, delays, progress = moved
+    durations_s = progress.elapsed_s[routes.offsets[1:] - 1]
+    alone = travel._travel(network, journeys, routes, np.ones_like(delays), generator(2))
+    slowdown = durations_s / alone.elapsed_s[routes.offsets[1:] - 1]
+    hour, free = progress.left_s / 3_600 % 24, is_free((progress.left_s // 86_400).astype(int))
     driving = IN_TRAFFIC[journeys.vehicles]
-    rush, night = driving & (hour > 7) & (hour < 8.5), driving & ((hour < 4) | (hour > 22.5))
+    rushing = driving & (hour > 7) & (hour < 8.5)
+    rush, night = rushing & ~free, driving & ((hour < 4) | (hour > 22.5))
     assert slowdown[rush].mean() > 1.2
+    assert slowdown[rushing & free].mean() - 1 < 0.4 * (slowdown[rush].mean() - 1)
     assert slowdown[night].mean() < 1.1
     np.testing.assert_allclose(slowdown[~driving], 1)
     assert slowdown.min() > 1 - 1e-9
 
 
+def test_wide_roads_are_faster_and_every_road_is_slower_in_the_rush_hour(network, moved):
+    journeys, routes, _, progress = moved
+    taken_s, begun_s = seconds_on_edges(routes, progress)
+    journey = np.repeat(np.arange(len(routes)), np.diff(routes.offsets))
+    clock_h = (progress.left_s[journey] + begun_s) / 3_600
+    hour, workday = clock_h % 24, ~is_free((clock_h // 24).astype(int))
+    in_cars = np.isin(journeys.vehicles[journey], [CAR, TAXI])
+    at_full_pace_s = taken_s * journeys.paces[journey]  # at night most cars are taxis, which hurry
+
+    def speed(chosen):
+        return network.lengths_m[routes.edges[chosen]].sum() / at_full_pace_s[chosen].sum()
+
+    speeds = []
+    for kind in RoadClass:
+        driven = in_cars & (network.classes[routes.edges] == kind)
+        rush, night = (driven & workday & (hour > start) & (hour < end) for start, end in ((7, 9), (0, 5)))
+        assert speed(rush) < 0.93 * speed(night), kind
+        speeds.append(speed(driven))
+    assert np.all(np.diff(speeds) < 0)
+    assert speeds[RoadClass.MOTORWAY] > 2 * speeds[RoadClass.STREET]
+
+
+def test_some_stand_at_lights_and_in_queues_and_report_the_same_position_again(network, made, moved):
+    steps = np.hypot(*np.diff(made.points, axis=0).T)[inside(made)]
+    assert 0.02 < np.mean(steps == 0) < 0.1
+    assert np.all(steps >= 0)
+    journeys, routes, delays, progress = moved
+    taken_s, _ = seconds_on_edges(routes, progress)
+    assert np.all((progress.stands_s >= 0) & (progress.stands_s < taken_s))
+    alone = travel._travel(network, journeys, routes, np.ones_like(delays), generator(2))
+    lights = travel._traffic_lights(network)[network.ends[routes.edges]]
+    assert np.all(alone.stands_s[~lights] == 0)
+    assert np.mean(alone.stands_s[lights] > 0) == pytest.approx(travel.RED, abs=0.02)
+    assert alone.stands_s.max() <= travel.LONGEST_RED_S
+    # Bicycles pass by queues, and nobody waits at the destination.
+    assert np.all(alone.stands_s[routes.offsets[1:] - 1] == 0)
+    bicycles = np.repeat(journeys.vehicles == BICYCLE, np.diff(routes.offsets))
+    np.testing.assert_array_equal(progress.stands_s[bicycles], alone.stands_s[bicycles])
+    assert progress.stands_s[~bicycles].sum() > 1.3 * alone.stands_s[~bicycles].sum()
+
+
 def test_the_same_route_takes_longer_in_the_rush_hour():
     made = moving_objects(street(3_000), 3_000, seed=1, step_s=5)
+    assert made.zone == "UTC"
     minutes = np.diff(made.offsets) * 5 / 60
-    hour = (made.times[made.offsets[:-1]] - travel.DAY) / np.timedelta64(1, "h") % 24
-    rush, night = (hour > 7.5) & (hour < 8.5), (hour < 5) | (hour > 22)
+    hour = local_hours(made) % 24
+    workday = local_hours(made) < 5 * 24
+    rush, night = workday & (hour == 7), workday & ((hour < 5) | (hour > 21))
     assert night.sum() > 30
     assert np.median(minutes[rush]) > 1.1 * np.median(minutes[night])
 
 
 def test_in_busy_hours_some_take_another_way(network, moved):
-    journeys, routes, delays, _, _ = moved
+    journeys, routes, delays, _ = moved
     n_edges = network.n_edges
     alone = travel._choose_routes(network, journeys, np.arange(len(routes)), np.ones(n_edges))
     lengths = np.diff(travel.Routes.gathered(alone).offsets)
@@ -202,7 +260,7 @@ def test_bad_arguments_are_refused(network, changes, message):
 
 
 def test_city_trips_are_placed_in_a_public_region():
-    trajectories, region, _ = city_trips(2_000, seed=3)
+    trajectories, region, _, _, _ = city_trips(2_000, seed=3)
     west, south, east, north = region
     assert trajectories.crs == "lonlat"
     assert len(trajectories) == 2_000
@@ -210,6 +268,36 @@ def test_city_trips_are_placed_in_a_public_region():
     assert west < 8.2 < east
     assert south < 53.1 < north
     assert city_trips(10, seed=4).region == region == city().region
+
+
+@pytest.mark.parametrize("seed", [1, 3, 8])
+def test_city_trips_begin_and_end_in_a_public_period_on_local_clocks(seed):
+    made = city_trips(3_000, seed=seed)
+    trips, zone = made.trajectories, Zone.named(made.zone)
+    assert made.period == PERIOD == Period.of("2025-05-05/2025-06-02")
+    assert trips.zone == made.zone == city().zone == "Europe/Berlin"
+    days = zone.to_local(seconds_of(trips.times)) // 86_400
+    assert days.min() == made.period.days[0] and days.max() == made.period.days[-1]
+
+
+def test_times_are_utc_and_hours_are_those_of_the_local_clock(network):
+    placed, planar = city_trips(4_000, seed=5).trajectories, moving_objects(network, 4_000, seed=5)
+    # In May Berlin is two hours ahead; those who live by UTC do the same at the same hour on their clocks.
+    np.testing.assert_array_equal(placed.times, planar.times - np.timedelta64(2, "h"))
+    np.testing.assert_array_equal(local_hours(placed), local_hours(planar))
+    week = np.bincount(local_hours(placed), minlength=168).reshape(7, 24)
+    workday, weekend = week[:5].sum(axis=0), week[5:].sum(axis=0)
+    assert np.argmax(workday) in (7, 8) and np.argmax(workday[12:]) + 12 in (16, 17, 18)
+    assert workday[8] > 2 * workday[11] > 2 * workday[2]
+    assert weekend[8] < 0.6 * weekend[14]
+
+
+def test_no_zone_changes_its_clocks_in_the_period():
+    """Departures are put into UTC by the zone's first moment of the period."""
+    first_s, end_s = 86_400 * PERIOD.days[0], 86_400 * (PERIOD.days[-1] + 1)
+    for name in ("UTC", "Europe/Berlin", "Europe/Lisbon", "America/Santiago", "Africa/Cairo", "Asia/Gaza"):
+        breaks = Zone.named(name).breaks
+        assert not np.any((breaks > first_s - 86_400) & (breaks < end_s + 86_400)), name
 
 
 def test_placing_keeps_distances(network):

@@ -422,9 +422,9 @@ def test_movingpandas_has_no_trajectory_of_one_moment() -> None:
 
 @pytest.mark.filterwarnings("ignore:Time zone information dropped", "ignore:The inplace keyword")
 def test_movingpandas_times_are_local_and_become_utc() -> None:
-    # The clock went from 03:00 back to 02:00.
+    # The clock went from 03:00 back to 02:00; what it showed twice is taken for the first.
     local = pd.DatetimeIndex(["2023-10-29 01:30", "2023-10-29 02:30", "2023-10-29 04:00"]).tz_localize(
-        "Europe/Berlin", ambiguous=[False] * 3
+        "Europe/Berlin", ambiguous=[True] * 3
     )
     points = gpd.GeoDataFrame(
         {"driver": ["d"] * 3}, geometry=shapely.points([1, 2, 3], 1), index=local, crs=4326

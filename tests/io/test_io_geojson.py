@@ -52,6 +52,35 @@ def test_the_text_is_right(tmp_path: Path) -> None:
     assert written["features"][1] == feature(point(-8.61, 41.14), traj_id=7, user_id=None, times=[1000000004.5])
 
 
+def test_lines_with_times_are_those_that_kepler_animates(tmp_path: Path) -> None:
+    """A position is [longitude, latitude, 0, seconds] where all points of a line have a time."""
+    given = trips("calendar")
+    assert given.times is not None
+    pt.write(given, tmp_path / "a.geojson")
+    written = json.loads((tmp_path / "a.geojson").read_text())["features"]
+    lines = [one["geometry"]["coordinates"] for one in written if one["geometry"]["type"] == "LineString"]
+    starts = [start for start, n in zip(given.offsets, np.diff(given.offsets), strict=False) if n > 1]
+    seconds = given.times.astype("datetime64[s]").astype(int)
+    assert len(lines) == len(starts) == 2
+    for positions, start in zip(lines, starts, strict=True):
+        stop = start + len(positions)
+        wanted = np.column_stack([given.points[start:stop], np.zeros(stop - start), seconds[start:stop]])
+        assert positions == wanted.tolist()
+    assert [len(one["geometry"]["coordinates"]) for one in written if one["geometry"]["type"] == "Point"] == [2]
+
+
+def test_a_line_with_a_point_without_a_time_has_places_alone(tmp_path: Path) -> None:
+    times = np.array(["2024-01-01T10", "NaT", "2024-01-01T10", "2024-01-01T11"], "datetime64[s]")
+    given = pt.Trajectories(np.arange(8.0).reshape(4, 2), np.array([0, 2, 4]), times, ids=np.array(["a", "b"]))
+    pt.write(given, tmp_path / "a.geojson")
+    written = json.loads((tmp_path / "a.geojson").read_text())["features"]
+    assert [one["geometry"]["coordinates"][0] for one in written] == [[0, 1], [4, 5, 0, 1704103200]]
+    found = pt.read(tmp_path / "a.geojson").collect()
+    np.testing.assert_array_equal(found.times, times.astype("datetime64[us]"))
+    np.testing.assert_array_equal(found.points, given.points)
+
+
+@pytest.mark.filterwarnings("ignore:OGRGeoJSONReadRawPoint")  # GDAL takes three numbers of a position
 def test_geopandas_reads_what_is_written(tmp_path: Path) -> None:
     given = trips("calendar")
     pt.write(given, tmp_path / "a.geojson")

@@ -18,8 +18,8 @@ from privtrace.io.columns import Declared
 from privtrace.observer import Silent
 
 #: Options that the second input of a command has for itself, and their names in Python.
-TWINS = re.compile(r"--(columns|gap|time-format|time-unit|format)\b")
-ARGUMENTS = re.compile(r"\((columns|gap_minutes|time_format|time_unit|format)\b")
+TWINS = re.compile(r"--(columns|gap|time-format|time-unit|timezone|format)\b")
+ARGUMENTS = re.compile(r"\((columns|gap_minutes|time_format|time_unit|timezone|format)\b")
 
 
 class Case(NamedTuple):
@@ -64,6 +64,8 @@ CASES = {
     "a form with two minutes": Case("a.csv", "", ("--time-format",), {"time_format": "%F %R %M"}),
     "a form with minutes alone": Case("a.csv", "", ("--time-format",), {"time_format": "%F %M"}),
     "a form with two zones": Case("a.csv", "", ("--time-format",), {"time_format": "%F %z %z"}),
+    "a zone that there is not": Case("a.csv", "", ("--timezone",), {"timezone": "Europe/Porto"}),
+    "a zone that is no text": Case("a.csv", "", ("--timezone",), {"timezone": ["UTC"]}),
     "an unknown directive": Case("a.csv", "", ("--time-format",), {"time_format": "%F %Q"}),
     "a crs that there is not": Case("a.csv", "", ("--crs",), {"crs": "mercator"}),
     "a format that there is not": Case("a.csv", "", ("--format",), format="nope"),

@@ -57,7 +57,7 @@ def convert(
       porto       --to porto       the taxi trips of the ECML-PKDD 2015 competition, with POLYLINE
       geolife     --to geolife     a folder of Geolife's PLT files; --gap cuts logs into trips
     Text may be packed, as in .csv.gz, and tables may be folders of files. Times are ISO 8601; others take
-    --time-format or --time-unit.
+    --time-format or --time-unit, and local ones --timezone.
 
     \b
     Examples:

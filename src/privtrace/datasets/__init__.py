@@ -8,7 +8,7 @@ Nothing here is private: places and people are invented, and a seed brings the s
     plans     city: the plan of a whole city
     files     read_network: a network from two text files
     routes    fastest_routes: how to get from node to node
-    people    draw_journeys: users with home, work and vehicle, and where they go when
+    people    draw_journeys: users with home, work and vehicle, and where they go when, on which days
     travel    moving_objects: many users on their way, their positions reported at fixed time steps
 """
 

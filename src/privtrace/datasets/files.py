@@ -21,13 +21,15 @@ from privtrace.trajectories import Crs, Floats, Integers
 SPEED = 50 * KMH  # meters a second, where nothing else is said
 
 
-def read_network(nodes: str | Path, edges: str | Path, *, crs: Crs = "planar", speed: float = SPEED) -> Network:
+def read_network(
+    nodes: str | Path, edges: str | Path, *, crs: Crs = "planar", speed: float = SPEED, zone: str = "UTC"
+) -> Network:
     """Read a network from a file of lines `id x y` and one of lines `id from to length`, open both ways.
 
     This is the format of Brinkhoff's generator and of the road networks that go with it. Planar coordinates and
     lengths are taken as meters. With `crs="lonlat"` both are degrees and are turned into meters around the
     middle of the network; trips on it are in longitude and latitude again. All edges are streets and may be
-    traveled at `speed`, in meters a second.
+    traveled at `speed`, in meters a second. `zone`, an IANA name, is the time zone that users there live by.
 
     What a network cannot have is mended: an edge from a node to itself is dropped, of two between the same
     nodes the shorter stays, an edge shorter than the straight line gets its length, and of a network in several
@@ -48,7 +50,9 @@ def read_network(nodes: str | Path, edges: str | Path, *, crs: Crs = "planar", s
     if not len(ends):
         raise DataError(f"{edges}: no edge joins two of the nodes; a network needs one at least")
     speeds, lengths_m = np.full(len(ends), speed), lengths_m[whole]
-    return Network.two_way(points[kept], ends[:, 0], ends[:, 1], speeds, lengths_m=lengths_m, middle=middle)
+    return Network.two_way(
+        points[kept], ends[:, 0], ends[:, 1], speeds, lengths_m=lengths_m, middle=middle, zone=zone
+    )
 
 
 def _read_nodes(path: Path, crs: Crs) -> tuple[Integers, Floats]:

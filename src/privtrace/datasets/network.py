@@ -12,6 +12,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
+from privtrace.calendar import Zone
 from privtrace.errors import SettingsError
 from privtrace.trajectories import Array, Crs, Floats, Integers
 
@@ -52,6 +53,7 @@ class Network:
     speeds: Floats  # (n_edges,): meters a second
     classes: Integers  # (n_edges,): values of RoadClass
     middle: tuple[float, float] | None = None  # longitude and latitude of x, y = 0, 0; None: not on the globe
+    zone: str = "UTC"  # the time zone that its users live by: an IANA name
 
     def __post_init__(self) -> None:
         for name in ("nodes", "lengths_m", "speeds"):
@@ -61,6 +63,7 @@ class Network:
         self._check_nodes()
         self._check_edges()
         self._check_connected()
+        Zone.named(self.zone)  # which refuses what is none
 
     def _check_nodes(self) -> None:
         if self.nodes.ndim != 2 or self.nodes.shape[1] != 2 or len(self.nodes) < 2:
@@ -113,6 +116,7 @@ class Network:
         classes: Array | None = None,
         lengths_m: Array | None = None,
         middle: tuple[float, float] | None = None,
+        zone: str = "UTC",
     ) -> Network:
         """Make a network of edges open both ways, where nothing else is said straight streets."""
         nodes, starts, ends = (
@@ -136,6 +140,7 @@ class Network:
             np.tile(np.asarray(speeds, np.float64), 2),
             np.tile(classes, 2),
             middle,
+            zone,
         )
 
     @property

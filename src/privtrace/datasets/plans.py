@@ -15,6 +15,7 @@ from privtrace.datasets.roads import SPACING_M, Road, Roads, crossings, join_roa
 from privtrace.trajectories import Floats, Integers
 
 MIDDLE = (8.2, 53.1)  # longitude and latitude at which the city lies
+ZONE = "Europe/Berlin"  # which is the time there
 SPEEDS = {
     RoadClass.MOTORWAY: 90 * KMH,
     RoadClass.ARTERIAL: 60 * KMH,
@@ -55,7 +56,9 @@ def city(seed: int = 1) -> Network:
     kept, whole, ends = largest_component(len(nodes), ends)
     classes = classes[whole]
     speeds = np.array([SPEEDS[kind] for kind in RoadClass])[classes]
-    return Network.two_way(nodes[kept], ends[:, 0], ends[:, 1], speeds, classes=classes, middle=MIDDLE)
+    return Network.two_way(
+        nodes[kept], ends[:, 0], ends[:, 1], speeds, classes=classes, middle=MIDDLE, zone=ZONE
+    )
 
 
 @dataclass(frozen=True, eq=False)

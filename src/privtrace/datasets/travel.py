@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from privtrace.datasets.network import Network, RoadClass, generator
-from privtrace.datasets.people import VEHICLES, Journeys, draw_journeys
+from privtrace.calendar import DAY_S, Period, Zone
+from privtrace.datasets.network import Flags, Network, RoadClass, generator
+from privtrace.datasets.people import N_WORKDAYS, PERIOD, VEHICLES, WEEKDAYS, Journeys, draw_journeys
 from privtrace.datasets.plans import city
 from privtrace.datasets.routes import Routes, fastest_routes
 from privtrace.errors import SettingsError
@@ -18,44 +19,63 @@ from privtrace.trajectories import Array, Floats, Integers, Trajectories
 LIMITS = np.array([vehicle.limits for vehicle in VEHICLES.values()])  # (n_vehicles, n_classes)
 IN_TRAFFIC = np.array([vehicle.in_traffic for vehicle in VEHICLES.values()])
 
-DAY = np.datetime64("2025-03-03T00:00", "ms")  # a Monday
 REST_S = 180.0  # between two trips of a user, at least
 JITTER_M = 4.0  # standard deviation of a reported position, in x and in y
 WORST_JITTER = 3.0  # times JITTER_M: larger errors are cut off
 
-#: Traffic is counted by the half hours of a day, all days taken together.
+#: Traffic is counted by the half hours of a workday and then of a free day, all such days taken together.
 SLICE_S = 1_800.0
-N_SLICES = 48
-CAPACITIES = {RoadClass.MOTORWAY: 8.0, RoadClass.ARTERIAL: 3.0, RoadClass.AVENUE: 2.0, RoadClass.STREET: 1.0}
-DEMAND = 0.04  # the share of what a network can carry in a day that its traffic asks for
+WORKDAY, FREE_DAY = np.arange(96).reshape(2, 48)
+WEEK = np.concatenate([np.tile(WORKDAY, N_WORKDAYS), np.tile(FREE_DAY, len(WEEKDAYS) - N_WORKDAYS)])
+SLICE_DAYS = np.bincount(WEEK)  # how many days of a week have each slice
+N_SLICES = len(SLICE_DAYS)
+CAPACITIES = {RoadClass.MOTORWAY: 3.0, RoadClass.ARTERIAL: 1.7, RoadClass.AVENUE: 1.3, RoadClass.STREET: 1.0}
+DEMAND = 0.04  # the share of what a network can carry in a week that its traffic asks for
 WORST_LOAD = 1.8  # times the capacity: queues then grow elsewhere
-ALONE = 0.1  # of the capacity of a street, at most, is taken by one object, so that few do not block themselves
+ALONE = 0.2  # of the capacity of a street, at most, is taken by one object, so that few do not block themselves
+BUSY = 1.5  # times the average of all half hours; then people look for a way around
+QUEUE = 0.5  # of what traffic costs on an edge is spent standing at its end, the rest moving slowly
+RED = 0.2  # how often a traffic light is
+LONGEST_RED_S = 50.0
+
+
+class _Progress(NamedTuple):
+    """Hold how journeys get on along their routes, for kernels."""
+
+    left_s: Floats  # (n_journeys,): when each starts, in local seconds since the first midnight of PERIOD
+    elapsed_s: Floats  # (n_steps,): how long after that each edge of its route is done
+    stands_s: Floats  # (n_steps,): how much of the time on the edge is spent standing at its end
 
 
 class PlacedTrips(NamedTuple):
-    """Hold trips in longitude and latitude, and the public region of the city they were made in."""
+    """Hold trips in longitude and latitude, and what is public of the city they were made in."""
 
     trajectories: Trajectories
     region: tuple[float, float, float, float]  # west, south, east, north, in degrees
     limits: Floats  # (n, 2): the city limits, a closed ring of longitudes and latitudes
+    zone: str  # the time zone of the city: an IANA name
+    period: Period  # the local days on which all trips begin and end
 
 
 def city_trips(n: int = 20_000, seed: int = 1) -> PlacedTrips:
-    """Make n trips in the city of `city()`, with the region that the city covers.
+    """Make n trips in the city of `city()`, with the region that the city covers, its time zone and the period.
 
-    The region comes from the plan of the city, which is public, and not from the trips.
+    All but the trips come from the plan of the city, which is public, and nothing from the trips.
     """
     network = city()
-    return PlacedTrips(moving_objects(network, n, seed), network.region, network.limits)
+    trips = moving_objects(network, n, seed)
+    return PlacedTrips(trips, network.region, network.limits, network.zone, PERIOD)
 
 
 def moving_objects(network: Network, n: int, seed: int, *, step_s: float = 15.0) -> Trajectories:
     """Make n trips of users by car, taxi, truck and bicycle, in order of departure, after Brinkhoff's idea.
 
-    Users live, work and go out (see `draw_journeys`). Each moves at the speed that road and vehicle allow,
+    Users live, work and go out (see `draw_journeys`) in the four weeks of `PERIOD`, by the clocks of the
+    network's time zone. Each moves at the speed that road and vehicle allow, stands at red lights, and is
     slowed by the traffic that the trips themselves make: n trips stand for all traffic of the network, be they
     few or many. In busy hours routes lead around the worst. Positions are reported every `step_s` seconds, the
     last one at the destination, so a trip has two points or more; they are in the network's own coordinates.
+    Who stands reports the same position again.
     """
     if n < 1:
         raise SettingsError(f"n must be 1 or more, not {n}")
@@ -64,23 +84,28 @@ def moving_objects(network: Network, n: int, seed: int, *, step_s: float = 15.0)
     rng = generator(seed)
     journeys = draw_journeys(network, n, rng)
     routes, delays = _through_traffic(network, journeys)
-    departures_s, elapsed_s = _travel(network, journeys, routes, delays)
-    order = np.argsort(departures_s, kind="stable")
-    points, offsets = _report(network, routes, elapsed_s, order, float(step_s))
-    points += JITTER_M * rng.standard_normal(points.shape).clip(-WORST_JITTER, WORST_JITTER)
-    times = _times(departures_s[order], offsets, step_s)
-    return Trajectories(network.own_coordinates(points), offsets, times, journeys.users[order], crs=network.crs)
+    progress = _travel(network, journeys, routes, delays, rng)
+    order = np.argsort(progress.left_s, kind="stable")
+    points, offsets = _report(network, routes, progress, order, float(step_s))
+    jitter = JITTER_M * rng.standard_normal(points.shape).clip(-WORST_JITTER, WORST_JITTER)
+    _hold(jitter, points, offsets)
+    points += jitter
+    times = _times(progress.left_s[order], offsets, step_s, network.zone)
+    users = journeys.users[order]
+    return Trajectories(
+        network.own_coordinates(points), offsets, times, users, crs=network.crs, zone=network.zone
+    )
 
 
 def _through_traffic(network: Network, journeys: Journeys) -> tuple[Routes, Floats]:
     """Find all routes, and how many times longer than alone each edge takes: (n_edges, N_SLICES).
 
-    All choose a route as if alone; those who leave in the busier half hours then choose again, by what edges
+    All choose a route as if alone; those who leave in busy half hours then choose again, by what edges
     take at that time.
     """
-    slices = (journeys.departures_s / SLICE_S).astype(np.int64) % N_SLICES
-    crowds = np.bincount(slices, minlength=N_SLICES)
-    busy = crowds > crowds.mean()
+    slices = WEEK[(journeys.departures_s / SLICE_S).astype(np.int64) % len(WEEK)]
+    crowds = np.bincount(slices, minlength=N_SLICES) / SLICE_DAYS
+    busy = crowds > BUSY * crowds.mean()
     again = busy[slices] & IN_TRAFFIC[journeys.vehicles]
     calm, rushed = np.flatnonzero(~again), np.flatnonzero(again)
 
@@ -88,6 +113,12 @@ def _through_traffic(network: Network, journeys: Journeys) -> tuple[Routes, Floa
     delays = _delays(network, journeys, alone)[:, busy].mean(axis=1)
     routes = Routes.gathered([(calm, alone.take(calm)), *_choose_routes(network, journeys, rushed, delays)])
     return routes, _delays(network, journeys, routes)
+
+
+@njit(cache=True, nogil=True)
+def _slice(clock):  # type: ignore[no-untyped-def]
+    """Find the slice that a time lies in."""
+    return WEEK[np.uint32(clock / SLICE_S) % np.uint32(len(WEEK))]  # without a sign, which is much faster
 
 
 def _choose_routes(
@@ -114,8 +145,9 @@ def _delays(network: Network, journeys: Journeys, routes: Routes) -> Floats:
     seconds, lengths_m = _seconds(network), network.lengths_m
     traveled_m = _count(counts, lengths_m, seconds, IN_TRAFFIC, journeys, routes.edges, routes.offsets)
     capacities = np.array([CAPACITIES[kind] for kind in RoadClass])[network.classes]
-    carried_m = N_SLICES * (capacities @ network.lengths_m)
-    loads = counts / capacities[:, None] * min(DEMAND * carried_m / max(traveled_m, 1.0), ALONE)
+    carried_m = len(WEEK) * (capacities @ network.lengths_m)
+    shares = DEMAND * carried_m / max(traveled_m, 1.0) / SLICE_DAYS  # of a street's capacity, for one object
+    loads = counts / capacities[:, None] * shares.clip(max=ALONE)
     delays: Floats = 1 + loads.clip(max=WORST_LOAD) ** 2
     return delays
 
@@ -131,53 +163,71 @@ def _count(counts, lengths_m, seconds, in_traffic, journeys, edges, offsets):  #
         clock = departures_s[journey]
         for step in range(offsets[journey], offsets[journey + 1]):
             edge = edges[step]
-            counts[edge, int(clock / SLICE_S) % N_SLICES] += 1
+            counts[edge, _slice(clock)] += 1
             clock += seconds[vehicles[journey], edge] / paces[journey]
             traveled_m += lengths_m[edge]
     return traveled_m
 
 
-def _travel(network: Network, journeys: Journeys, routes: Routes, delays: Floats) -> tuple[Floats, Floats]:
-    """Give when each journey starts, and how many seconds later each edge of its route is done."""
-    left_s, elapsed_s = _move(_seconds(network), delays, IN_TRAFFIC, journeys, routes.edges, routes.offsets)
-    return left_s, elapsed_s
+def _travel(
+    network: Network, journeys: Journeys, routes: Routes, delays: Floats, rng: np.random.Generator
+) -> _Progress:
+    """Let all travel: as fast as traffic lets them, and stopped by traffic lights."""
+    n_steps = len(routes.edges)
+    progress = _Progress(journeys.departures_s.copy(), np.empty(n_steps), np.zeros(n_steps))
+    lights = np.flatnonzero(_traffic_lights(network)[network.ends][routes.edges])
+    progress.stands_s[lights] = LONGEST_RED_S * (1 - rng.random(len(lights)) / RED).clip(min=0)
+    progress.stands_s[routes.offsets[1:] - 1] = 0.0  # who has arrived does not wait
+    _move(progress, _seconds(network), delays, IN_TRAFFIC, journeys, routes.edges, routes.offsets)
+    return progress
+
+
+def _traffic_lights(network: Network) -> Flags:
+    """Tell at which nodes a main road that is no motorway is crossed by another road: (n_nodes,)."""
+    main = (network.classes == RoadClass.ARTERIAL) | (network.classes == RoadClass.AVENUE)
+    n_main, n_roads = (
+        np.bincount(starts, minlength=network.n_nodes) for starts in (network.starts[main], network.starts)
+    )
+    lights: Flags = (n_main >= 2) & (n_roads >= 4)
+    return lights
 
 
 @njit(cache=True, nogil=True)
-def _move(seconds, delays, in_traffic, journeys, edges, offsets):  # type: ignore[no-untyped-def]
-    """Move users along their routes; who arrives late leaves late again."""
+def _move(progress, seconds, delays, in_traffic, journeys, edges, offsets):  # type: ignore[no-untyped-def]
+    """Move users along their routes, adding queues to where they stand; who arrives late leaves late again."""
     users, vehicles, paces = journeys.users, journeys.vehicles, journeys.paces
-    departures_s = journeys.departures_s
-    left_s, elapsed_s = np.empty(len(users)), np.empty(len(edges))
+    left_s, elapsed_s, stands_s = progress.left_s, progress.elapsed_s, progress.stands_s
     clock = 0.0
     for journey in range(len(users)):
-        left = departures_s[journey]
+        left = left_s[journey]
         if journey > 0 and users[journey] == users[journey - 1]:
             left = max(left, clock + REST_S)
         left_s[journey] = clock = left
         vehicle = vehicles[journey]
         for step in range(offsets[journey], offsets[journey + 1]):
             edge = edges[step]
-            delay = delays[edge, int(clock / SLICE_S) % N_SLICES] if in_traffic[vehicle] else 1.0
-            clock += delay * seconds[vehicle, edge] / paces[journey]
+            alone_s = seconds[vehicle, edge] / paces[journey]
+            lost_s = (delays[edge, _slice(clock)] - 1) * alone_s if in_traffic[vehicle] else 0.0
+            stands_s[step] += QUEUE * lost_s
+            clock += alone_s + (1 - QUEUE) * lost_s + stands_s[step]
             elapsed_s[step] = clock - left
-    return left_s, elapsed_s
 
 
 def _report(
-    network: Network, routes: Routes, elapsed_s: Floats, order: Integers, step_s: float
+    network: Network, routes: Routes, progress: _Progress, order: Integers, step_s: float
 ) -> tuple[Floats, Integers]:
     """Give the positions of journeys in the given order at fixed steps, and where each journey's begin."""
-    durations_s = elapsed_s[routes.offsets[1:] - 1][order]
+    durations_s = progress.elapsed_s[routes.offsets[1:] - 1][order]
     n_steps = np.maximum(1, np.ceil(durations_s / step_s)).astype(np.int64)
     offsets = np.concatenate([[0], np.cumsum(n_steps + 1)])
     nodes, starts, ends = network.nodes, network.starts[routes.edges], network.ends[routes.edges]
-    return _positions(nodes, starts, ends, routes.offsets, elapsed_s, order, offsets, step_s), offsets
+    return _positions(progress, nodes, starts, ends, routes.offsets, order, offsets, step_s), offsets
 
 
 @njit(cache=True, nogil=True)
-def _positions(nodes, starts, ends, route_offsets, elapsed_s, order, offsets, step_s):  # type: ignore[no-untyped-def]
+def _positions(progress, nodes, starts, ends, route_offsets, order, offsets, step_s):  # type: ignore[no-untyped-def]
     """Find where objects are after each of their steps; past the end of its route, an object stays there."""
+    elapsed_s, stands_s = progress.elapsed_s, progress.stands_s
     points = np.empty((offsets[-1], 2))
     for trip in range(len(order)):
         edge, last = route_offsets[order[trip]], route_offsets[order[trip] + 1] - 1
@@ -187,16 +237,27 @@ def _positions(nodes, starts, ends, route_offsets, elapsed_s, order, offsets, st
             while edge < last and elapsed_s[edge] <= clock:
                 begun = elapsed_s[edge]
                 edge += 1
-            share = min(1.0, (clock - begun) / (elapsed_s[edge] - begun))
+            share = min(1.0, (clock - begun) / (elapsed_s[edge] - stands_s[edge] - begun))
             start, end = nodes[starts[edge]], nodes[ends[edge]]
             points[point] = start + share * (end - start)
     return points
 
 
-def _times(departures_s: Floats, offsets: Integers, step_s: float) -> Array:
-    """Stamp each point: its trip's departure and then one step after another."""
+@njit(cache=True, nogil=True)
+def _hold(jitter, points, offsets):  # type: ignore[no-untyped-def]
+    """Let receivers keep their error, and so report the same position, while they do not move."""
+    for trip in range(len(offsets) - 1):
+        for point in range(offsets[trip] + 1, offsets[trip + 1]):
+            if points[point, 0] == points[point - 1, 0] and points[point, 1] == points[point - 1, 1]:
+                jitter[point] = jitter[point - 1]
+
+
+def _times(departures_s: Floats, offsets: Integers, step_s: float, zone: str) -> Array:
+    """Stamp each point, in UTC: its trip's departure and then one step after another."""
     lengths = np.diff(offsets)
     steps = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
+    # The clocks of no zone change in the period: what is right for its first moment is right for all.
+    begin_s = int(Zone.named(zone).to_utc(np.array([DAY_S * PERIOD.days[0]]))[0])
     # Rounded apart, so that all steps are alike to the millisecond.
-    departures_ms, steps_ms = np.round(1_000 * departures_s), np.round(1_000 * step_s * steps)
-    return DAY + (np.repeat(departures_ms, lengths) + steps_ms).astype("timedelta64[ms]")
+    departures_ms, steps_ms = np.round(1_000 * (begin_s + departures_s)), np.round(1_000 * step_s * steps)
+    return (np.repeat(departures_ms, lengths) + steps_ms).astype(np.int64).view("datetime64[ms]")

@@ -103,12 +103,12 @@ def recognize(beginning: Beginning, declared: Declared) -> Format:
     for name in ("geolife", "dat"):
         if path.name.lower().endswith(FORMATS[name].read_suffixes):
             return FORMATS[name]
+    if path.name.lower().removesuffix(".gz").endswith(SEQUENCES):
+        return FORMATS["geojson"]  # a line is a row, so that the first bytes tell nothing
     if FORMATS["parquet"].recognizes(beginning.raw):
         return FORMATS["geoparquet"] if geoparquet.is_geoparquet(beginning) else FORMATS["parquet"]
     if FORMATS["gpkg"].recognizes(beginning.raw):
         return FORMATS["gpkg"]
-    if path.name.lower().removesuffix(".gz").endswith(SEQUENCES):
-        return FORMATS["geojson"]  # a line is a row, so that the first tells nothing
     line = beginning.first_line
     if not line:
         raise DataError(f"{path}: is empty, without even a header; check that it was written to its end")

@@ -33,6 +33,9 @@ _USUAL_ISO = (
     r"^\d{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
     r"[T ](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:[.]\d{1,6})?Z?$"
 )
+# The same with an offset, as it is written in a zone; the offset is its last signs.
+_WITH_OFFSET = _USUAL_ISO.removesuffix("Z?$") + r"[+-]\d\d:\d\d$"
+_OFFSET_SIGNS = len("+00:00")
 
 # After the time of the day, these signs stand in a zone alone.
 _NAMES_ZONE = r"[T ]\d\d:\d\d[^Z+-]*[Z+-]"
@@ -86,6 +89,22 @@ def _iso(text: pa.Array) -> pa.Array:
     usual = pc.match_substring_regex(text, _USUAL_ISO)
     plain = pc.if_else(usual, text, pa.scalar(None, text.type)).cast(pa.string())
     values = pc.ascii_rtrim(plain, characters="Z").cast(pa.timestamp("us")).cast(pa.int64())
+    if usual.false_count:
+        values = pc.replace_with_mask(values, pc.invert(usual), _iso_with_offset(text.filter(pc.invert(usual))))
+    return values
+
+
+def _iso_with_offset(text: pa.Array) -> pa.Array:
+    """Read the usual form with an offset after it, and any other form field by field."""
+    usual = pc.match_substring_regex(text, _WITH_OFFSET)
+    if not usual.true_count:
+        return _any_iso(text)
+    plain = pc.if_else(usual, text, pa.scalar(None, text.type)).cast(pa.string())
+    local = pc.utf8_slice_codeunits(plain, 0, -_OFFSET_SIGNS).cast(pa.timestamp("us")).cast(pa.int64())
+    tails = pc.utf8_slice_codeunits(plain, -_OFFSET_SIGNS, None).dictionary_encode()
+    minutes = [60 * int(tail[:3]) + int(tail[0] + tail[4:]) for tail in tails.dictionary.to_pylist()]  # few
+    offsets = pa.array([60_000_000 * offset for offset in minutes], pa.int64()).take(tails.indices)
+    values = pc.subtract(local, offsets)
     if usual.false_count:
         values = pc.replace_with_mask(values, pc.invert(usual), _any_iso(text.filter(pc.invert(usual))))
     return values

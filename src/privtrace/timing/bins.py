@@ -55,7 +55,7 @@ def _roundest(low: float, high: float) -> float:
 TICKS: Floats = np.array([_roundest(low, high) for low, high in zip(SECONDS, [*SECONDS[1:], 1e6], strict=True)])
 
 #: Classes of the stretch, the mean gap over the tick: upper edges. A trip with a stretch of one ticks evenly.
-STRETCHES: Floats = np.array([0.98, 1.02, 1.1, 1.25, 1.5, 2.0, 3.0, 6.0, 15.0])
+STRETCHES: Floats = np.array([0.98, 1.02, 1.25, 1.7, 2.5, 5.0, 12.0])
 N_STRETCHES = len(STRETCHES) + 1
 EVEN = 1  # the class that ticks evenly
 #: From where to where stretches of a class go.
@@ -89,6 +89,9 @@ N_METERS = len(METERS)
 #: Meters per second (or planar units) in half octaves: lower edges.
 SPEEDS: Floats = np.concatenate([[0.0], half_octaves(0.1, 31)])
 N_SPEEDS = len(SPEEDS)
+#: By place, in octaves: lower edges.
+PLACE_SPEEDS: Floats = np.concatenate([[0.0], 0.5 * 2.0 ** np.arange(11)])
+N_PLACE_SPEEDS = len(PLACE_SPEEDS)
 
 HOURS = 168
 

@@ -24,6 +24,7 @@ from privtrace.timing.bins import (
     SECONDS,
     STRETCHES_FROM,
     STRETCHES_TO,
+    TICK,
     TICKS,
     bin_of,
 )
@@ -32,8 +33,9 @@ from privtrace.trajectories import Floats, Integers
 #: The weight of a chance of one.
 CERTAIN = 1 << 30
 
-#: Entries stand out where they and their neighbors do by so many errors; joined to them, by so many.
-_SURE, _LIKELY = 5.0, 2.0
+#: Entries stand out where they and their neighbors do by so many errors; joined to them, by so many. Where too
+#: much does little harm, by fewer.
+_SURE, _LIKELY, _PERHAPS = 5.0, 2.0, 1.5
 
 #: Neighbors are averaged with weights 1, 2, 1 so many times; where nothing stands out, more.
 _BLURS = (2, 4, 8, 16)
@@ -43,6 +45,10 @@ _LEAST = 1e-3
 
 #: Rounds of fitting ticks, paces and stretches to each other: each brings all nearer to their tables.
 _ROUNDS = 30
+
+#: How many times larger or smaller the fitted weights may become than they began; and what durations begin
+#: with that are not there by their table.
+_REACH, _SELDOM = 100.0, 1e-3
 
 #: Numbers of points of a bin by which durations are foreseen, at most.
 _SOME = 4
@@ -89,18 +95,19 @@ def clean_departures(noisy: Floats, error: float) -> Floats:
     return _normalized(clean)
 
 
-def clean_pauses(noisy: Floats, error: float) -> tuple[Floats, Floats]:
-    """Estimate the chances of stretches, and of seconds over the tick by stretch."""
+def clean_stretches(noisy: Floats, error: float) -> Floats:
+    """Estimate the chances of classes of stretches: (N_STRETCHES,)."""
+    return _normalized(np.where(noisy > _LIKELY * error, noisy, 0.0))
+
+
+def clean_pauses(noisy: Floats, error: float) -> Floats:
+    """Estimate the chances of seconds over the tick, row by row of stretches: (N_STRETCHES, N_RATIOS)."""
     likely = _lines(noisy, error)
-    stretches = likely.sum(axis=1)
-    even = np.zeros(noisy.shape[1])
-    even[np.argmax(noisy.sum(axis=0))] = 1.0
+    tick = np.arange(noisy.shape[1]) == TICK
     for row in likely:
         if not row.any():
-            row += likely.sum(axis=0) if likely.any() else even
-    if not stretches.any():
-        stretches[EVEN] = 1.0
-    return stretches / stretches.sum(), likely / likely.sum(axis=1, keepdims=True)
+            row += likely.sum(axis=0) if likely.any() else tick
+    return likely / likely.sum(axis=1, keepdims=True)
 
 
 def clean_ticks(noisy: Floats, error: float) -> Floats:
@@ -110,7 +117,7 @@ def clean_ticks(noisy: Floats, error: float) -> Floats:
 
 def clean_paces(noisy: Floats, error: float) -> Floats:
     """Estimate the chances of durations, row by row of length: (N_BINS, N_SECONDS)."""
-    return _rows(_cloud(noisy, error))
+    return _rows(_cloud(noisy, error, _PERHAPS))
 
 
 def clean_parts(noisy: Floats, departures: Floats, error: float) -> Floats:
@@ -136,17 +143,19 @@ def clean_parts(noisy: Floats, departures: Floats, error: float) -> Floats:
     return chances
 
 
-def clean_speeds(noisy: Floats, error: float) -> tuple[Floats, int]:
-    """Estimate the chances of speeds, cell by cell, and find the last bin of speeds that is there at all."""
+def last_speed(noisy: Floats, error: float) -> int:
+    """Find the bin of the greatest speeds: the one behind the last that stands out."""
+    there = np.flatnonzero(_lines(noisy[np.newaxis], error)[0])
+    return min(int(there[-1]) + 1, len(noisy) - 1) if len(there) else len(noisy) - 1
+
+
+def clean_places(noisy: Floats, error: float) -> Floats:
+    """Estimate the chances of speeds, cell by cell, expecting of each what all have together."""
     together = noisy.sum(axis=0)
-    of_all = _lines(together[np.newaxis], error * np.sqrt(len(noisy)))[0]
-    if not of_all.any():
-        of_all = np.ones(len(together))
-    last = int(np.flatnonzero(of_all)[-1])
-    shares = _normalized(of_all)
+    shares = _normalized(np.where(together > _LIKELY * error * np.sqrt(len(noisy)), together, 0.0))
     visits = np.maximum((noisy * (shares > 0)).sum(axis=1), 1.0)
     by_cell = _estimated(noisy, np.outer(visits, shares), error) * (shares > 0) + _LEAST * shares
-    return by_cell / by_cell.sum(axis=1, keepdims=True), last
+    return by_cell / by_cell.sum(axis=1, keepdims=True)
 
 
 def fitted_clock(
@@ -157,23 +166,24 @@ def fitted_clock(
     A trip of n points has a duration of (n - 1) ticks times its stretch. The number of points follows its
     table whatever the weights: this is iterative proportional fitting with the number of points held fixed.
     """
-    weights = [ticks.copy(), np.where(paces > 0, 1.0, _TINY), stretches.copy()]
+    given = [ticks, np.where(paces > 0, 1.0, _SELDOM), stretches]
+    weights = [*given]
     points = points * lengths[:, np.newaxis]
     for _ in range(_ROUNDS):
         for which, wanted in ((1, paces * lengths[:, np.newaxis]), (0, ticks), (2, stretches)):
             made = _made(points, *weights)[which]
             wanted = wanted * (made.sum() / max(wanted.sum(), _TINY))
-            ratio = np.clip(wanted / np.maximum(made, _TINY), 1e-3, 1e3)
-            weights[which] = np.where(made > 0, weights[which] * ratio, weights[which])
-            weights[which] /= weights[which].max()
-    return tuple(weights)
+            ratio = np.where(made > 0, wanted / np.maximum(made, _TINY), 1.0)
+            # Noisy tables may contradict each other: weights stay within reach of where they began.
+            weights[which] = np.clip(weights[which] * ratio, given[which] / _REACH, given[which] * _REACH)
+    return tuple(one / one.max() for one in weights)
 
 
-def _cloud(noisy: Floats, error: float) -> Floats:
+def _cloud(noisy: Floats, error: float, likely: float = _LIKELY) -> Floats:
     """Estimate a table whose entries lie together in one cloud: of several, the largest."""
     for n_blurs in _BLURS:
         blurred, part = _blurred(noisy, n_blurs, range(noisy.ndim))
-        labels, sure = _standing_out(blurred / (part * error))
+        labels, sure = _standing_out(blurred / (part * error), np.ones((3, 3)), likely)
         if len(sure):
             largest = max(sure.tolist(), key=lambda label: float(noisy[labels == label].sum()))
             return np.where(labels == largest, _estimated(noisy, blurred, error), 0.0)
@@ -187,14 +197,13 @@ def _lines(noisy: Floats, error: float) -> Floats:
     along[(1,) * (noisy.ndim - 1)] = 1
     # A row may have its all in one entry, or spread over many.
     standing = np.maximum(blurred / (part * error), noisy / error)
-    labels, sure = _standing_out(standing, along)
+    labels, sure = _standing_out(standing, along, _PERHAPS)
     return np.where(np.isin(labels, sure), _estimated(noisy, blurred, error), 0.0)
 
 
-def _standing_out(errors: Floats, joined: Floats | None = None) -> tuple[Integers, Integers]:
+def _standing_out(errors: Floats, joined: Floats, likely: float) -> tuple[Integers, Integers]:
     """Label what is joined and likely to be there; return the labels, and which of them are sure to be."""
-    structure = np.ones((3,) * errors.ndim) if joined is None else joined
-    labels, _ = ndimage.label(errors > _LIKELY, structure=structure)
+    labels, _ = ndimage.label(errors > likely, structure=joined)
     sure = np.unique(labels[errors > _SURE])
     return labels, sure[sure > 0]
 

@@ -28,10 +28,11 @@ from privtrace.timing.bins import (
     METERS,
     N_KINDS,
     N_METERS,
+    N_PLACE_SPEEDS,
     N_POINTS,
     N_RATIOS,
     N_SECONDS,
-    N_SPEEDS,
+    PLACE_SPEEDS,
     POINTS,
     RATIOS,
     SECONDS,
@@ -76,7 +77,7 @@ def runs_of(part: Trajectories, region: Region, *, with_times: bool) -> Runs:
 def sampling(runs: Runs, zone: Zone | None) -> Iterator[Contributions]:
     """Emit the number of points by length, and the gaps between points by their variation.
 
-    In a zone, emit also departures, ticks, duration by length, and pauses.
+    In a zone, emit also departures, ticks, stretches, duration by length, pauses and speeds.
     """
     breaks, offsets = (_NO_ZONE, _NO_ZONE) if zone is None else (zone.breaks, zone.offsets)
     emitted = _sampling(runs, breaks, offsets)
@@ -85,8 +86,10 @@ def sampling(runs: Runs, zone: Zone | None) -> Iterator[Contributions]:
     if zone is not None:
         yield _found(emitted.departures)
         yield _found(emitted.ticks)
+        yield _found(emitted.stretches)
         yield _found(emitted.paces)
         yield evenly(emitted.pauses, emitted.pause_offsets)
+        yield evenly(emitted.speeds, emitted.pause_offsets)
 
 
 def by_part(runs: Runs, zone: Zone, zones: Grid) -> Contributions:
@@ -94,9 +97,9 @@ def by_part(runs: Runs, zone: Zone, zones: Grid) -> Contributions:
     return _found(_by_part(runs, zone.breaks, zone.offsets, zones.lattice, zones.n_cells))
 
 
-def speeds(runs: Runs, cells: Grid) -> Contributions:
-    """Emit the speed of each gap, to the table (n_cells, N_SPEEDS), in the cell where it begins."""
-    return evenly(*_speeds(runs, cells.lattice))
+def by_place(runs: Runs, cells: Grid) -> Contributions:
+    """Emit the speed of each gap, to the table (n_cells, N_PLACE_SPEEDS), in the cell where it begins."""
+    return evenly(*_by_place(runs, cells.lattice))
 
 
 def _found(codes: Integers) -> Contributions:
@@ -193,11 +196,13 @@ class _Emitted(NamedTuple):
     points: Integers  # (n_trajectories,): length and number of points
     departures: Integers  # (n_trajectories,): hour of the week
     ticks: Integers  # (n_trajectories,): usual gap in seconds
+    stretches: Integers  # (n_trajectories,): classes of the mean gap over it
     paces: Integers  # (n_trajectories,): length and duration
     gaps: Integers  # of all trajectories, one after the other: variation, kind, and meters over their mean
     gap_offsets: Integers  # (n_trajectories + 1,)
     pauses: Integers  # likewise: stretch, and seconds over the tick
     pause_offsets: Integers
+    speeds: Integers  # of the same gaps
 
 
 @njit(cache=True, nogil=True)
@@ -206,6 +211,7 @@ def _sampling(runs, breaks, zone_offsets):  # type: ignore[no-untyped-def]
     n_trajectories, has_times = len(runs.offsets) - 1, len(runs.times) > 0
     points, departures = np.full(n_trajectories, -1, np.int64), np.full(n_trajectories, -1, np.int64)
     ticks, paces = np.full(n_trajectories, -1, np.int64), np.full(n_trajectories, -1, np.int64)
+    stretches, speeds = np.full(n_trajectories, -1, np.int64), np.empty(len(runs.times), np.int64)
     meters_codes, pauses = np.empty(len(runs.meters), np.int64), np.empty(len(runs.times), np.int64)
     gap_offsets, pause_offsets = np.zeros(n_trajectories + 1, np.int64), np.zeros(n_trajectories + 1, np.int64)
     gaps, in_bins = _gaps_for(_longest(runs)), np.zeros(N_SECONDS, np.int64)
@@ -229,8 +235,10 @@ def _sampling(runs, breaks, zone_offsets):  # type: ignore[no-untyped-def]
             duration = gaps.seconds[:n_gaps].sum()
             paces[trajectory] = length_bin * N_SECONDS + bin_of(duration, SECONDS)
             stretch = class_of(duration / n_gaps / tick, STRETCHES)
+            stretches[trajectory] = stretch
             for gap in range(n_gaps):
                 pauses[n_pauses] = stretch * N_RATIOS + bin_of(gaps.seconds[gap] / tick, RATIOS)
+                speeds[n_pauses] = bin_of(gaps.meters[gap] / gaps.seconds[gap], SPEEDS)
                 n_pauses += 1
         else:  # without times, all points count
             for p in range(start, stop - 1):
@@ -239,7 +247,18 @@ def _sampling(runs, breaks, zone_offsets):  # type: ignore[no-untyped-def]
         n_emitted = _emit_meters(meters_codes, n_emitted, gaps, n_gaps, tick)
         gap_offsets[trajectory + 1], pause_offsets[trajectory + 1] = n_emitted, n_pauses
     meters, seconds = meters_codes[:n_emitted], pauses[:n_pauses]
-    return _Emitted(points, departures, ticks, paces, meters, gap_offsets, seconds, pause_offsets)
+    return _Emitted(
+        points,
+        departures,
+        ticks,
+        stretches,
+        paces,
+        meters,
+        gap_offsets,
+        seconds,
+        pause_offsets,
+        speeds[:n_pauses],
+    )
 
 
 @njit(cache=True, nogil=True)
@@ -279,7 +298,7 @@ def _by_part(runs, breaks, zone_offsets, lattice, n_zones):  # type: ignore[no-u
 
 
 @njit(cache=True, nogil=True)
-def _speeds(runs, lattice):  # type: ignore[no-untyped-def]
+def _by_place(runs, lattice):  # type: ignore[no-untyped-def]
     """Emit the speeds of gaps by the cell where they begin; a cell that is none is emitted as none."""
     offsets = np.zeros(len(runs.offsets), np.int64)
     codes = np.empty(len(runs.meters), np.int32)
@@ -288,9 +307,9 @@ def _speeds(runs, lattice):  # type: ignore[no-untyped-def]
     for trajectory in range(len(offsets) - 1):
         n_gaps, _ = _timed_gaps(gaps, runs, trajectory)
         for gap in range(n_gaps):
-            speed = bin_of(gaps.meters[gap] / gaps.seconds[gap], SPEEDS)
+            speed = bin_of(gaps.meters[gap] / gaps.seconds[gap], PLACE_SPEEDS)
             cell = _cell(runs.places, gaps.starts[gap], lattice)
-            codes[n] = cell * N_SPEEDS + speed if cell >= 0 else -1
+            codes[n] = cell * N_PLACE_SPEEDS + speed if cell >= 0 else -1
             n += 1
         offsets[trajectory + 1] = n
     return codes[:n], offsets

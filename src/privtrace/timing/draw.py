@@ -26,6 +26,7 @@ from privtrace.timing.bins import (
     STRETCHES_TO,
     TICK_KIND,
     TICKS,
+    bin_of,
 )
 from privtrace.timing.clean import clock_weights
 from privtrace.trajectories import Floats, Integers
@@ -42,8 +43,12 @@ _GAPS_PER_WORD = 3
 #: Steps of the stream before those of the gaps.
 _NUMBER, _TICK, _VARIATION, _FIRST_GAP = 0, 1, 2, 8
 
-#: Gaps that are no ticks are lengthened or shortened by this factor at most, to come to the trip's stretch.
-_MOST_CHANGE = 4.0
+#: How far the place of a number of points in its bin may be from the place of the length in its own.
+_COUPLED = 0.5
+
+#: Gaps that are no ticks are shortened or lengthened by these factors at most, to come to the trip's stretch.
+_SHORTENED, _LENGTHENED = 1 / 16, 256.0
+_PAUSE = 2.0  # one that is not there by its table, over the tick, before that
 
 #: The mean speed of a trip at most, as part of the greatest speed.
 _LEISURE = 0.9
@@ -138,12 +143,13 @@ def evenly_along(reports, length_m, n_gaps):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def draw_reports(reports, length_m, row, draws, stream):  # type: ignore[no-untyped-def]
-    """Draw the points on a line by which a trip in a bin of length is reported.
+def draw_reports(reports, length_m, reported_m, draws, stream):  # type: ignore[no-untyped-def]
+    """Draw the points on a line by which a trip is reported that is reported_m long by them.
 
     Return the memory and their number.
     """
-    n_points = _n_points(row, draws, stream)
+    row = bin_of(reported_m, draws.edges)
+    n_points = _n_points(row, reported_m, draws, stream)
     if n_points > len(reports.along_m):
         reports = reports_for(2 * n_points)
     along_m, seconds = reports.along_m, reports.seconds
@@ -157,9 +163,9 @@ def draw_reports(reports, length_m, row, draws, stream):  # type: ignore[no-unty
         tick, stretch = _tick(reports.weights, row, n_points, draws, uniform(words[0]))
         low, high = STRETCHES_FROM[stretch], STRETCHES_TO[stretch]
         tick_s, wanted = TICKS[tick], low + uniform(words[1]) * (high - low)
-    variation = 0
+    words = philox(stream.seed, stream.trajectory, np.uint64(_VARIATION), np.uint64(REPORTING))
+    variation, pausing = 0, uniform(words[1])
     if n_gaps > FEW_GAPS:
-        words = philox(stream.seed, stream.trajectory, np.uint64(_VARIATION), np.uint64(REPORTING))
         target = uniform(words[0]) * draws.variations[-1]
         variation = np.searchsorted(draws.variations, target, side="right")
     meters, ticking, others = 0.0, 0.0, 0.0
@@ -188,22 +194,32 @@ def draw_reports(reports, length_m, row, draws, stream):  # type: ignore[no-unty
     total_s = 0.0
     if in_time:
         change = 1.0
-        if stretch != EVEN and others > 0.0:
-            change = min(max((wanted * n_gaps - ticking) / others, 1.0 / _MOST_CHANGE), _MOST_CHANGE)
+        if stretch != EVEN:
+            if others <= 0.0:  # all are ticks: one of them is not
+                pause = 1 + np.int64(pausing * n_gaps)
+                seconds[pause], ticking, others = _PAUSE, ticking - 1.0, _PAUSE
+            change = min(max((wanted * n_gaps - ticking) / others, _SHORTENED), _LENGTHENED)
         total_s = _set_clock(seconds, n_gaps, tick_s, change)
     _spread(along_m, seconds, n_gaps, (length_m, meters), (total_s, draws.fastest))
     return reports, n_points
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _n_points(row, draws, stream):  # type: ignore[no-untyped-def]
-    """Draw the number of points of a line in this bin of length: a bin of numbers, and one of it."""
+def _n_points(row, reported_m, draws, stream):  # type: ignore[no-untyped-def]
+    """Draw the number of points of a trip in this bin of length: a bin of numbers, and one of it.
+
+    The longer trips of their bin have about as much larger numbers of theirs: so the spacing between points,
+    which is what trips of all lengths share, is blurred less than by numbers that do not look at the length.
+    """
     words = philox(stream.seed, stream.trajectory, np.uint64(_NUMBER), np.uint64(REPORTING))
     sums = draws.points[row]
     points = np.searchsorted(sums, uniform(words[0]) * sums[-1], side="right")
     if points + 1 >= N_POINTS:
         return POINTS[N_POINTS - 1]
-    return POINTS[points] + np.int64(uniform(words[1]) * (POINTS[points + 1] - POINTS[points]))
+    share = _COUPLED * (uniform(words[1]) - 0.5)
+    if row + 1 < len(draws.edges):
+        share += (reported_m - draws.edges[row]) / (draws.edges[row + 1] - draws.edges[row])
+    return POINTS[points] + np.int64((share % 1.0) * (POINTS[points + 1] - POINTS[points]))
 
 
 @njit(cache=True, nogil=True)

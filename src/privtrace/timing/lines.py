@@ -8,7 +8,6 @@ from numba import njit
 from privtrace.random import Stream
 from privtrace.space.area import is_inside
 from privtrace.space.region import Region
-from privtrace.space.shapes import shape_bin
 from privtrace.timing.draw import Draws, Placed, draw_reports, has_clock, reports_for
 from privtrace.trajectories import Trajectories
 
@@ -41,7 +40,7 @@ def _reported(lines, line_offsets, area, scale_m, draws, first_trajectory, seed)
             for k in range(1, len(line)):
                 length_m += _meters(line, k, scale_m)
             stream = Stream(seed, np.uint64(first_trajectory + path))
-            reports, n_points = draw_reports(reports, length_m, shape_bin(length_m, draws.edges), draws, stream)
+            reports, n_points = draw_reports(reports, length_m, length_m, draws, stream)
             while n + n_points > len(points):
                 points = np.concatenate((points, np.empty_like(points)))
                 seconds = np.concatenate((seconds, np.empty_like(seconds)))

@@ -17,6 +17,7 @@ from privtrace.timing.bins import (
     N_KINDS,
     N_METERS,
     N_PARTS,
+    N_PLACE_SPEEDS,
     N_POINTS,
     N_RATIOS,
     N_SECONDS,
@@ -39,12 +40,14 @@ _SAMPLING = (
 _CLOCK = (
     Table("departures", "hour of the week of departure, one per trajectory", (HOURS,)),
     Table("ticks", "usual seconds between points, one per trajectory", (N_SECONDS,)),
+    Table("stretches", "mean over usual seconds between points, one per trajectory", (N_STRETCHES,)),
     Table("paces", "duration by length, one per trajectory", (N_BINS, N_SECONDS)),
     Table(
         "pauses",
         "seconds between points over the usual, with a total weight of one per trajectory",
         (N_STRETCHES, N_RATIOS),
     ),
+    Table("speeds", "speeds between points, with a total weight of one per trajectory", (N_SPEEDS,)),
 )
 
 
@@ -64,7 +67,7 @@ def measure_timing(
     if zone is None:
         return timing_of(region, measured, errors, None, 0.0, (1, 1))
     n_trips = float(measured["departures"].sum()) / WEIGHT
-    per_side = zones_per_side(n_trips, errors["parts"]), cells_per_side(n_trips, errors["speeds"])
+    per_side = zones_per_side(n_trips, errors["parts"]), cells_per_side(n_trips, errors["places"])
     zones, cells = (Grid.uniform(region, size) for size in per_side)
     measured |= measure_places(crossing, region, zone, zones, cells)
     return timing_of(region, measured, errors, Calendar.of(zone.name, period), every_s, per_side)
@@ -104,13 +107,17 @@ def measure_places(
             "trips from first to last zone by part of the day, one per trajectory",
             (N_PARTS, zones.n_cells, zones.n_cells),
         ),
-        Table("speeds", "speeds by cell, with a total weight of one per trajectory", (cells.n_cells, N_SPEEDS)),
+        Table(
+            "places",
+            "speeds by cell, with a total weight of one per trajectory",
+            (cells.n_cells, N_PLACE_SPEEDS),
+        ),
     )
 
     def emitted(part: Trajectories) -> Iterator[Contributions]:
         runs = counts.runs_of(part, region, with_times=True)
         yield counts.by_part(runs, zone, zones)
-        yield counts.speeds(runs, cells)
+        yield counts.by_place(runs, cells)
 
     noisy = crossing.measure_together("Measuring trips by part of the day, and speeds", emitted, *tables)
     return {table.stage: one for table, one in zip(tables, noisy, strict=True)}

@@ -29,6 +29,7 @@ from privtrace.timing.bins import (
     N_KINDS,
     N_METERS,
     N_PARTS,
+    N_PLACE_SPEEDS,
     N_POINTS,
     N_RATIOS,
     N_SECONDS,
@@ -81,17 +82,19 @@ class Timetable:
 
     departures: Integers  # (HOURS,): hours of the week
     ticks: Integers  # (N_SECONDS,), or none where the tick is public
+    stretches: Integers  # (N_STRETCHES,): classes of the mean gap over the tick; likewise
     paces: Integers  # (N_BINS, N_SECONDS): duration by length; likewise
     pauses: Integers  # (N_STRETCHES, N_RATIOS): seconds over the tick; likewise
     parts: Integers  # (N_PARTS, n_zones, n_zones): trips by part of the day
-    speeds: Integers  # (n_cells, N_SPEEDS)
+    speeds: Integers  # (N_SPEEDS,)
+    places: Integers  # (n_cells, N_PLACE_SPEEDS): speeds by place
     draw_hours: Integers  # (HOURS,)
     draw_parts: Integers  # (N_PARTS, n_zones, n_zones)
     draw_ticks: Integers  # as `ticks`
     draw_paces: Integers  # as `paces`
     draw_stretches: Integers  # (N_STRETCHES,), or none
     draw_pauses: Integers  # as `pauses`
-    draw_speeds: Integers  # as `speeds`
+    draw_places: Integers  # as `places`
     fastest: Integers  # (1,): the last bin of speeds that anybody has
     per_side: Integers  # (2,): zones of trips per side of the region, and cells of speeds
 
@@ -105,10 +108,12 @@ class Timetable:
         _check(
             departures=_is_noisy(self.departures, (HOURS,)),
             ticks=_is_noisy(self.ticks, ticks),
+            stretches=_is_noisy(self.stretches, stretches),
             paces=_is_noisy(self.paces, paces),
             pauses=_is_noisy(self.pauses, pauses),
             parts=_is_noisy(self.parts, parts),
-            speeds=_is_noisy(self.speeds, (n_cells, N_SPEEDS)),
+            speeds=_is_noisy(self.speeds, (N_SPEEDS,)),
+            places=_is_noisy(self.places, (n_cells, N_PLACE_SPEEDS)),
             draw_hours=_can_draw(self.draw_hours, (HOURS,)),
             draw_parts=self.draw_parts.shape == parts
             and _can_draw(np.moveaxis(self.draw_parts, 0, -1), (n_zones, n_zones, N_PARTS)),
@@ -116,7 +121,7 @@ class Timetable:
             draw_paces=_can_draw(self.draw_paces, paces),
             draw_stretches=_can_draw(self.draw_stretches, stretches),
             draw_pauses=_can_draw(self.draw_pauses, pauses),
-            draw_speeds=_can_draw(self.draw_speeds, self.speeds.shape),
+            draw_places=_can_draw(self.draw_places, self.places.shape),
             fastest=self.fastest.shape == (1,) and 0 <= int(self.fastest[0]) < N_SPEEDS,
         )
 
@@ -131,17 +136,19 @@ TIMES_SCHEMA = {
     for name, axes in {
         "departures": 1,
         "ticks": 1,
+        "stretches": 1,
         "paces": 2,
         "pauses": 2,
         "parts": 3,
-        "speeds": 2,
+        "speeds": 1,
+        "places": 2,
         "draw_hours": 1,
         "draw_parts": 3,
         "draw_ticks": 1,
         "draw_paces": 2,
         "draw_stretches": 1,
         "draw_pauses": 2,
-        "draw_speeds": 2,
+        "draw_places": 2,
         "fastest": 1,
         "per_side": 1,
     }.items()
@@ -297,28 +304,29 @@ def timing_of(
         return Timing(region, sampling)
     hours = clean.clean_departures(noisy["departures"], errors["departures"])
     parts = clean.clean_parts(noisy["parts"], hours, errors["parts"])
-    speeds, fastest = clean.clean_speeds(noisy["speeds"], errors["speeds"])
+    places = clean.clean_places(noisy["places"], errors["places"])
     clock = {name: np.zeros(shape, np.int64) for name, shape in _NO_CLOCK.items()}
     if not every_s:
-        stretches, pauses = clean.clean_pauses(noisy["pauses"], errors["pauses"])
+        pauses = clean.clean_pauses(noisy["pauses"], errors["pauses"])
         ticks, paces, stretches = clean.fitted_clock(
             lengths,
             points,
             clean.clean_ticks(noisy["ticks"], errors["ticks"]),
             clean.clean_paces(noisy["paces"], errors["paces"]),
-            stretches,
+            clean.clean_stretches(noisy["stretches"], errors["stretches"]),
         )
-        clock = {stage: measured[stage] for stage in ("ticks", "paces", "pauses")}
+        clock = {stage: measured[stage] for stage in ("ticks", "stretches", "paces", "pauses")}
         drawn = {"ticks": ticks, "paces": paces, "stretches": stretches, "pauses": pauses}
         clock |= {f"draw_{name}": in_weights(table) for name, table in drawn.items()}
     timetable = Timetable(
         departures=measured["departures"],
         parts=measured["parts"],
         speeds=measured["speeds"],
+        places=measured["places"],
         draw_hours=in_weights(hours),
         draw_parts=in_weights(parts),
-        draw_speeds=in_weights(speeds),
-        fastest=np.array([fastest]),
+        draw_places=in_weights(places),
+        fastest=np.array([clean.last_speed(noisy["speeds"], errors["speeds"])]),
         per_side=np.array(per_side),
         **clock,
     )
@@ -327,6 +335,7 @@ def timing_of(
 
 _NO_CLOCK = {
     "ticks": (0,),
+    "stretches": (0,),
     "paces": (0, 0),
     "pauses": (0, 0),
     "draw_ticks": (0,),

@@ -10,16 +10,18 @@ OF_POINTS = {"points": Fraction(3, 4), "gaps": Fraction(1, 4)}
 
 #: Of what is spent on times. Departures need most: 168 hours; ticks and pauses are few numbers that stand out.
 OF_CLOCK = {
-    "departures": Fraction(6, 20),
-    "ticks": Fraction(1, 20),
-    "paces": Fraction(4, 20),
-    "pauses": Fraction(1, 20),
-    "parts": Fraction(5, 20),
-    "speeds": Fraction(3, 20),
+    "departures": Fraction(30, 100),
+    "ticks": Fraction(7, 100),
+    "stretches": Fraction(5, 100),
+    "paces": Fraction(22, 100),
+    "pauses": Fraction(6, 100),
+    "speeds": Fraction(5, 100),
+    "parts": Fraction(17, 100),
+    "places": Fraction(8, 100),
 }
 
 #: What needs no measuring where the tick is public: a trip of n points then takes n - 1 ticks.
-BY_TICK = ("ticks", "paces", "pauses")
+BY_TICK = ("ticks", "stretches", "paces", "pauses")
 
 #: What gets the noise of each stage, for plans.
 NOISY = {
@@ -27,16 +29,18 @@ NOISY = {
     "gaps": "a bin of the distance between points",
     "departures": "an hour of the week",
     "ticks": "a bin of the time between points",
+    "stretches": "a class of uneven times between points",
     "paces": "a bin of length and duration",
     "pauses": "a bin of pauses",
     "parts": "a trip in a part of the day",
-    "speeds": "a bin of speed in a cell",
+    "speeds": "a bin of speed",
+    "places": "a bin of speed in a cell",
 }
 
 #: Trips of a part of the day between two zones, on average, in errors of one; and visits of a bin of speeds.
 _TRIPS_PER_ERROR, _VISITS_PER_ERROR = 0.5, 0.5
 #: Speeds of a cell lie in about so many bins.
-_BINS_OF_SPEED = 8
+_BINS_OF_SPEED = 4
 _MOST_ZONES, _MOST_CELLS = 6, 16
 
 

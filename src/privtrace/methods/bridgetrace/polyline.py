@@ -255,15 +255,15 @@ def report(scratch, cells, geometry, placing, stream):  # type: ignore[no-untype
         _set_out(scratch, n_gaps + 1, length_m, cells, geometry)
         return scratch, n_gaps + 1, shape
     edges = placing.draws.edges
-    row, n_points = shape_bin(length_m, edges), 0
+    reported_m, n_points = length_m, 0
     for _ in range(_REPORTS):
-        reports, n_points = draw_reports(scratch.reports, length_m, row, placing.draws, stream)
+        reports, n_points = draw_reports(scratch.reports, length_m, reported_m, placing.draws, stream)
         scratch = _with_reports(scratch, reports, n_points)
         _set_out(scratch, n_points, length_m, cells, geometry)
         shape = shape_of(scratch.points, n_points, geometry.scale_m)
-        if shape_bin(shape[1], edges) == row:
+        if shape_bin(shape[1], edges) == shape_bin(reported_m, edges):
             break
-        row = shape_bin(shape[1], edges)
+        reported_m = shape[1]
     return scratch, n_points, shape
 
 
