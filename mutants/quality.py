@@ -496,7 +496,7 @@ TIMES = (
         "no-clock-as-one",
         "sets without times are compared by metrics that need them",
         "evaluation/reference.py",
-        "have_times = real.has_clock and synthetic.has_clock",
+        "have_times = real.has_times and synthetic.has_times",
         "have_times = True",
         ("evaluation/test_decomposition.py",),
     ),

@@ -232,6 +232,8 @@ def compared(inputs: Mapping[str, Any]) -> Iterator[str]:
                 f"{given['points_in_region']:,} of {given['points']:,} points in the region{bad}{untimed}"
             )
     yield f"region     {inputs['region']}, {inputs['crs']}"
+    if inputs["real"]["has_times"]:
+        yield f"hours      local, of {inputs['timezone']}"
     for words in without_times(inputs):
         yield f"left out   {words}"
 
