@@ -1,7 +1,8 @@
 """Compare the methods: the paper's four errors on every public data set, at every epsilon, in a Markdown table.
 
     python -m experiments.comparison [--methods bridgetrace,privtrace,adatrace,dpt] [--runs 10]
-        [--data porto,geolife,brinkhoff] [--epsilons 0.2,0.5,1,2] [--profile paper|adatrace|mobility] > table.md
+        [--data porto,geolife,brinkhoff] [--epsilons 0.2,0.5,1,2]
+        [--profile paper|adatrace|mobility|time] > table.md
 
 Prints mean and standard deviation of the runs; the limit, one random half of the real data against the other;
 the baseline, a uniform random walk; and the seconds that a fit and its sample took, the mean of the runs on

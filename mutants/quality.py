@@ -1,4 +1,4 @@
-"""Breakages that keep the promise and make worse synthetic data: nobody is harmed, and the method is gone."""
+"""Breakages that keep the promise and make worse data, or praise it: nobody is harmed, the method is gone."""
 
 from __future__ import annotations
 
@@ -432,4 +432,74 @@ LINES = (
     ),
 )
 
-MUTANTS = (*BRIDGETRACE, *PRIVTRACE, *ADATRACE, *DPT, *LINES)
+_TIME = "evaluation/test_time.py"
+
+#: What would praise synthetic times that are wrong.
+TIMES = (
+    Mutant(
+        "hours-in-utc",
+        "hours are told in UTC, whatever the zone",
+        "evaluation/time.py",
+        "local_s = zone.to_local(np.floor(seconds[firsts[departs]]).astype(np.int64))",
+        "local_s = np.floor(seconds[firsts[departs]]).astype(np.int64)",
+        (_TIME,),
+    ),
+    Mutant(
+        "absurd-times-used",
+        "times that do not rise, or come after a week, count as times",
+        "evaluation/time.py",
+        "if seconds[p] >= 0 and seconds[p] > last and (first < 0 or seconds[p] - first <= LONGEST_S):",
+        "if seconds[p] >= 0:",
+        (_TIME,),
+    ),
+    Mutant(
+        "gaps-weigh-alike",
+        "trajectories of many points decide how points are spread",
+        "evaluation/octaves.py",
+        "shares[bins[p]] += weights[t] / (offsets[t + 1] - offsets[t])",
+        "shares[bins[p]] += weights[t]",
+        (_TIME,),
+    ),
+    Mutant(
+        "round-seconds-on-edges",
+        "bins of half octaves end at round numbers, so that rounding decides",
+        "evaluation/octaves.py",
+        "EDGE = 1.14",
+        "EDGE = 1.0",
+        (_TIME,),
+    ),
+    Mutant(
+        "parts-of-the-day-alike",
+        "few people at night decide the hourly density as much as all at noon",
+        "evaluation/time.py",
+        "return float(np.average(relative.mean(axis=1), weights=sizes[there]))",
+        "return float(np.average(relative.mean(axis=1)))",
+        (_TIME,),
+    ),
+    Mutant(
+        "trips-at-any-hour",
+        "hourly trips are compared without their hour",
+        "evaluation/time.py",
+        "_departing(x, x.trips * N_PARTS + x.part)",
+        "_departing(x, x.trips * N_PARTS)",
+        (_TIME,),
+    ),
+    Mutant(
+        "empty-cells-forgiven",
+        "cells in which nothing synthetic moves have the real speed",
+        "evaluation/time.py",
+        "others = other_meters[there] / np.where(other_seconds[there] > 0, other_seconds[there], 1.0)",
+        "others = np.where(other_seconds[there] > 0, other_meters[there] / other_seconds[there], speeds)",
+        (_TIME,),
+    ),
+    Mutant(
+        "no-clock-as-one",
+        "sets without times are compared by metrics that need them",
+        "evaluation/reference.py",
+        "have_times = real.has_times and synthetic.has_times",
+        "have_times = True",
+        ("evaluation/test_decomposition.py",),
+    ),
+)
+
+MUTANTS = (*BRIDGETRACE, *PRIVTRACE, *ADATRACE, *DPT, *LINES, *TIMES)

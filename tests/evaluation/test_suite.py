@@ -196,9 +196,9 @@ NEED_TIMES = [metric.name for metric in PROFILES["time"].metrics if metric.needs
 @pytest.mark.parametrize(
     ("lacking", "words"),
     [
-        ("real", "the real data has no calendar times"),
-        ("synthetic", "the synthetic data has no calendar times"),
-        ("both", "the real and the synthetic data have no calendar times"),
+        ("real", "the real data has no usable times"),
+        ("synthetic", "the synthetic data has no usable times"),
+        ("both", "the real and the synthetic data have no usable times"),
     ],
 )
 @pytest.mark.parametrize("times", [None, "numbers"])
@@ -220,6 +220,28 @@ def test_what_needs_times_is_left_out_where_there_are_none(
         assert (inputs[role]["untimed_points"] is None) == (given is without)
     assert f"left out   {words}, which these metrics need: departure, " in str(table)
     assert "left out" not in str(pt.evaluate(*pair, region=region))
+
+
+@pytest.mark.parametrize("name", ["walks.csv", "walks.parquet"])
+def test_times_of_files_are_read_on_the_calendar(
+    wanderers: pt.Trajectories, region: pt.Region, tmp_path: Path, name: str
+) -> None:
+    """Text sets the order of points alone, unless times are looked at."""
+    wanderers.write(tmp_path / name)
+    with pt.read(tmp_path / name, crs="planar") as source:
+        file = pt.evaluate(source, source, region=region, profile="time")
+    memory = pt.evaluate(wanderers, wanderers, region=region, profile="time")
+    assert file.to_dict()["metrics"] == memory.to_dict()["metrics"]
+
+
+def test_numbers_in_a_text_file_are_no_times(region: pt.Region, tmp_path: Path) -> None:
+    path = tmp_path / "steps.csv"
+    rows = [f"{number},{number % 7 + 1},{step + 2},{step}" for number in range(9) for step in range(3)]
+    path.write_text("\n".join(["traj_id,x,y,t", *rows]))
+    table = pt.evaluate(pt.read(path), pt.read(path), region=region, profile="time")
+    assert list(table) == ["jump", "points"] and table.inputs["real"]["has_times"] is False
+    seconds = pt.read(path, time_unit="s")
+    assert "departure" in pt.evaluate(seconds, seconds, region=region, profile="time")
 
 
 def test_how_many_points_are_untimed_is_said(wanderers: pt.Trajectories, region: pt.Region) -> None:

@@ -122,6 +122,7 @@ def test_sections_come_in_order(page: Element) -> None:
         "Verdict",
         "Real beside synthetic",
         "How long, how far, from where to where",
+        "When, how fast, and point by point",
         "Most frequent patterns",
         "Short and long trips",
         "All metrics",
@@ -192,15 +193,15 @@ def test_ways_are_not_called_close_for_being_closer_than_a_walk_that_is_everywhe
     assert verdict(given).all("p", "lead")[0].text == "Which ways they take: far off."
 
 
-@pytest.mark.parametrize("profile", ["paper", "adatrace", "mobility", "all"])
+@pytest.mark.parametrize("profile", ["paper", "adatrace", "mobility", "time", "all"])
 def test_every_profile_makes_a_page_with_all_its_metrics(profile: str) -> None:
-    evaluation = pt.evaluate(walks(60), walks(50, seed=2), region=REGION, profile=profile)
+    evaluation = pt.evaluate(timed(walks(60)), timed(walks(50, seed=2)), region=REGION, profile=profile)
     page = read(evaluation.report().html)
     head, *listed = rows(page.section("All metrics").all("table")[0])
     assert head == ["Metric", "Value", "Limit", "Limit to baseline", "Random baseline", "Best"]
     named = [row for row in listed if len(row) > 1]
     assert [row[0].split()[0] for row in named] == list(evaluation)
-    assert sum(len(row) == 1 for row in listed) == (3 if profile == "all" else 1)
+    assert sum(len(row) == 1 for row in listed) == (4 if profile == "all" else 1)
     assert page.section("Verdict").all("li")
 
 
@@ -267,6 +268,78 @@ def test_curves_are_told_in_words_and_numbers(evaluation: pt.Evaluation, page: E
     assert [len(same) for same in elements] == [1] * 8
 
 
+def timed(given: pt.Trajectories, seed: int = 1, zone: str = "UTC") -> pt.Trajectories:
+    """Let trips depart on Monday from 8 to 9, with a point every 15 s."""
+    rng, n_points = np.random.default_rng(seed), np.diff(given.offsets)
+    departures = np.datetime64("2024-01-08T08:00", "s") + rng.integers(0, 3600, len(given))
+    places = np.arange(given.n_points) - np.repeat(given.offsets[:-1], n_points)
+    return replace(given, times=np.repeat(departures, n_points) + 15 * places, zone=zone)
+
+
+HOURS = "When, how fast, and point by point"
+
+
+def test_times_are_told_in_words_numbers_and_small_maps() -> None:
+    real, synthetic = timed(walks(60), zone="Asia/Tokyo"), timed(walks(50, seed=2), seed=2)
+    evaluation = pt.evaluate(real, synthetic, region=REGION, profile="time")
+    page = read(evaluation.report().html)
+    found = page.section(HOURS)
+    labels = [chart.attributes["aria-label"] or "" for chart in found.all("svg", "chart")]
+    assert [label.split(":")[0] for label in labels] == [
+        "Departures over the week",
+        "Duration",
+        "Mean speed",
+        "Interval",
+        "Jump",
+        "Points",
+    ]
+    # 8 in the morning is 17 in Tokyo.
+    assert labels[0].endswith("the busiest real hour is Mon at 17, the synthetic Mon at 17.")
+    listed = {row[0]: row[1:] for row in rows(found.all("table")[0])}
+    assert [*listed] == ["Median", "Duration", "Mean speed", "Interval", "Jump", "Points"]
+    assert evaluation.figures is not None
+    medians = evaluation.figures.spreads["points"].medians
+    assert listed["Points"] == [f"{number:g}" for number in medians]
+    assert listed["Interval"] == ["15.3 s", "15.3 s"]  # the middle of its bin
+    assert all(text.endswith(" units/s") for text in listed["Mean speed"])
+    small = found.all("svg", "small-map")
+    told = [drawn.attributes["aria-label"] or "" for drawn in small]
+    assert len(told) == 12 and told[8].startswith("Real, 16 to 20 h: 100 % of the trips")
+    assert [figure.text for figure in found.all("figcaption")][6:12] == [
+        f"{hour} to {hour + 4} h" for hour in range(0, 24, 4)
+    ]
+    assert "real 100 %" in found.text and "Local hours of Asia/Tokyo" in found.text
+    compared = {row[0]: row[1:] for row in rows(page.section("What was compared").all("table")[0])}
+    assert compared["in the region without a usable time"] == ["0", "0"]
+
+
+def test_when_people_travel_is_judged(evaluation: pt.Evaluation) -> None:
+    both = timed(walks(200)), timed(walks(200, seed=2), seed=2)
+    given = standing_at(pt.evaluate(*both, region=REGION, profile="time"), {"departure": 0.3, "duration": 0.9})
+    assert verdict(given).all("p", "lead")[0].text == "When people travel: close. How long they take: far off."
+
+
+@pytest.mark.parametrize(
+    ("lacking", "words", "counts"),
+    [
+        ("real", "The real data has no usable times", ["no times", "0"]),
+        ("synthetic", "The synthetic data has no usable times", ["0", "no times"]),
+        ("both", "Neither set has usable times", None),
+    ],
+)
+def test_without_times_the_page_says_so(lacking: str, words: str, counts: list[str] | None) -> None:
+    real, synthetic = walks(30), walks(30, seed=2)
+    real = real if lacking in ("real", "both") else timed(real)
+    synthetic = synthetic if lacking in ("synthetic", "both") else timed(synthetic)
+    page = read(pt.evaluate(real, synthetic, region=REGION, profile="time").report().html)
+    found = page.section(HOURS)
+    assert words in found.text and not found.all("svg", "small-map")
+    assert [chart.text.split(",")[0] for chart in found.all("figcaption")] == ["Jump", "Points"]
+    assert "Left out: the " in page.section("All metrics").text
+    compared = {row[0]: row[1:] for row in rows(page.section("What was compared").all("table")[0])}
+    assert compared.get("in the region without a usable time") == counts
+
+
 def test_patterns_are_listed_with_their_place() -> None:
     """From the southwest cell to the next one north: column 1, row 1 to column 1, row 2."""
     north = [(0.1, 0.1), (0.1, 0.6)]
@@ -328,8 +401,11 @@ def test_without_the_paper_s_profile_there_are_no_subgroups() -> None:
     assert "profile paper" in page.section("Short and long trips").text
 
 
-def test_an_empty_synthetic_set_makes_a_page_without_holes() -> None:
-    page = read(pt.evaluate(walks(30), trajectories(), region=REGION, profile="all").report().html)
+@pytest.mark.parametrize("has_times", [True, False])
+def test_an_empty_synthetic_set_makes_a_page_without_holes(has_times: bool) -> None:
+    real = timed(walks(30)) if has_times else walks(30)
+    page = read(pt.evaluate(real, trajectories(), region=REGION, profile="all").report().html)
+    assert len(page.all("svg", "small-map")) == 12 * has_times
     text = page.all("main")[0].text
     labels = " ".join(svg.attributes.get("aria-label") or "" for svg in page.all("svg"))
     assert "real trajectories with 0 synthetic ones" in text

@@ -143,7 +143,7 @@ def synth(
         if kept is not None:  # first, since epsilon is spent by now
             fitted.save(kept)
             stack.enter_context(ending(lambda: f"the fit is in {model}, and generating from it costs nothing"))
-        measuring = None if compared is None else _measuring(fitted, output, options, screen)
+        measuring = None if compared is None else _measuring(fitted, source.zone, output, options, screen)
         _write_synthetic(fitted, made, count, seed, options, screen, measuring)
         if release_page is not None:
             fitted.report(release_page, title=title, note=note)
@@ -186,14 +186,14 @@ def _fitted(
     )
 
 
-def _measuring(model: Model, output: Path, options: FitOptions, screen: Screen) -> Measuring:
+def _measuring(model: Model, zone: str, output: Path, options: FitOptions, screen: Screen) -> Measuring:
     """Prepare to measure what is written while it is: nothing is read back. NOT PRIVATE."""
     from privtrace.backends.local import Threads
     from privtrace.evaluation.comparison import Comparison
 
     release, backend = model.release, Threads(options.threads)
     comparison = Comparison.of(
-        release.region, release.crs, profile="all", figures=True, backend=backend, observer=screen
+        release.region, release.crs, profile="all", zone=zone, figures=True, backend=backend, observer=screen
     )
     return comparison.measuring(path=output)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from os import PathLike
 
@@ -18,7 +19,7 @@ from privtrace.evaluation.measured import MeasuredPart, MeasuredSet, Role, check
 from privtrace.evaluation.metric import Measure, Metric, Profile
 from privtrace.observer import Observer, Silent
 from privtrace.space.region import MISSING, Region
-from privtrace.trajectories import Crs, Source, Trajectories
+from privtrace.trajectories import Crs, Source, Trajectories, check_source
 
 PROFILES = {module.PROFILE.name: module.PROFILE for module in (paper, adatrace, mobility, time)}
 
@@ -91,15 +92,28 @@ class Comparison:
 
     def measure(self, source: Source, role: Role = "synthetic", text: str | None = None) -> MeasuredSet:
         """Measure a set in one pass over a source."""
-        passes = Passes(source, self.backend, self.observer)
+        check_source(source)
         if source.crs != self.crs:
             raise DataError(
                 f"the real data is {self.crs} and the {role} data is {source.crs}: they cannot be "
                 "compared. If both hold the same coordinates, say which with --crs (crs=...); else project one"
             )
         measuring = self.measuring(role, getattr(source, "path", None))
-        measuring.measured.extend(passes.map(measuring.kernel, text or f"Measuring the {role} data"))
+        with _on_the_calendar(source) if "time" in self.measures else nullcontext(source) as timed:
+            passes = Passes(timed, self.backend, self.observer)
+            measuring.measured.extend(passes.map(measuring.kernel, text or f"Measuring the {role} data"))
         return measuring.finish()
+
+
+@contextmanager
+def _on_the_calendar(source: Source) -> Iterator[Source]:
+    """Let a source that may have calendar times read them so, and close what was opened for it."""
+    timed = source.timed() if getattr(source, "has_clock", False) and hasattr(source, "timed") else source
+    try:
+        yield timed
+    finally:
+        if timed is not source and hasattr(timed, "close"):
+            timed.close()
 
 
 @dataclass(frozen=True, eq=False)

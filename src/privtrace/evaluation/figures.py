@@ -5,31 +5,36 @@ The figures are drawn from traits, in the pass that also measures the metrics.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from privtrace.evaluation import mobility, paper
+from privtrace.evaluation import mobility, octaves, paper, time
 from privtrace.evaluation.compare import histogram, ragged_histogram
 from privtrace.evaluation.frame import Frame
 from privtrace.evaluation.measured import MeasuredSet
 from privtrace.evaluation.metric import Profile
 from privtrace.evaluation.patterns import pattern_cells, pattern_counts, top_patterns
-from privtrace.evaluation.traits import Traits
+from privtrace.evaluation.traits import Binned, Traits
 from privtrace.geometry import ends_apart_m
 from privtrace.paths import Paths
 from privtrace.space.raster import passed
 from privtrace.space.region import Region
-from privtrace.trajectories import Floats, Trajectories
+from privtrace.trajectories import Floats, Integers, Trajectories
 
 #: Cells per side of the heat maps, as in the paper's figure.
 HEAT = 80
 N_BINS = 40
 N_PATTERNS = 10
+_N_CELLS = paper.CELLS_PER_SIDE**2
 #: Curves end where so much of the real data does; the rest is in their last bin.
 _SHOWN = 0.995
+#: Half octaves begin and end where either set has so much.
+_TAIL = 0.002
+#: Fewer half octaves are not shown: a picture of one would show no scale.
+_LEAST_BINS = 9
 
 
 class Curve(NamedTuple):
@@ -39,6 +44,27 @@ class Curve(NamedTuple):
     real: Floats  # (n,): shares of the trajectories
     synthetic: Floats
     medians_m: tuple[float, float]  # NaN of an empty set
+
+
+class Spread(NamedTuple):
+    """Hold the distributions of one trait in both sets, in half octaves.
+
+    The first bin also holds all below it, and the last all beyond. Where anything is zero, a bin of its own
+    comes before them: the first bound is 0 then.
+    """
+
+    bounds: Floats  # (n + 1,): in seconds, meters and the like
+    real: Floats  # (n,): shares
+    synthetic: Floats
+    medians: tuple[float, float]  # of trajectories, or where they have several, of what is spread over bins
+
+
+class Clock(NamedTuple):
+    """Hold when trips depart, in both sets, and where they are then; the first is real."""
+
+    zone: str  # whose hours these are
+    week: tuple[Floats, Floats]  # (168,): shares of departures, from Monday at midnight
+    parts: tuple[Floats, Floats]  # (6, 20, 20), north up: visits to cells by part of the day, for each trip
 
 
 class Pattern(NamedTuple):
@@ -58,6 +84,8 @@ class Figures:
     curves: Mapping[str, Curve]  # length, diameter and distance between the ends
     pairs: tuple[Floats, Floats]  # shares of trips between pairs of 8 x 8 zones, the really frequent first
     patterns: tuple[Pattern, ...]  # the most frequent in the real set
+    spreads: Mapping[str, Spread]  # jump and points; duration, speed and interval where both sets have times
+    clock: Clock | None  # where both sets have times
 
     @classmethod
     def of(cls, frame: Frame, real: MeasuredSet, synthetic: MeasuredSet) -> Figures:
@@ -67,6 +95,7 @@ class Figures:
             [getattr(x["paper"], f"{name}_m") for x in both] for name in ("length", "diameter")
         )
         apart = [_drawn(x).apart_m for x in both]
+        with_times = real.has_times and synthetic.has_times
         real_heat, synthetic_heat = (_heat(_drawn(x)) for x in both)
         return cls(
             frame.region,
@@ -78,6 +107,8 @@ class Figures:
             },
             _pairs(*(x["mobility"] for x in both)),
             _patterns(*(x["paper"] for x in both)),
+            _spreads(*(x["time"] for x in both), with_times=with_times),
+            _clock(frame, both) if with_times else None,
         )
 
 
@@ -106,7 +137,7 @@ def measuring(frame: Frame) -> Callable[[Trajectories], DrawnTraits]:
 DRAWN = Profile("figures", measuring, ())
 
 #: The profiles whose traits figures are drawn from.
-NEEDED = (paper.PROFILE, mobility.PROFILE, DRAWN)
+NEEDED = (paper.PROFILE, mobility.PROFILE, time.PROFILE, DRAWN)
 
 
 def _drawn(traits: Mapping[str, Any]) -> DrawnTraits:
@@ -143,7 +174,7 @@ def _pairs(real: mobility.MobilityTraits, synthetic: mobility.MobilityTraits) ->
 
 
 def _patterns(real: paper.PaperTraits, synthetic: paper.PaperTraits) -> tuple[Pattern, ...]:
-    n_cells = paper.CELLS_PER_SIDE**2
+    n_cells = _N_CELLS
     top = top_patterns(real.paths, real.weights, N_PATTERNS, paper.LONGEST, n_cells)
     others = pattern_counts(synthetic.paths, synthetic.weights, top.codes, paper.LONGEST, n_cells)
     shares: list[list[float]] = [
@@ -151,3 +182,79 @@ def _patterns(real: paper.PaperTraits, synthetic: paper.PaperTraits) -> tuple[Pa
     ]
     cells = (pattern_cells(code, n_cells) for code in top.codes.tolist())
     return tuple(Pattern(*row) for row in zip(cells, *shares, strict=True))
+
+
+def _spreads(real: time.TimeTraits, synthetic: time.TimeTraits, *, with_times: bool) -> dict[str, Spread]:
+    both = real, synthetic
+    spreads = {
+        "jump": _spread_over([x.jumps for x in both], both),
+        "points": _spread_of([x.n_points for x in both], both),
+    }
+    if with_times:
+        timed = {
+            "duration": _spread_of([x.duration_s for x in both], both),
+            "speed": _spread_of([x.speed for x in both], both),
+            "interval": _spread_over([x.intervals for x in both], both),
+        }
+        spreads = timed | spreads
+    return spreads
+
+
+def _spread_of(sizes: Sequence[Floats | Integers], both: Sequence[Traits]) -> Spread:
+    """Count one size of each trajectory."""
+    counts = [octaves.histogram(own, given.weights) for own, given in zip(sizes, both, strict=True)]
+    there = [own[~np.isnan(own)] for own in sizes]
+    medians = [float(np.median(own)) if len(own) else np.nan for own in there]
+    return _spread(counts[0], counts[1], (medians[0], medians[1]))
+
+
+def _spread_over(gaps: Sequence[Binned], both: Sequence[Traits]) -> Spread:
+    """Count the gaps of each trajectory, which together weigh one."""
+    counts: list[Floats] = [
+        octaves.spread_histogram(own.bins, own.offsets, given.weights)
+        for own, given in zip(gaps, both, strict=True)
+    ]
+    medians = [_middle(own) for own in counts]
+    return _spread(counts[0], counts[1], (medians[0], medians[1]))
+
+
+def _middle(counts: Floats) -> float:
+    """Find the middle of the bin that the median is in, by ratio; that of no gaps is NaN."""
+    if not counts.any():
+        return np.nan
+    at = int(np.searchsorted(np.cumsum(counts), counts.sum() / 2))
+    low, high = octaves.bounds(np.array([at, at + 1])).tolist()
+    return float(np.sqrt(low * high)) if at else 0.0
+
+
+def _spread(real: Floats | Integers, synthetic: Floats | Integers, medians: tuple[float, float]) -> Spread:
+    """Take shares, and gather the tails in the first and the last bin that are shown."""
+    shares = [counts / max(float(counts.sum()), 1e-12) for counts in (real, synthetic)]
+    there = np.cumsum(np.maximum(shares[0], shares[1])[1:])
+    first, last = (1 + int(np.searchsorted(there, share * there[-1])) for share in (_TAIL, 1 - _TAIL))
+    short = max(_LEAST_BINS - (last + 1 - first), 0)
+    first, last = max(first - (short + 1) // 2, 1), min(last + short // 2, octaves.N_BINS - 1)
+    bins = [0, *range(first, last + 2)] if shares[0][0] + shares[1][0] > 0 else [*range(first, last + 2)]
+    shown = []
+    for own in shares:
+        within = own[first : last + 1].copy()
+        within[0] += own[1:first].sum()
+        within[-1] += own[last + 1 :].sum()
+        shown.append(np.concatenate([own[:1], within]) if bins[0] == 0 else within)
+    return Spread(octaves.bounds(np.array(bins)), shown[0], shown[1], medians)
+
+
+def _clock(frame: Frame, both: Sequence[Mapping[str, Any]]) -> Clock:
+    weeks, parts = [], []
+    for traits in both:
+        timed, paths = traits["time"], traits["paper"].paths
+        departs = timed.hour >= 0
+        n_departures = max(int(timed.weights[departs].sum()), 1)
+        weeks.append(np.bincount(timed.hour[departs], timed.weights[departs], time.HOURS) / n_departures)
+        visits = [
+            ragged_histogram(paths.cells, paths.offsets, timed.weights * (timed.part == part), _N_CELLS)
+            for part in range(time.N_PARTS)
+        ]
+        shape = (time.N_PARTS, paper.CELLS_PER_SIDE, paper.CELLS_PER_SIDE)
+        parts.append(np.reshape(visits, shape)[:, ::-1] / n_departures)
+    return Clock(frame.zone, (weeks[0], weeks[1]), (parts[0], parts[1]))

@@ -42,8 +42,8 @@ class Frame:
         tie. Bad points count as absent. A trajectory with no point inside is dropped.
         """
         points, places, offsets = _clip(part.points, part.offsets, self._whole.lattice, self.region.scale_m)
-        times = clock_times(part)
-        return Trajectories(points, offsets, None if times is None else times[places], crs="planar")
+        times = None if part.times is None or not part.has_clock else part.times[places]
+        return Trajectories(points, offsets, times, crs="planar")
 
     def places(self, offsets: Integers, first: int, use: int) -> Trajectories:
         """Draw trajectories, numbered from `first`, whose points are uniform in the region."""
@@ -76,11 +76,6 @@ class Frame:
 
     def _words(self, count: int, use: int, again: int) -> Integers:
         return _words(count, np.uint64(self.seed), np.uint64(again << 8 | use))  # type: ignore[no-any-return]
-
-
-def clock_times(part: Trajectories) -> Array | None:
-    """Give the times of points where they are on the calendar; numbers are no clock."""
-    return part.times if part.times is not None and part.times.dtype.kind == "M" else None
 
 
 @njit(cache=True, nogil=True)

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from privtrace.errors import DataError
-from privtrace.evaluation.frame import Frame, clock_times
+from privtrace.evaluation.frame import Frame
 from privtrace.evaluation.metric import Measure
 from privtrace.evaluation.traits import Traits
 from privtrace.observer import Observer
@@ -30,7 +30,6 @@ class MeasuredPart(NamedTuple):
     n_points: Integers  # (n,): points of each trajectory in its run
     tally: Tally
     ends_m: Floats  # (2, 2): the least x and y, and the greatest, negated
-    has_clock: bool  # its times are on the calendar
 
     @classmethod
     def of(cls, part: Trajectories, frame: Frame, measures: Mapping[str, Measure]) -> MeasuredPart:
@@ -38,8 +37,7 @@ class MeasuredPart(NamedTuple):
         runs = frame.clip(part)
         traits = {name: measure(runs) for name, measure in measures.items()}
         ends = [runs.points.min(axis=0, initial=np.inf), -runs.points.max(axis=0, initial=-np.inf)]
-        has_clock = clock_times(part) is not None
-        return cls(traits, np.diff(runs.offsets), frame.region.tally(part), np.array(ends), has_clock)
+        return cls(traits, np.diff(runs.offsets), frame.region.tally(part), np.array(ends))
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +48,6 @@ class MeasuredSet:
     n_points: Integers  # (n,): points of each trajectory in its run
     tally: Tally
     extent_m: Floats  # (2,): the greatest x and y of all runs less the least
-    has_clock: bool  # its times are on the calendar; so are those of nothing at all
     path: str | None  # of its file, if it has one
 
     @classmethod
@@ -63,8 +60,7 @@ class MeasuredSet:
         for name in list(parts[0].traits):
             of_parts: list[Any] = [part.traits.pop(name) for part in parts]
             traits[name] = type(of_parts[0]).joined(of_parts, order)
-        has_clock = not len(n_points) or any(part.has_clock for part in parts)
-        return cls(traits, n_points, added(part.tally for part in parts), extent_m, has_clock, path)
+        return cls(traits, n_points, added(part.tally for part in parts), extent_m, path)
 
     def __len__(self) -> int:
         return len(self.n_points)
@@ -94,15 +90,23 @@ class MeasuredSet:
             "points": self.tally.n_points,
             "points_in_region": self.tally.n_inside,
             "bad_points": self.tally.n_bad,
-            "has_times": self.has_clock,
-            "untimed_points": self.n_untimed,
+            "has_times": None if "time" not in self.traits else self.has_times,
+            "untimed_points": self._timed.n_untimed.sum().item() if self.has_times else None,
         }
 
     @property
-    def n_untimed(self) -> int | None:
-        """Count the points in runs that have no usable time; None where times were not looked at."""
-        traits: Any = self.traits.get("time")
-        return int(traits.n_untimed.sum()) if self.has_clock and traits is not None else None
+    def has_times(self) -> bool:
+        """Tell whether a trajectory has a usable time, or there is none at all; False where nobody looked.
+
+        The trajectories tell, and not the columns: a column of times may hold none.
+        """
+        if "time" not in self.traits:
+            return False
+        return not self._timed.size or bool(np.any(self._timed.weights[self._timed.hour >= 0]))
+
+    @property
+    def _timed(self) -> Any:
+        return self.traits["time"]
 
 
 def check(measured: MeasuredSet, role: Role, frame: Frame, observer: Observer) -> None:

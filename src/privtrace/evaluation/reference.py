@@ -51,10 +51,10 @@ class Reference:
     def values(self, synthetic: MeasuredSet, real: MeasuredSet | None = None) -> Values:
         """Compare a set with the real one, or with what is given for it, by every metric.
 
-        Where one of them has no calendar times, metrics that need them are not defined.
+        Where one of them has no usable times, metrics that need them are not defined.
         """
         real = self.real if real is None else real
-        have_times = real.has_clock and synthetic.has_clock
+        have_times = real.has_times and synthetic.has_times
         return {
             metric.name: metric.compare(real.traits[profile.name], synthetic.traits[profile.name])
             if have_times or not metric.needs_times
@@ -95,7 +95,7 @@ class Reference:
         frame, offsets = self.comparison.frame, np.concatenate([[0], np.cumsum(self.real.n_points)])
         for start, stop in part_bounds(offsets):
             own = offsets[start : stop + 1] - offsets[start]
-            times = frame.moments(own, start, BASELINE) if self.real.has_clock else None
+            times = frame.moments(own, start, BASELINE) if self.real.has_times else None
             yield replace(frame.places(own, start, BASELINE), times=times)
 
     def intervals(

@@ -195,7 +195,7 @@ def evaluated(reference: Reference, synthetic: MeasuredSet, *, bootstrap: int = 
     metrics = [
         metric
         for metric in comparison.metrics
-        if not metric.needs_times or (real.has_clock and synthetic.has_clock)
+        if not metric.needs_times or (real.has_times and synthetic.has_times)
     ]
     inputs = {
         "real": real.to_dict(),
@@ -232,16 +232,20 @@ def compared(inputs: Mapping[str, Any]) -> Iterator[str]:
                 f"{given['points_in_region']:,} of {given['points']:,} points in the region{bad}{untimed}"
             )
     yield f"region     {inputs['region']}, {inputs['crs']}"
-    if inputs["left_out"]:
-        yield f"left out   {without_times(inputs)}"
+    if inputs["real"]["has_times"]:
+        yield f"hours      local, of {inputs['timezone']}"
+    for words in without_times(inputs):
+        yield f"left out   {words}"
 
 
-def without_times(inputs: Mapping[str, Any]) -> str:
-    """Say which of the sets has no calendar times, and which metrics are left out for it."""
+def without_times(inputs: Mapping[str, Any]) -> Iterator[str]:
+    """Say, where metrics are left out, which of the sets has no usable times, and which metrics need them."""
+    if not inputs["left_out"]:
+        return
     lacking = [role for role in ("real", "synthetic") if not inputs.get(role, {"has_times": True})["has_times"]]
     whose = f"the {lacking[0]} data has" if lacking else "what the method makes has"
     whose = "the real and the synthetic data have" if len(lacking) == 2 else whose
-    return f"{whose} no calendar times, which these metrics need: {', '.join(inputs['left_out'])}"
+    yield f"{whose} no usable times, which these metrics need: {', '.join(inputs['left_out'])}"
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:

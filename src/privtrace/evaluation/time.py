@@ -20,7 +20,7 @@ from privtrace import calendar
 from privtrace.evaluation import octaves
 from privtrace.evaluation.circles import SANITY, grouped_bit_counts
 from privtrace.evaluation.compare import category_error, divergence
-from privtrace.evaluation.frame import Frame, clock_times
+from privtrace.evaluation.frame import Frame
 from privtrace.evaluation.metric import LN2, Metric, Profile
 from privtrace.evaluation.octaves import half_octave
 from privtrace.evaluation.paper import N_CIRCLES, draw_circles
@@ -107,7 +107,7 @@ def measuring(frame: Frame) -> Callable[[Trajectories], TimeTraits]:
 
 def _seconds(runs: Trajectories) -> Floats:
     """Give the times of all points in seconds since 1970, with their fractions; NaN where there is none."""
-    times = clock_times(runs)
+    times = runs.times
     if times is None:
         return np.full(runs.n_points, np.nan)
     whole = times.astype("datetime64[s]")

@@ -39,16 +39,54 @@ def overlaid(edges: Floats, real: Floats, synthetic: Floats, axis: Axis, alterna
     return _chart(edges, [("real", real), ("synthetic", synthetic)], axis, alternative)
 
 
+def spread(
+    bounds: Floats, real: Floats, synthetic: Floats, ticks: Sequence[tuple[float, str]], alternative: str
+) -> str:
+    """Draw both along bins that each have the same width, by the logarithm; a first bin from 0 is for zero.
+
+    Ticks are values and their labels; those that would come too near to the one before are left out.
+    """
+    n_zero = int(bounds[0] == 0)
+    width = (_WIDTH - _LEFT - _RIGHT) / (len(bounds) - 1)
+    across = np.linspace(_LEFT, _WIDTH - _RIGHT, len(bounds))
+    labels = [(_LEFT + width / 2, "0")] if n_zero else []
+    for value, text in ticks:
+        at = _LEFT + width * (n_zero + 2 * math.log2(value / bounds[n_zero]))
+        nearest = labels[-1][0] + 3.5 * (len(text) + len(labels[-1][1])) + 8 if labels else -math.inf
+        if max(nearest, _LEFT + width * n_zero) <= at <= _WIDTH - 3.5 * len(text):
+            labels.append((at, text))
+    return _drawn(across, [("real", real), ("synthetic", synthetic)], _labels(labels, ""), alternative)
+
+
+DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+
+
+def week(real: Floats, synthetic: Floats, label: str, alternative: str) -> str:
+    """Draw both along the 168 hours of a week, days apart."""
+    day = (_WIDTH - _LEFT - _RIGHT) / 7
+    across = np.linspace(_LEFT, _WIDTH - _RIGHT, 7 * 24 + 1)
+    labels = [(_LEFT + day * (number + 0.5), name) for number, name in enumerate(DAYS)]
+    midnights = [
+        f'<line class="axis" x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP}" y2="{_HEIGHT - _BOTTOM}"/>'
+        for x in (_LEFT + day * np.arange(1, 7)).tolist()
+    ]
+    axis = [*midnights, *_labels(labels, label)]
+    return _drawn(across, [("real", real), ("synthetic", synthetic)], axis, alternative)
+
+
 def _chart(edges: Floats, series: Sequence[tuple[str, Floats]], axis: Axis, alternative: str) -> str:
-    most = max((float(shares.max(initial=0)) for _, shares in series), default=0.0) or 1.0
     across = _LEFT + (edges / (edges[-1] or 1.0)) * (_WIDTH - _LEFT - _RIGHT)
+    return _drawn(across, series, _horizontal(float(edges[-1]) / axis.per_unit, axis.label), alternative)
+
+
+def _drawn(across: Floats, series: Sequence[tuple[str, Floats]], axis: Sequence[str], alternative: str) -> str:
+    most = max((float(shares.max(initial=0)) for _, shares in series), default=0.0) or 1.0
     elements = []
     for css, shares in series:
         up = _HEIGHT - _BOTTOM - shares / most * (_HEIGHT - _TOP - _BOTTOM)
         steps = _steps(across, up, closed=css != "synthetic")
         elements.append(f'<path class="{css}" d="{steps}"/>')
-    x_axis = _horizontal(float(edges[-1]) / axis.per_unit, axis.label)
-    return _svg([*_vertical(most), *elements, *x_axis], alternative)
+    return _svg([*_vertical(most), *elements, *axis], alternative)
 
 
 def curve(real: Floats, synthetic: Floats, label: str, alternative: str) -> str:

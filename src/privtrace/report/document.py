@@ -203,6 +203,24 @@ def distance(distance_m: float, region: Region) -> str:
     return f"{plain(distance_m / 1000, 3)} km" if distance_m >= 1000 else f"{plain(distance_m, 3)} m"
 
 
+def duration(seconds: float) -> str:
+    """Write a time for a reader, in seconds, minutes, hours or days. Nothing has none."""
+    if math.isnan(seconds):
+        return "none"
+    names = ((86_400, "days"), (3600, "h"), (60, "min"), (1, "s"))
+    size, name = next(((size, name) for size, name in names if seconds >= 2 * size), names[-1])
+    return f"{plain(seconds / size, 3)} {name}"
+
+
+def speed(meters_per_second: float, region: Region) -> str:
+    """Write a speed for a reader, in kilometers per hour or planar units per second. Nothing has none."""
+    if math.isnan(meters_per_second):
+        return "none"
+    if region.crs != "lonlat":
+        return f"{plain(meters_per_second, 3)} units/s"
+    return f"{plain(3.6 * meters_per_second, 3)} km/h"
+
+
 def plain(value: float, digits: int) -> str:
     """Write a number with so many digits that matter, never as a power of ten: 24000 -> 24,000."""
     return f"{float(f'{value:.{digits}g}'):,.15g}"

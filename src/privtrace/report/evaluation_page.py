@@ -11,7 +11,7 @@ from typing import Any
 
 from privtrace.errors import SettingsError
 from privtrace.evaluation.comparison import PROFILES
-from privtrace.evaluation.suite import NOT_PRIVATE, Evaluation, Score, shown
+from privtrace.evaluation.suite import NOT_PRIVATE, Evaluation, Score, shown, without_times
 from privtrace.report import charts
 from privtrace.report.document import (
     Cell,
@@ -25,7 +25,7 @@ from privtrace.report.document import (
     table,
     table_of,
 )
-from privtrace.report.side_by_side import curves, heat_maps, patterns
+from privtrace.report.side_by_side import curves, heat_maps, hours, patterns
 from privtrace.report.verdict import verdict
 
 #: What stands in the name of every file that shows real data.
@@ -45,12 +45,19 @@ def evaluation_page(evaluation: Evaluation, *, title: str | None = None) -> Repo
             verdict(evaluation),
             heat_maps(figures),
             curves(figures),
+            hours(figures, _lacking(evaluation.inputs)),
             patterns(figures),
             _subgroups(evaluation),
             _metrics(evaluation),
             _inputs(evaluation.inputs, figures.region.units),
         ],
     )
+
+
+def _lacking(inputs: Mapping[str, Any]) -> str:
+    lacking = [role for role in ("real", "synthetic") if not inputs[role]["has_times"]]
+    whose = "Neither set has" if len(lacking) == 2 else f"The {''.join(lacking)} data has no"
+    return f"{whose} usable times, so nothing is said of when trips depart, and how long they take."
 
 
 def marked(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
@@ -135,6 +142,7 @@ def _metrics(evaluation: Evaluation) -> str:
     return section(
         "All metrics",
         table_of(head, rows),
+        *(paragraph(f"Left out: {words}.") for words in without_times(evaluation.inputs)),
         paragraph(
             "The dot stands between the limit, left, and the random baseline, right, by the logarithm of its "
             "distance from the best value: each step of the same width is the same factor. JSD is the "
@@ -157,6 +165,10 @@ def _metric_row(name: str, score: Score, with_intervals: bool) -> list[Cell]:
     ]
 
 
+def _count(number: int | None) -> str:
+    return "no times" if number is None else f"{number:,}"
+
+
 def _inputs(inputs: Mapping[str, Any], units: str) -> str:
     names = {
         "trajectories": "Trajectories",
@@ -165,8 +177,11 @@ def _inputs(inputs: Mapping[str, Any], units: str) -> str:
         "points_in_region": "of these in the region",
         "bad_points": "of these not usable",
     }
+    if any(inputs[role]["has_times"] for role in ("real", "synthetic")):
+        names["untimed_points"] = "in the region without a usable time"
     rows = [
-        (words, *(f"{inputs[role][name]:,}" for role in ("real", "synthetic"))) for name, words in names.items()
+        (words, *(_count(inputs[role][name]) for role in ("real", "synthetic")))
+        for name, words in names.items()
     ]
     return section(
         "What was compared",

@@ -68,6 +68,14 @@ class Sheet:
         size = f"0 0 {_WIDTH:g} {self.height:.1f}"
         return f'<svg class="glyph" viewBox="{size}" aria-hidden="true"><use href="#outline-0"/>{squares}</svg>'
 
+    def small(self, shades: Integers, alternative: str) -> str:
+        """Draw a table of shades, north up, on a small map; its outline is that of the page's first map."""
+        return (
+            f'<svg class="small-map" viewBox="0 0 {_WIDTH:g} {self.height:.1f}" role="img" '
+            f'aria-label="{escape(alternative)}"><g clip-path="url(#region-0)">{heat(self, "q", shades)}</g>'
+            '<use href="#outline-0"/></svg>'
+        )
+
 
 @dataclass(frozen=True)
 class Map:

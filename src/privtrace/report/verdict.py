@@ -17,6 +17,8 @@ _ASPECTS = {
     "How long trips are": ("length", "length_20"),
     "How far they reach": ("diameter", "diameter_20", "gyration"),
     "Which ways they take": ("pattern", "frequent_f1", "turning"),
+    "When people travel": ("departure", "departure_day"),
+    "How long they take": ("duration", "speed"),
 }
 
 #: Up to which place between limit and baseline which words hold.
