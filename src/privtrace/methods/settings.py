@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
@@ -190,20 +191,31 @@ class Settings(ABC):
                 "the method; set smaller ones"
             )
 
-    def meeting(self, source: Source) -> tuple[Self, Source]:
-        """Settle what is open by the schema of a source, and read it as is needed then; all of it is public."""
-        from privtrace.calendar import Period, Zone
-
+    def settled(self, source: Source) -> Self:
+        """Settle what is open by the schema of a source, which is public."""
         times = self.times
         if times is None:
             times = self.samples and self.sampling is not False and getattr(source, "times_by_default", False)
-        if times or self.period is not None:
-            source = source.timed() if hasattr(source, "timed") else source
-        if self.period is not None:
-            from privtrace.within import Within
+        return replace(self, times=times, sampling=replace(self, times=times).has_sampling)
 
-            source = Within(source, Period.of(self.period), Zone.named(source.zone))
-        return replace(self, times=times, sampling=replace(self, times=times).has_sampling), source
+    @contextmanager
+    def meeting(self, source: Source) -> Iterator[tuple[Self, Source]]:
+        """Settle what is open, and let the source be read with a clock, and in the period, where that is needed."""
+        from privtrace.calendar import Period, Zone
+        from privtrace.within import Within
+
+        settings, met = self.settled(source), source
+        if settings.times or self.period is not None:
+            met = getattr(source, "timed", lambda: source)()
+        try:
+            if self.period is not None:
+                zone = Zone.named(getattr(source, "zone", "UTC"))
+                yield settings, Within(met, Period.of(self.period), zone)
+            else:
+                yield settings, met
+        finally:
+            if met is not source:
+                met.close()  # type: ignore[attr-defined]
 
     @property
     def protected(self) -> Unit:
@@ -242,8 +254,7 @@ class Settings(ABC):
             unit=release.unit.kind,
             max_per_user=release.unit.max_per_user,
             public_count=release.public_count,
-            **{"times": False, "sampling": False, **release.timing},
-            **release.settings,
+            **{"times": False, "sampling": False, **release.timing, **release.settings},  # type: ignore[arg-type]
         )
         if [(charge.stage, charge.epsilon) for charge in release.charges] != [*settings.budget.items()]:
             raise ModelFormatError("the ledger is not the one that the settings lead to")
@@ -266,12 +277,14 @@ class Settings(ABC):
         from privtrace.methods.registry import method_of
 
         method = method_of(self)
-        settings, source = self.meeting(source)
-        fitting = Fitting.begin(settings, source, noise, backend, observer, budget_file)
-        if self.unit == "trajectory" and getattr(source, "has_users", False):  # from the header, before any row
-            fitting.observer.say(each_or_all(fitting.crossing.ledger.unit))
-        fitting = fitting.with_timing()
-        released = method.recipe(settings, fitting)
+        with self.meeting(source) as (settings, met):
+            fitting = Fitting.begin(settings, met, noise, backend, observer, budget_file)
+            if self.unit == "trajectory" and getattr(
+                met, "has_users", False
+            ):  # from the header, before any row
+                fitting.observer.say(each_or_all(fitting.crossing.ledger.unit))
+            fitting = fitting.with_timing()
+            released = method.recipe(settings, fitting)
         release = fitting.release(method.label, method.package)
         return method.model(release=release, timing=fitting.timing, **released)
 

@@ -110,7 +110,8 @@ def clean_pauses(noisy: Floats, error: float) -> Floats:
     for row in likely:
         if not row.any():
             row += likely.sum(axis=0) if likely.any() else tick
-    return likely / likely.sum(axis=1, keepdims=True)
+    chances: Floats = likely / likely.sum(axis=1, keepdims=True)
+    return chances
 
 
 def clean_ticks(noisy: Floats, error: float) -> Floats:
@@ -142,7 +143,8 @@ def clean_tempos(noisy: Floats, departures: Floats, error: float) -> Floats:
     together, by_parts = noisy.sum(axis=0), error * np.sqrt(N_PARTS)
     speeds = np.maximum(_lines(together[np.newaxis], by_parts)[0], _LEAST)
     ratios = _by_part(noisy, departures, speeds, error) / _of_parts(departures)[:, np.newaxis]
-    return ratios / ratios.max()
+    likelier: Floats = ratios / ratios.max()
+    return likelier
 
 
 def _by_part(noisy: Floats, departures: Floats, expected: Floats, error: float) -> Floats:
@@ -254,7 +256,8 @@ def _rows(table: Floats) -> Floats:
         np.add.at(
             chances[row], np.clip(columns + row - nearest, 0, table.shape[1] - 1), table[nearest, columns]
         )
-    return chances / chances.sum(axis=1, keepdims=True)
+    rows: Floats = chances / chances.sum(axis=1, keepdims=True)
+    return rows
 
 
 def _normalized(table: Floats) -> Floats:

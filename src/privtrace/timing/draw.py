@@ -227,14 +227,14 @@ def _tick(weights, row, n_points, draws, share):  # type: ignore[no-untyped-def]
     """Draw the tick and the class of the stretch of a trip with so many points."""
     total = clock_weights(weights, row, n_points, draws.ticks, draws.paces, draws.stretches)
     target, reached = share * total, 0.0
-    chosen, chosen_stretch = np.argmax(draws.ticks), EVEN
+    chosen, chosen_stretch = np.int64(np.argmax(draws.ticks)), EVEN
     for tick in range(N_SECONDS):
         if draws.ticks[tick] <= 0.0:
             continue
         for stretch in range(N_STRETCHES):
             if weights[tick, stretch] > 0.0 and reached <= target:
                 reached += weights[tick, stretch]
-                chosen, chosen_stretch = tick, stretch
+                chosen, chosen_stretch = np.int64(tick), stretch
     return chosen, chosen_stretch
 
 
@@ -266,16 +266,16 @@ def _spread(along_m, seconds, n_gaps, meters, clock):  # type: ignore[no-untyped
     scale = length_m / n_gaps if is_still else length_m / total_m
     # A whole trip that is too fast takes longer; else what is too fast is made up for elsewhere.
     slower = length_m / (_LEISURE * fastest * total_s) if total_s > 0.0 else 0.0
-    excess, room = 0.0, 0.0
+    excess, left = 0.0, 0.0
     for gap in range(1, n_gaps + 1):
         along_m[gap] = scale if is_still else scale * along_m[gap]
         if total_s > 0.0:
             if slower > 1.0:
                 seconds[gap] = np.ceil(slower * seconds[gap])
             spare = fastest * seconds[gap] - along_m[gap]
-            room += max(spare, 0.0)
+            left += max(spare, 0.0)
             excess += max(-spare, 0.0)
-    share = excess / room if room > 0.0 else 0.0
+    share = excess / left if left > 0.0 else 0.0
     for gap in range(1, n_gaps + 1):
         if excess > 0.0:
             spare = fastest * seconds[gap] - along_m[gap]

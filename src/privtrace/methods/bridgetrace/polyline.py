@@ -131,7 +131,7 @@ def scratch_for(n_cells, n_points):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, inline="always")
-def roomy(scratch, n_cells):  # type: ignore[no-untyped-def]
+def enlarged(scratch, n_cells):  # type: ignore[no-untyped-def]
     """Make more scratch memory if a path of so many cells needs it."""
     if n_cells > len(scratch.links):
         return scratch_for(2 * n_cells, len(scratch.points))
@@ -196,7 +196,7 @@ class Points(NamedTuple):
 
     points: Floats  # (n, 2)
     seconds: Floats  # (n,): from departure; none where no clock was measured
-    count: int
+    total: int
 
 
 @njit(cache=True, nogil=True)
@@ -213,29 +213,29 @@ def _place(cells, offsets, geometry, placing, first_trajectory, seed):  # type: 
     for path in range(len(offsets) - 1):
         own = cells[offsets[path] : offsets[path + 1]]
         if len(own):
-            scratch = roomy(scratch, len(own))
+            scratch = enlarged(scratch, len(own))
             stream = Stream(seed, np.uint64(first_trajectory + path))
             draw_line(scratch, own, geometry, stream)
             scratch, n_points, _ = report(scratch, own, geometry, placing, stream)
             found = added(found, scratch, n_points, geometry.area.turn)
-        point_offsets[path + 1] = found.count
-    return found.points[: found.count].copy(), point_offsets, found.seconds[: found.count].copy()
+        point_offsets[path + 1] = found.total
+    return found.points[: found.total].copy(), point_offsets, found.seconds[: found.total].copy()
 
 
 @njit(cache=True, nogil=True, inline="always")
 def added(found, scratch, n_points, turn):  # type: ignore[no-untyped-def]
     """Copy the points of a line behind those that are there."""
     points, seconds = found.points, found.seconds
-    while found.count + n_points > len(points):
+    while found.total + n_points > len(points):
         points = np.concatenate((points, np.empty_like(points)))
         seconds = np.concatenate((seconds, np.empty_like(seconds)))
     for p in range(n_points):
         x = scratch.points[p, 0]
-        points[found.count + p, 0] = x - turn if x > 180.0 else x
-        points[found.count + p, 1] = scratch.points[p, 1]
+        points[found.total + p, 0] = x - turn if x > 180.0 else x
+        points[found.total + p, 1] = scratch.points[p, 1]
         if len(seconds):
-            seconds[found.count + p] = scratch.reports.seconds[p]
-    return Points(points, seconds, found.count + n_points)
+            seconds[found.total + p] = scratch.reports.seconds[p]
+    return Points(points, seconds, found.total + n_points)
 
 
 @njit(cache=True, nogil=True)

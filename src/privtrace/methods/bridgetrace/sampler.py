@@ -21,9 +21,9 @@ from privtrace.methods.bridgetrace.polyline import (
     Scratch,
     added,
     draw_line,
+    enlarged,
     points_for,
     report,
-    roomy,
     scratch_for,
 )
 from privtrace.methods.bridgetrace.states import StateSpace
@@ -210,8 +210,8 @@ def _sample(cumulative, chain, geometry, keeping, placing, first_trajectory, n_t
         if placing.spacing_m > 0.0:
             scratch, n_points, _ = report(scratch, cells[: walk.last], geometry, placing, stream)
         found = added(found, scratch, n_points, geometry.area.turn)
-        offsets[path + 1] = found.count
-    return found.points[: found.count].copy(), offsets, found.seconds[: found.count].copy()
+        offsets[path + 1] = found.total
+    return found.points[: found.total].copy(), offsets, found.seconds[: found.total].copy()
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -226,7 +226,7 @@ def _kept_walk(cells, n_cells, scratch, cumulative, chain, lines, stream):  # ty
         arrived = last > n_cells
         if not arrived:  # no way leads there, as from one part of a region to another: stay
             cells[n_cells], last = start, n_cells + 1
-        scratch = roomy(scratch, last - n_cells)
+        scratch = enlarged(scratch, last - n_cells)
         draw_line(scratch, cells[n_cells:last], geometry, stream)
         n_points = 0
         if placing.spacing_m > 0.0:  # points do not matter to the shape: they are set once a walk is kept
