@@ -200,7 +200,7 @@ class Settings(ABC):
 
     @contextmanager
     def meeting(self, source: Source) -> Iterator[tuple[Self, Source]]:
-        """Settle what is open, and let the source be read with a clock, and in the period, where that is needed."""
+        """Settle what is open, and read the source with a clock and in the period, where that is needed."""
         from privtrace.calendar import Period, Zone
         from privtrace.within import Within
 
