@@ -25,16 +25,16 @@ BY_TICK = ("ticks", "stretches", "paces", "pauses")
 
 #: What gets the noise of each stage, for plans.
 NOISY = {
-    "points": "a bin of length and number of points",
-    "gaps": "a bin of the distance between points",
+    "points": "a number of points by length",
+    "gaps": "a distance between points",
     "departures": "an hour of the week",
-    "ticks": "a bin of the time between points",
-    "stretches": "a class of uneven times between points",
-    "paces": "a bin of length and duration",
-    "pauses": "a bin of pauses",
+    "ticks": "a time between points",
+    "stretches": "a class of uneven times",
+    "paces": "a duration by length",
+    "pauses": "a pause",
     "parts": "a trip in a part of the day",
-    "speeds": "a bin of speed",
-    "tempos": "a bin of speed in a part of the day",
+    "speeds": "a speed between points",
+    "tempos": "a speed in a part of the day",
 }
 
 #: Trips of a part of the day between two zones, on average, in errors of one.
