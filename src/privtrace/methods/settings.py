@@ -102,7 +102,7 @@ class Settings(ABC):
     period: str | None = setting("Days that count, without the last.", Days(), None)
     every: str | None = setting("The time between points, if public: 15s.", Duration(), None)
     points_share: Epsilon = share("points", "0.04")
-    clock_share: Epsilon = share("times", "0.1")
+    clock_share: Epsilon = share("times", "0.11")
 
     def __post_init__(self) -> None:
         for name, one in self.declared().items():
