@@ -13,9 +13,12 @@ from numba import njit
 from scipy import ndimage
 
 from privtrace.empirical_bayes import Prior, posterior_means
-from privtrace.space.shapes import N_BINS
+from privtrace.space.region import Region
+from privtrace.space.shapes import N_BINS, shape_edges
 from privtrace.timing.bins import (
     EVEN,
+    LONGEST_S,
+    METERS,
     N_PARTS,
     N_POINTS,
     N_SECONDS,
@@ -36,6 +39,7 @@ CERTAIN = 1 << 30
 #: Entries stand out where they and their neighbors do by so many errors; joined to them, by so many. Where too
 #: much does little harm, by fewer.
 _SURE, _LIKELY, _PERHAPS = 5.0, 2.0, 1.5
+_AT_ALL = 3.0  # for one of a few dozen sums, where that is all that there is
 
 #: Neighbors are averaged with weights 1, 2, 1 so many times.
 _BLURS = 2
@@ -63,6 +67,12 @@ _REACH, _SELDOM = 100.0, 1e-3
 #: Numbers of points of a bin by which durations are foreseen, at most.
 _SOME = 4
 
+#: Where nothing stands out, it is as if trips had a point each time they are so much of the region's side
+#: farther, evenly in meters and seconds, and usual gaps from a second to five minutes: public, and moderate.
+_SPACING = 1 / 160
+_EVEN_METERS = (METERS >= 0.5) & (METERS < 2.0)
+_USUAL_TICKS = (TICKS >= 1.0) & (TICKS <= 300.0)
+
 _PRIOR = Prior()
 _TINY = 1e-12
 
@@ -78,7 +88,7 @@ def in_weights(chances: Floats) -> Integers:
 def clean_points(noisy: Floats, error: float) -> tuple[Floats, Floats]:
     """Estimate the chances of lengths, (N_BINS,), and of the number of points of each: (N_BINS, N_POINTS)."""
     cloud = _cloud(noisy, error)
-    return _normalized(cloud.sum(axis=1)), _rows(cloud)
+    return _normalized(cloud.sum(axis=1)), _rows(cloud) if cloud.any() else _points_by_spacing()
 
 
 def clean_gaps(noisy: Floats, error: float) -> tuple[Floats, Floats]:
@@ -93,7 +103,7 @@ def clean_gaps(noisy: Floats, error: float) -> tuple[Floats, Floats]:
         for kind, row in enumerate(rows):
             if not row.any():  # as others of the kind, as others of the variation, or as all are
                 alike = (likely[:, kind].sum(axis=0), likely[variation].sum(axis=0), likely.sum(axis=(0, 1)))
-                likely[variation, kind] = next((one for one in alike if one.any()), np.ones(len(row)))
+                likely[variation, kind] = next((one for one in alike if one.any()), _EVEN_METERS)
     return variations / variations.sum(), likely / likely.sum(axis=2, keepdims=True)
 
 
@@ -125,7 +135,7 @@ def clean_departures(noisy: Floats, error: float) -> Floats:
 
 def clean_stretches(noisy: Floats, error: float) -> Floats:
     """Estimate the chances of classes of stretches: (N_STRETCHES,)."""
-    return _normalized(np.where(noisy > _LIKELY * error, noisy, 0.0))
+    return _normalized(np.where(noisy > _LIKELY * error, noisy, 0.0), np.arange(N_STRETCHES) == EVEN)
 
 
 def clean_pauses(noisy: Floats, error: float) -> Floats:
@@ -141,7 +151,7 @@ def clean_pauses(noisy: Floats, error: float) -> Floats:
 
 def clean_ticks(noisy: Floats, error: float) -> Floats:
     """Estimate the chances of ticks: (N_SECONDS,)."""
-    return _normalized(_lines(noisy[np.newaxis], error)[0])
+    return _normalized(_lines(noisy[np.newaxis], error)[0], _USUAL_TICKS)
 
 
 def clean_paces(noisy: Floats, error: float) -> Floats:
@@ -240,7 +250,7 @@ def _cloud(noisy: Floats, error: float, likely: float = _LIKELY) -> Floats:
 def _alike(noisy: Floats, error: float) -> Floats:
     """Estimate a table by length from sums along its diagonals: a trip twice as long has twice as much.
 
-    Of the diagonals, those count that lie together around the one that stands out most.
+    Of the diagonals, those count that lie together around the one that stands out most; there may be none.
     """
     n_rows, n_columns = noisy.shape
     diagonal = np.arange(n_columns) - np.arange(n_rows)[:, np.newaxis] + n_rows - 1
@@ -248,10 +258,11 @@ def _alike(noisy: Floats, error: float) -> Floats:
     errors = error * np.sqrt(np.bincount(diagonal.ravel()))
     blurred, part = _blurred(sums, _BLURS, [0])
     standing = blurred / (part * errors)
-    labels, _ = ndimage.label(standing > _LIKELY)
     highest = int(np.argmax(standing))
-    among = labels == labels[highest] if labels[highest] else np.arange(len(sums)) == highest
-    shares = np.where(among, np.maximum(blurred, _TINY), 0.0)
+    if standing[highest] <= _AT_ALL:
+        return np.zeros(noisy.shape)
+    labels, _ = ndimage.label(standing > _LIKELY)
+    shares = np.where(labels == labels[highest], np.maximum(blurred, _TINY), 0.0)
     rows: Floats = np.maximum(noisy.sum(axis=1, keepdims=True), 1.0) * shares[diagonal]
     return rows
 
@@ -310,9 +321,21 @@ def _rows(table: Floats) -> Floats:
     return rows
 
 
-def _normalized(table: Floats) -> Floats:
-    total = table.sum()
-    return table / total if total > 0 else np.full(table.shape, 1.0 / table.size)
+def _points_by_spacing() -> Floats:
+    """Make chances of the number of points by length, for points that are all as far apart."""
+    edges = shape_edges(Region.box(0, 0, 1, 1, crs="planar"))
+    middles = (edges + np.append(edges[1:], 2 * edges[-1])) / 2
+    n_points = 2 + (middles / _SPACING).astype(np.int64)
+    chances: Floats = (np.arange(N_POINTS) == bin_of(n_points, POINTS)[:, np.newaxis]).astype(np.float64)
+    return chances
+
+
+def _normalized(table: Floats, otherwise: Flags | None = None) -> Floats:
+    """Make chances of a table; of an empty one, by those entries that are likely otherwise, or all."""
+    if not table.any():
+        table = np.ones(table.shape) if otherwise is None else otherwise.astype(np.float64)
+    chances: Floats = table / table.sum()
+    return chances
 
 
 @njit(cache=True, nogil=True)
@@ -341,27 +364,30 @@ def _made(points, ticks, paces, stretches):  # type: ignore[no-untyped-def]
                         weight = weights[tick, stretch] * share
                         made_ticks[tick] += weight
                         made_stretches[stretch] += weight
-                        made_paces[length, duration_bin(n_points, tick, stretch)] += weight
+                        made_paces[length, bin_of(_duration(n_points, tick, stretch), SECONDS)] += weight
     return made_ticks, made_paces, made_stretches
 
 
 @njit(cache=True, nogil=True, inline="always")
-def duration_bin(n_points, tick, stretch):  # type: ignore[no-untyped-def]
-    """Foresee the bin of the duration of so many points, by their tick and the class of their stretch."""
+def _duration(n_points, tick, stretch):  # type: ignore[no-untyped-def]
+    """Foresee how long so many points take, by their tick and the class of their stretch."""
     middle = 1.0 if stretch == EVEN else 0.5 * (STRETCHES_FROM[stretch] + STRETCHES_TO[stretch])
-    return bin_of((n_points - 1) * TICKS[tick] * middle, SECONDS)
+    return (n_points - 1) * TICKS[tick] * middle
 
 
 @njit(cache=True, nogil=True)
 def clock_weights(weights, length, n_points, ticks, paces, stretches):  # type: ignore[no-untyped-def]
-    """Weigh the ticks and stretches of a trip with such a length and so many points; return their sum."""
+    """Weigh the ticks and stretches of a trip with such a length and so many points; return their sum.
+
+    None weighs anything by which it would take longer than the longest.
+    """
     total = 0.0
     for tick in range(N_SECONDS):
         for stretch in range(N_STRETCHES):
-            weight = 0.0
+            weight, duration = 0.0, _duration(n_points, tick, stretch)
             # One gap is as long as its own tick.
-            if ticks[tick] > 0.0 and (n_points > 2 or stretch == EVEN):
-                weight = ticks[tick] * stretches[stretch] * paces[length, duration_bin(n_points, tick, stretch)]
+            if ticks[tick] > 0.0 and (n_points > 2 or stretch == EVEN) and duration <= LONGEST_S:
+                weight = ticks[tick] * stretches[stretch] * paces[length, bin_of(duration, SECONDS)]
             weights[tick, stretch] = weight
             total += weight
     return total

@@ -222,6 +222,7 @@ class Timing:
             seconds=seconds,
             kinds=kinds_of(seconds),
             fastest=np.inf if times is None else self.fastest,
+            most_points=self.most_points,
         )
 
     @property
@@ -370,13 +371,13 @@ _NO_CLOCK = {
 
 def _is_noisy(table: Integers, shape: tuple[int, ...]) -> bool:
     """Tell whether a table is as the ledger gives it."""
-    return table.shape == shape and bool(np.all(np.abs(table) <= CLAMP))
+    return table.shape == shape and bool(np.all((table >= -CLAMP) & (table <= CLAMP)))
 
 
 def _can_draw(weights: Integers, shape: tuple[int, ...]) -> bool:
-    """Tell whether a table of weights can be drawn from, row by row."""
+    """Tell whether a table of weights can be drawn from, row by row; one without entries never is."""
     right = weights.shape == shape and bool(np.all((weights >= 0) & (weights <= CERTAIN)))
-    return right and bool(weights.any(axis=-1).all())
+    return right and (weights.size == 0 or bool(weights.any(axis=-1).all()))
 
 
 def _check(**checks: bool) -> None:
@@ -432,8 +433,10 @@ def _weigh_parts(weights, points, ends, seconds, place, tables):  # type: ignore
     weights[:] = parts[:, origin, goal]
     if last > first:
         length_m = 0.0
+        bounds, turn = lattice.area.bounds, lattice.area.turn
         for p in range(first, last):
-            x = (points[p + 1, 0] - points[p, 0]) * scale_m[0]
+            x = unwrapped(points[p + 1, 0], bounds, turn) - unwrapped(points[p, 0], bounds, turn)
+            x *= scale_m[0]
             y = (points[p + 1, 1] - points[p, 1]) * scale_m[1]
             length_m += np.sqrt(x * x + y * y)
         weights *= tempos[:, bin_of(length_m / seconds[last], SPEEDS)]
