@@ -62,8 +62,11 @@ EVEN = 1  # the class that ticks evenly
 STRETCHES_FROM: Floats = np.concatenate([[0.6], STRETCHES])
 STRETCHES_TO: Floats = np.concatenate([STRETCHES, [40.0]])
 
+#: A quarter octave below one, 2**-0.25: written out, since machines may round powers apart.
+_QUARTER = 0.8408964152537145
+
 #: Gaps over the tick, in half octaves around one: lower edges. The bin of one is the tick itself.
-RATIOS: Floats = np.concatenate([[0.0], half_octaves(2.0**-7.75, 41)])
+RATIOS: Floats = np.concatenate([[0.0], half_octaves(_QUARTER / 128, 41)])
 N_RATIOS = len(RATIOS)
 TICK = int(np.searchsorted(RATIOS, 1.0, side="right")) - 1
 
@@ -76,12 +79,12 @@ N_VARIATIONS = len(VARIATIONS) + 2
 FEW_GAPS = 2
 
 #: Kinds of gaps by their seconds over the tick: upper edges. Without times, all are of the kind of the tick.
-KINDS: Floats = np.array([0.5, 2.0**-0.25, 2.0**0.25, 2.0, 4.0])
+KINDS: Floats = np.array([0.5, _QUARTER, math.sqrt(2) * _QUARTER, 2.0, 4.0])
 N_KINDS = len(KINDS) + 1
 TICK_KIND = 2
 
 #: Gaps over the mean gap of their trip, in half octaves: lower edges. What is below the second is no movement.
-METERS: Floats = np.concatenate([[0.0], half_octaves(2.0**-7, 30)])
+METERS: Floats = np.concatenate([[0.0], half_octaves(1 / 128, 30)])
 N_METERS = len(METERS)
 
 # --- speeds, hours and parts of the day ---

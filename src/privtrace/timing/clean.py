@@ -43,6 +43,10 @@ _BLURS = (2, 4, 8, 16)
 #: The least that is expected of an entry, as part of the mean of all: where noise left none, there may be some.
 _LEAST = 1e-3
 
+#: Harmonics of the week stay whose power is more than so many times that of noise, less as much of them; and the
+#: least that is expected of an hour, as part of the mean.
+_HARMONIC, _QUIET = 3.0, 0.02
+
 #: The least trips in a part of the day, as part of what was expected: noise may leave none.
 _LEAST_PART = 0.02
 
@@ -89,13 +93,18 @@ def clean_gaps(noisy: Floats, error: float) -> tuple[Floats, Floats]:
 
 
 def clean_departures(noisy: Floats, error: float) -> Floats:
-    """Estimate the chances of the hours of the week, expecting of each what its hour has on other days."""
-    days = noisy.reshape(7, 24)
-    by_hour = np.concatenate(
-        [np.tile(days[some].mean(axis=0), (count, 1)) for some, count in ((slice(0, 5), 5), (slice(5, 7), 2))]
-    )
-    clean = _estimated(noisy, by_hour.ravel(), error)
-    return _normalized(clean)
+    """Estimate the chances of the hours of the week: (HOURS,).
+
+    Days and weeks repeat themselves. So harmonics of the week stay as far as they stand out of the noise, and
+    each hour is estimated from what they let expect.
+    """
+    harmonics = np.fft.rfft(noisy)
+    power, noise = np.abs(harmonics) ** 2, len(noisy) * error**2
+    kept = np.maximum(1.0 - _HARMONIC * noise / np.maximum(power, _TINY), 0.0)
+    kept[0] = 1.0  # the mean
+    expected = np.fft.irfft(kept * harmonics, len(noisy))
+    least = _QUIET * max(float(noisy.mean()), 1.0)
+    return _normalized(_estimated(noisy, np.maximum(expected, least), error))
 
 
 def clean_stretches(noisy: Floats, error: float) -> Floats:
