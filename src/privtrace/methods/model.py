@@ -99,7 +99,13 @@ class Model(ABC):
     @property
     def block_trajectories(self) -> int:
         """Limit what one task walks, so that even the longest walks fit in memory."""
-        return max(1, min(BLOCK_TRAJECTORIES, BLOCK_POINTS // self.longest_walk))
+        return max(1, min(BLOCK_TRAJECTORIES, self.most_trajectories))
+
+    @property
+    def most_trajectories(self) -> int:
+        """Bound what one task may walk: so many fit in memory, even if all have the most points."""
+        most_points = self.longest_walk if self.timing is None else self.timing.most_points
+        return BLOCK_POINTS // max(self.longest_walk, most_points)
 
     def prepare(self, backend: Backend) -> None:  # noqa: B027  # most methods have nothing that is worth a backend
         """Work out what walks need, once, on the backend."""

@@ -37,13 +37,14 @@ SECONDS: Floats = np.concatenate([[0.0], half_octaves(1.14 / 8, 45)])
 N_SECONDS = len(SECONDS)
 
 #: What round numbers of seconds are multiples of, the roundest first.
-_ROUND = (86_400, 43_200, 21_600, 10_800, 3600, 1800, 900, 600, 300, 120, 60, 30, 20, 15, 10, 5, 2, 1, 0.5, 0.1)
+_ROUND = (86_400, 43_200, 21_600, 10_800, 3600, 1800, 900, 600, 300, 120, 60, 30, 20, 15, 10, 5, 2, 1)
+_PARTS_OF_ONE = (0.5, 0.1, 0.05)
 
 
 def _roundest(low: float, high: float) -> float:
     """Find the roundest number of seconds in a bin, and of several the one nearest to its middle."""
     middle = math.sqrt(low * high) if low > 0 else high / 2
-    for unit in _ROUND:
+    for unit in (*_ROUND, *_PARTS_OF_ONE):
         nearest = unit * max(round(middle / unit), 1)
         for seconds in (nearest, nearest - unit, nearest + unit):
             if low < seconds < high:

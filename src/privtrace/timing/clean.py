@@ -13,9 +13,12 @@ from numba import njit
 from scipy import ndimage
 
 from privtrace.empirical_bayes import Prior, posterior_means
-from privtrace.space.shapes import N_BINS
+from privtrace.space.region import Region
+from privtrace.space.shapes import N_BINS, shape_edges
 from privtrace.timing.bins import (
     EVEN,
+    LONGEST_S,
+    METERS,
     N_PARTS,
     N_POINTS,
     N_SECONDS,
@@ -60,6 +63,12 @@ _REACH, _SELDOM = 100.0, 1e-3
 #: Numbers of points of a bin by which durations are foreseen, at most.
 _SOME = 4
 
+#: Where nothing stands out, it is as if trips had a point each time they are so much of the region's side
+#: farther, evenly in meters and seconds, and usual gaps from a second to five minutes: public, and moderate.
+_SPACING = 1 / 160
+_EVEN_METERS = (METERS >= 0.5) & (METERS < 2.0)
+_USUAL_TICKS = (TICKS >= 1.0) & (TICKS <= 300.0)
+
 _PRIOR = Prior()
 _TINY = 1e-12
 
@@ -75,7 +84,7 @@ def in_weights(chances: Floats) -> Integers:
 def clean_points(noisy: Floats, error: float) -> tuple[Floats, Floats]:
     """Estimate the chances of lengths, (N_BINS,), and of the number of points of each: (N_BINS, N_POINTS)."""
     cloud = _cloud(noisy, error)
-    return _normalized(cloud.sum(axis=1)), _rows(cloud)
+    return _normalized(cloud.sum(axis=1)), _rows(cloud) if cloud.any() else _points_by_spacing()
 
 
 def clean_gaps(noisy: Floats, error: float) -> tuple[Floats, Floats]:
@@ -88,7 +97,7 @@ def clean_gaps(noisy: Floats, error: float) -> tuple[Floats, Floats]:
         for kind, row in enumerate(rows):
             if not row.any():  # as others of the kind, as others of the variation, or as all are
                 alike = (likely[:, kind].sum(axis=0), likely[variation].sum(axis=0), likely.sum(axis=(0, 1)))
-                likely[variation, kind] = next((one for one in alike if one.any()), np.ones(len(row)))
+                likely[variation, kind] = next((one for one in alike if one.any()), _EVEN_METERS)
     return variations / variations.sum(), likely / likely.sum(axis=2, keepdims=True)
 
 
@@ -109,7 +118,7 @@ def clean_departures(noisy: Floats, error: float) -> Floats:
 
 def clean_stretches(noisy: Floats, error: float) -> Floats:
     """Estimate the chances of classes of stretches: (N_STRETCHES,)."""
-    return _normalized(np.where(noisy > _LIKELY * error, noisy, 0.0))
+    return _normalized(np.where(noisy > _LIKELY * error, noisy, 0.0), np.arange(N_STRETCHES) == EVEN)
 
 
 def clean_pauses(noisy: Floats, error: float) -> Floats:
@@ -125,7 +134,7 @@ def clean_pauses(noisy: Floats, error: float) -> Floats:
 
 def clean_ticks(noisy: Floats, error: float) -> Floats:
     """Estimate the chances of ticks: (N_SECONDS,)."""
-    return _normalized(_lines(noisy[np.newaxis], error)[0])
+    return _normalized(_lines(noisy[np.newaxis], error)[0], _USUAL_TICKS)
 
 
 def clean_paces(noisy: Floats, error: float) -> Floats:
@@ -205,14 +214,14 @@ def fitted_clock(
 
 
 def _cloud(noisy: Floats, error: float, likely: float = _LIKELY) -> Floats:
-    """Estimate a table whose entries lie together in one cloud: of several, the largest."""
+    """Estimate a table whose entries lie together in one cloud: of several, the largest; there may be none."""
     for n_blurs in _BLURS:
         blurred, part = _blurred(noisy, n_blurs, range(noisy.ndim))
         labels, sure = _standing_out(blurred / (part * error), np.ones((3, 3)), likely)
         if len(sure):
             largest = max(sure.tolist(), key=lambda label: float(noisy[labels == label].sum()))
             return np.where(labels == largest, _estimated(noisy, blurred, error), 0.0)
-    return np.maximum(blurred, 0.0)
+    return np.zeros(noisy.shape)
 
 
 def _lines(noisy: Floats, error: float) -> Floats:
@@ -269,9 +278,21 @@ def _rows(table: Floats) -> Floats:
     return rows
 
 
-def _normalized(table: Floats) -> Floats:
-    total = table.sum()
-    return table / total if total > 0 else np.full(table.shape, 1.0 / table.size)
+def _points_by_spacing() -> Floats:
+    """Make chances of the number of points by length, for points that are all as far apart."""
+    edges = shape_edges(Region.box(0, 0, 1, 1, crs="planar"))
+    middles = (edges + np.append(edges[1:], 2 * edges[-1])) / 2
+    n_points = 2 + (middles / _SPACING).astype(np.int64)
+    chances: Floats = (np.arange(N_POINTS) == bin_of(n_points, POINTS)[:, np.newaxis]).astype(np.float64)
+    return chances
+
+
+def _normalized(table: Floats, otherwise: Flags | None = None) -> Floats:
+    """Make chances of a table; of an empty one, by those entries that are likely otherwise, or all."""
+    if not table.any():
+        table = np.ones(table.shape) if otherwise is None else otherwise.astype(np.float64)
+    chances: Floats = table / table.sum()
+    return chances
 
 
 @njit(cache=True, nogil=True)
@@ -300,27 +321,30 @@ def _made(points, ticks, paces, stretches):  # type: ignore[no-untyped-def]
                         weight = weights[tick, stretch] * share
                         made_ticks[tick] += weight
                         made_stretches[stretch] += weight
-                        made_paces[length, duration_bin(n_points, tick, stretch)] += weight
+                        made_paces[length, bin_of(_duration(n_points, tick, stretch), SECONDS)] += weight
     return made_ticks, made_paces, made_stretches
 
 
 @njit(cache=True, nogil=True, inline="always")
-def duration_bin(n_points, tick, stretch):  # type: ignore[no-untyped-def]
-    """Foresee the bin of the duration of so many points, by their tick and the class of their stretch."""
+def _duration(n_points, tick, stretch):  # type: ignore[no-untyped-def]
+    """Foresee how long so many points take, by their tick and the class of their stretch."""
     middle = 1.0 if stretch == EVEN else 0.5 * (STRETCHES_FROM[stretch] + STRETCHES_TO[stretch])
-    return bin_of((n_points - 1) * TICKS[tick] * middle, SECONDS)
+    return (n_points - 1) * TICKS[tick] * middle
 
 
 @njit(cache=True, nogil=True)
 def clock_weights(weights, length, n_points, ticks, paces, stretches):  # type: ignore[no-untyped-def]
-    """Weigh the ticks and stretches of a trip with such a length and so many points; return their sum."""
+    """Weigh the ticks and stretches of a trip with such a length and so many points; return their sum.
+
+    None weighs anything by which it would take longer than the longest.
+    """
     total = 0.0
     for tick in range(N_SECONDS):
         for stretch in range(N_STRETCHES):
-            weight = 0.0
+            weight, duration = 0.0, _duration(n_points, tick, stretch)
             # One gap is as long as its own tick.
-            if ticks[tick] > 0.0 and (n_points > 2 or stretch == EVEN):
-                weight = ticks[tick] * stretches[stretch] * paces[length, duration_bin(n_points, tick, stretch)]
+            if ticks[tick] > 0.0 and (n_points > 2 or stretch == EVEN) and duration <= LONGEST_S:
+                weight = ticks[tick] * stretches[stretch] * paces[length, bin_of(duration, SECONDS)]
             weights[tick, stretch] = weight
             total += weight
     return total

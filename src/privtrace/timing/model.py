@@ -218,6 +218,7 @@ class Timing:
             seconds=seconds,
             kinds=kinds_of(seconds),
             fastest=np.inf if times is None else self.fastest,
+            most_points=self.most_points,
         )
 
     @property
@@ -343,13 +344,13 @@ _NO_CLOCK = {
 
 def _is_noisy(table: Integers, shape: tuple[int, ...]) -> bool:
     """Tell whether a table is as the ledger gives it."""
-    return table.shape == shape and bool(np.all(np.abs(table) <= CLAMP))
+    return table.shape == shape and bool(np.all((table >= -CLAMP) & (table <= CLAMP)))
 
 
 def _can_draw(weights: Integers, shape: tuple[int, ...]) -> bool:
-    """Tell whether a table of weights can be drawn from, row by row."""
+    """Tell whether a table of weights can be drawn from, row by row; one without entries never is."""
     right = weights.shape == shape and bool(np.all((weights >= 0) & (weights <= CERTAIN)))
-    return right and bool(weights.any(axis=-1).all())
+    return right and (weights.size == 0 or bool(weights.any(axis=-1).all()))
 
 
 def _check(**checks: bool) -> None:
@@ -363,6 +364,7 @@ def _departures(points, offsets, seconds, place, schedule, first_trajectory, see
     """Draw when trips depart, in local seconds since 1970: the part by where they lead, and how fast."""
     lattice, scale_m = place
     parts, tempos, hours, days = schedule
+    bounds, turn = lattice.area.bounds, lattice.area.turn
     local_s = np.zeros(len(offsets) - 1, np.int64)
     weights = np.empty(len(parts))
     for path in range(len(local_s)):
@@ -375,7 +377,8 @@ def _departures(points, offsets, seconds, place, schedule, first_trajectory, see
         if last > first:
             length_m = 0.0
             for p in range(first, last):
-                x = (points[p + 1, 0] - points[p, 0]) * scale_m[0]
+                x = unwrapped(points[p + 1, 0], bounds, turn) - unwrapped(points[p, 0], bounds, turn)
+                x *= scale_m[0]
                 y = (points[p + 1, 1] - points[p, 1]) * scale_m[1]
                 length_m += np.sqrt(x * x + y * y)
             weights *= tempos[:, bin_of(length_m / seconds[last], SPEEDS)]
