@@ -19,7 +19,7 @@ BOX, trajectories = checked.BOX, checked.trajectories
 
 
 def in_time(walks: pt.Trajectories | None = None, zone: str = "Europe/Lisbon") -> pt.Trajectories:
-    """Give walks, the wanderers if none are given, times in the spring of 2024: about 15 s apart, with pauses."""
+    """Give walks, or else the wanderers, times in the spring of 2024: 15 s apart, and some pauses."""
     walks = checked.wanderers() if walks is None else walks
     rng = np.random.default_rng(8)
     departures = rng.integers(0, 120 * 86_400, len(walks)) + 1_704_067_200
@@ -29,6 +29,7 @@ def in_time(walks: pt.Trajectories | None = None, zone: str = "Europe/Lisbon") -
     firsts = walks.offsets[:-1][sizes > 0]
     seconds += np.repeat(departures[sizes > 0] - seconds[firsts], sizes[sizes > 0])
     return replace(walks, times=seconds.astype("datetime64[s]"), zone=zone)
+
 
 # A job in the background ignores interrupts, and so would the commands that tests start and interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

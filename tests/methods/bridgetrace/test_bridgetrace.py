@@ -21,10 +21,11 @@ from privtrace.geometry import diameters_m, lengths_m
 from privtrace.methods.bridgetrace.model import SCHEMA, BridgeTraceModel
 from privtrace.models import from_bytes, to_bytes
 from privtrace.privacy.unit import WEIGHT
+from privtrace.timing.shares import BY_TICK, OF_CLOCK
 
-
-#: The stages of times, where the tick is measured.
-CLOCK = ["departures", "ticks", "stretches", "paces", "pauses", "speeds", "tempos", "parts"]
+#: The stages of times that are measured where the tick is public, and their share.
+UNKNOWN = [stage for stage in OF_CLOCK if stage not in BY_TICK]
+UNKNOWN_SHARE = sum(OF_CLOCK[stage] for stage in UNKNOWN)
 
 
 @pytest.fixture(scope="module")
@@ -233,25 +234,26 @@ def test_the_budget_is_divided_exactly(region: pt.Region) -> None:
 @pytest.mark.parametrize(
     ("settings", "stages", "spent"),
     [
-        ({"times": False}, ["points", "gaps"], "0.04"),
-        ({"times": True}, ["points", "gaps", *CLOCK], "0.14"),
-        ({}, ["points", "gaps", *CLOCK], "0.14"),  # open: what a table with times leads to
+        ({"times": False}, ["points", "gaps"], Fraction("0.04")),
+        ({"times": True}, ["points", "gaps", *OF_CLOCK], Fraction("0.14")),
+        ({}, ["points", "gaps", *OF_CLOCK], Fraction("0.14")),  # open: what a table with times leads to
         # What is not measured where the tick is public is left to the method.
-        ({"every": "15s"}, ["points", "gaps", "departures", "speeds", "tempos", "parts"], "0.102"),
-        ({"times": True, "clock_share": "0.2", "points_share": "0.1"}, ["points", "gaps", *CLOCK], "0.3"),
+        ({"every": "15s"}, ["points", "gaps", *UNKNOWN], Fraction("0.04") + UNKNOWN_SHARE / 10),
+        ({"times": True, "clock_share": "0.2"}, ["points", "gaps", *OF_CLOCK], Fraction("0.24")),
     ],
-    ids=str,
+    ids=["points", "times", "open", "every", "more"],
 )
 def test_points_and_times_come_first_and_the_rest_is_divided_as_ever(
-    settings: dict[str, Any], stages: list[str], spent: str, region: pt.Region
+    settings: dict[str, Any], stages: list[str], spent: Fraction, region: pt.Region
 ) -> None:
-    budget = pt.BridgeTrace(epsilon="0.7", region=region, **settings).budget
+    shares = {"points_share": "0.04", "clock_share": "0.1", **settings}
+    budget = pt.BridgeTrace(epsilon="0.7", region=region, **shares).budget
     assert sum(budget.values()) == Fraction(7, 10)
     assert [*budget] == [*stages, "count", "density", "visits", "moves", "trips", "shapes"]
-    assert sum(budget[stage] for stage in stages) == Fraction(spent) * Fraction(7, 10)
+    assert sum(budget[stage] for stage in stages) == spent * Fraction(7, 10)
     alone = pt.BridgeTrace(epsilon="0.7", region=region, sampling=False).budget
     assert {stage: budget[stage] for stage in alone} == {
-        stage: share * (1 - Fraction(spent)) for stage, share in alone.items()
+        stage: share * (1 - spent) for stage, share in alone.items()
     }
 
 
@@ -315,6 +317,11 @@ def test_plans_say_what_a_fit_gives(settings: dict[str, Any], region: pt.Region)
         ({"trips_share": "0.6"}, "shares of density, visits, moves, trips and shapes must add up to exactly 1"),
         ({"count_share": "0.5"}, "must be smaller"),
         ({"shapes_share": "0"}, r"shapes_share\) must be a positive"),
+        ({"spacing": 5, "sampling": True}, r"--spacing \(spacing\) is about points that are not measured"),
+        ({"spacing": 5, "times": True}, r"--spacing \(spacing\) is about points that are not measured"),
+        ({"spacing": 5, "every": "15s"}, r"--every \(every\) is about times"),
+        ({"sampling": False, "times": True}, "times are set on points that are measured"),
+        ({"sampling": False, "every": "15s"}, r"--every \(every\) is about times"),
     ],
 )
 def test_bad_settings_are_refused_in_words(settings: dict[str, Any], word: str, region: pt.Region) -> None:

@@ -237,7 +237,9 @@ def arrays(fitted: Calibration) -> list[Floats]:
 def test_the_same_comes_out_again_on_any_number_of_threads() -> None:
     space = space_of("box")
     parameters, target = measured()
-    first, *others = (arrays(calibrate(space, parameters, target, 2, TUNING, EVENLY, Threads(n))) for n in (1, 1, 3))
+    first, *others = (
+        arrays(calibrate(space, parameters, target, 2, TUNING, EVENLY, Threads(n))) for n in (1, 1, 3)
+    )
     for other in others:
         assert all(np.array_equal(a, b) for a, b in zip(first, other, strict=True))
 
@@ -345,7 +347,9 @@ def test_visits_are_followed_where_moves_are_all_noise() -> None:
     noisy = replace(target, moves=noise_only(2000.0).moves, moves_error=2000.0)
     wanted, entries = shares(target.visits), space.entries
     middle = int(np.argmax(wanted))
-    before, after = (calibrate(space, parameters, noisy, n_rounds, TUNING, EVENLY, Threads(2)) for n_rounds in (0, 6))
+    before, after = (
+        calibrate(space, parameters, noisy, n_rounds, TUNING, EVENLY, Threads(2)) for n_rounds in (0, 6)
+    )
     visits = [visits_of(space, fitted) for fitted in (before, after)]
     assert apart(visits[1], wanted) < 0.75 * apart(visits[0], wanted)
     assert (

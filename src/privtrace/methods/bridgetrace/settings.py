@@ -96,6 +96,11 @@ class BridgeTrace(Settings):
                 f"states at least, and {spelled('max_states')} allows {self.max_states:,}; set fewer cells or "
                 "more states"
             )
+        if self.spacing is not None and self.has_sampling:
+            raise SettingsError(
+                f"{spelled('spacing')} is about points that are not measured, and {spelled('sampling')} or "
+                f"{spelled('times')} has them measured; leave out one or the other"
+            )
         self.shares_sum_to_one("density", "visits", "moves", "trips", "shapes")
         self.share_is_within("density", "count")
 
