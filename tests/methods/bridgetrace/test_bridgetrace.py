@@ -278,7 +278,7 @@ def test_sizes_follow_the_noise_of_the_unit(region: pt.Region) -> None:
         {"sampling": False},
         {"times": False},
         {"times": True, "K": 3},
-        {"every": "15s"},
+        {"every": "15s", "K": 3},
     ],
     ids=str,
 )
