@@ -193,7 +193,7 @@ def _plans_without_data(make: Make) -> None:
 
 
 def _settings_come_back(make: Make) -> None:
-    settings = _made(make)
+    settings = _made(make).settled(wanderers())
     release = settings.fit(wanderers()).release
     again = type(settings).of_release(release)
     assert again.own_settings() == settings.own_settings() and again.budget == settings.budget
