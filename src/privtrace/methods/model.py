@@ -32,6 +32,9 @@ from privtrace.trajectories import Crs, Floats, Integers, Trajectories
 if TYPE_CHECKING:
     from privtrace.report.document import Report
 
+#: The fields of a model that are no arrays of its method.
+GIVEN = ("release", "timing")
+
 #: Walks from which trips are counted where the model has no table of them, and how that is said.
 _SAMPLED_WALKS = 100_000
 #: Trips by which departures are balanced.
@@ -171,8 +174,7 @@ class Model(ABC):
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """List the arrays that a model file holds, as the method's SCHEMA names them: all fields."""
-        given = ("release", "timing")
-        own = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in given}
+        own = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in GIVEN}
         return {**own, "count": np.array([self.count])}
 
     @classmethod

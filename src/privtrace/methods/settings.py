@@ -145,7 +145,7 @@ class Settings(ABC):
     @property
     def has_times(self) -> bool:
         """Say whether times are synthesized; where that is still open, what a table with times leads to."""
-        return self.samples if self.times is None else self.times
+        return (self.samples and self.sampling is not False) if self.times is None else self.times
 
     @property
     def has_sampling(self) -> bool:
@@ -274,6 +274,7 @@ class Settings(ABC):
         """
         from privtrace.methods.fitting import Fitting
         from privtrace.methods.registry import method_of
+        from privtrace.methods.timed import with_timing
 
         method = method_of(self)
         with self.meeting(source) as (settings, met):
@@ -282,7 +283,7 @@ class Settings(ABC):
                 met, "has_users", False
             ):  # from the header, before any row
                 fitting.observer.say(each_or_all(fitting.crossing.ledger.unit))
-            fitting = fitting.with_timing()
+            fitting = with_timing(fitting, met)
             released = method.recipe(settings, fitting)
         release = fitting.release(method.label, method.package)
         return method.model(release=release, timing=fitting.timing, **released).balanced()
