@@ -57,8 +57,8 @@ def demo(
         write(made.trajectories, targets["trips"])
         with replacing(targets["region"]) as temporary:
             temporary.write_text(json.dumps({"type": "Polygon", "coordinates": [made.limits.tolist()]}))
-    trips = read(files["trips"])
-    synthesizer = BridgeTrace(epsilon=1, region=Region.parse(str(files["region"])))
+    trips = read(files["trips"], timezone=made.zone)
+    synthesizer = BridgeTrace(epsilon=1, region=Region.parse(str(files["region"])), period=str(made.period))
     synthesizer.fit(trips, observer=screen).save(targets["model"])
     model = load(files["model"])
     with screen.stage("Generating synthetic trajectories"), warnings.catch_warnings(record=True) as caught:
