@@ -68,11 +68,11 @@ class Sheet:
         size = f"0 0 {_WIDTH:g} {self.height:.1f}"
         return f'<svg class="glyph" viewBox="{size}" aria-hidden="true"><use href="#outline-0"/>{squares}</svg>'
 
-    def small(self, shades: Integers, alternative: str) -> str:
-        """Draw a table of shades, north up, on a small map; its outline is that of the page's first map."""
+    def small(self, drawing: str, alternative: str) -> str:
+        """Set a drawing on a small map; its outline is that of the page's first map."""
         return (
             f'<svg class="small-map" viewBox="0 0 {_WIDTH:g} {self.height:.1f}" role="img" '
-            f'aria-label="{escape(alternative)}"><g clip-path="url(#region-0)">{heat(self, "q", shades)}</g>'
+            f'aria-label="{escape(alternative)}"><g clip-path="url(#region-0)">{drawing}</g>'
             '<use href="#outline-0"/></svg>'
         )
 
@@ -150,8 +150,8 @@ def _figure(sheet: Sheet, number: int, drawn: Map) -> str:
 _WHOLE = 'width="100%" height="100%"'
 
 
-def cells(sheet: Sheet, grid: Grid, shades: Integers) -> str:
-    """Draw the cells of a grid in their shades."""
+def cells(sheet: Sheet, grid: Grid, shades: Integers, letter: str = "q") -> str:
+    """Draw the cells of a grid in their shades; those below 0 are left out."""
     boxes = grid.boxes
     corners = sheet.place(boxes[:, [0, 3]])
     sizes = sheet.place(boxes[:, [2, 1]]) - corners
@@ -159,7 +159,7 @@ def cells(sheet: Sheet, grid: Grid, shades: Integers) -> str:
         f"M{x:.1f} {y:.1f}h{width:.1f}v{height:.1f}h-{width:.1f}z"
         for (x, y), (width, height) in zip(corners.tolist(), sizes.tolist(), strict=True)
     ]
-    return "".join(_shaded("q", shades, elements))
+    return "".join(_shaded(letter, shades, elements))
 
 
 def heat(sheet: Sheet, letter: str, shades: Integers) -> str:
@@ -181,7 +181,7 @@ def heat(sheet: Sheet, letter: str, shades: Integers) -> str:
 
 def _shaded(letter: str, shades: Integers, elements: Sequence[str]) -> Iterable[str]:
     """Put elements of one shade into one path."""
-    for shade in np.unique(shades):
+    for shade in np.unique(shades[shades >= 0]):
         chosen = "".join(elements[number] for number in np.flatnonzero(shades == shade).tolist())
         yield f'<path class="{letter}{shade}" d="{chosen}"/>'
 
