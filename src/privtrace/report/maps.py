@@ -16,7 +16,7 @@ import numpy as np
 
 from privtrace.caching import cached_property
 from privtrace.export.tables import areas
-from privtrace.methods.view import Flows, Layer
+from privtrace.methods.view import Flows, Layer, Passing
 from privtrace.report.colors import SHADES, STEPS
 from privtrace.space.grid import Grid
 from privtrace.space.region import Region
@@ -211,8 +211,11 @@ def _line(points: Floats) -> str:
     return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points.tolist())
 
 
-def grid_data(layer: Layer) -> dict[str, Any]:
-    """Say what is shown about the cells of a layer: their noisy numbers with their noise, and their areas."""
+def grid_data(layer: Layer, passing: Passing | None = None) -> dict[str, Any]:
+    """Say what is shown about the cells of a layer: their noisy numbers with their noise, and their areas.
+
+    Where there are times also their speeds, and by part of the day, who passes them.
+    """
     grid = layer.grid
     lonlat = grid.region.crs == "lonlat"
     numbers = [
@@ -230,13 +233,32 @@ def grid_data(layer: Layer) -> dict[str, Any]:
         "error": None,
         "unit": " km²" if lonlat else " square units",
     }
-    return {
+    data = {
         "name": layer.name.removesuffix("s").capitalize(),
         "size": len(grid.divisions),
         "divisions": None if np.all(grid.divisions == 1) else grid.divisions.ravel().tolist(),
         "cells": None if grid.region.shape is None else grid.cells.tolist(),
         "numbers": [*numbers, area],
     }
+    if passing is None:
+        return data
+    data["numbers"] = [*numbers, _plainly("mean speed", *_speeds(passing.speeds_of_day, lonlat)), area]
+    data["parts"] = [
+        [_plainly("trips that pass", trips, ""), _plainly("mean speed", *_speeds(speeds, lonlat))]
+        for trips, speeds in zip(passing.trips, passing.speeds, strict=True)
+    ]
+    return data
+
+
+def _speeds(speeds: Floats, lonlat: bool) -> tuple[Floats, str]:
+    """Give speeds in the unit that readers know, and its name."""
+    return (3.6 * speeds, " km/h") if lonlat else (speeds, " units/s")
+
+
+def _plainly(name: str, values: Floats, unit: str) -> dict[str, Any]:
+    """Say a number of each cell to three digits; NaN is none."""
+    short = [None if np.isnan(value) else float(f"{value:.3g}") for value in values.tolist()]
+    return {"name": name, "values": short, "error": None, "unit": unit}
 
 
 def legend(title: str, letter: str, ticks: Sequence[tuple[float, str]], alternative: str) -> str:
