@@ -105,11 +105,16 @@ def _heading(model: Model, title: str, note: str | None) -> str:
 </header>"""
 
 
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
 def _days(calendar: Calendar) -> str:
     """Say which days trips are of."""
     if calendar.period is None:
         return "a typical week"
-    return f"{calendar.period.first} to {calendar.period.end - timedelta(days=1)}"
+    first, last = calendar.period.first, calendar.period.end - timedelta(days=1)
+    year = "" if first.year == last.year else f" {first.year}"
+    return f"{first.day} {_MONTHS[first.month - 1]}{year} to {last.day} {_MONTHS[last.month - 1]} {last.year}"
 
 
 def _count_words(model: Model) -> str:
