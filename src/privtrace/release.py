@@ -145,7 +145,7 @@ class Release:
         period, every = self.timing.get("period"), self.timing.get("every")
         counted = (
             " Only trajectories count whose first point with a time falls on a local day of the period "
-            f"{period}, of which the last day is not part; what is spent on other periods of the same data adds "
+            f"{period}, of which the last day is not part; spending on other periods of the same data adds "
             "up."
             if period
             else ""

@@ -39,7 +39,7 @@ def inspect(model: ModelPath, as_json: AsJson = False) -> None:
     for name, size in loaded.summary().items():
         screen.say(f"  {name:32}{size:>12,}")
     screen.say("\nSettings", style="bold")
-    for name, setting in loaded.release.settings.items():
+    for name, setting in {**loaded.release.timing, **loaded.release.settings}.items():
         screen.say(f"  {name:32}{'by rule' if setting is None else str(setting):>12}")
 
 

@@ -32,6 +32,9 @@ from privtrace.trajectories import Integers, Trajectories
 if TYPE_CHECKING:
     from privtrace.report.document import Report
 
+#: Trips by which departures are balanced.
+_BALANCED_TRIPS = 1 << 12
+
 #: How it is said that trips are those of sampled walks.
 SAMPLED = "Flows are counted on walks on the model, as synthetic trips are."
 
@@ -105,12 +108,23 @@ class Model(ABC):
 
     def sample_block(self, trajectories: range, seed: int) -> tuple[Trajectories, int]:
         """Make the trajectories of these numbers; also count the walks cut short."""
+        placed, n_capped = self.sample_points(trajectories, seed)
+        return self.reported(placed, trajectories.start, seed), n_capped
+
+    def sample_points(self, trajectories: range, seed: int) -> tuple[Placed, int]:
+        """Make the points of these trajectories, and the seconds since departure where there are times."""
         paths, n_capped = self.walk(trajectories, seed)
         lines = self.place(paths, trajectories.start, seed)
         if self.timing is not None:
-            placed = self.timing.on_lines(lines, trajectories.start, seed)
-            lines = self.reported(placed, trajectories.start, seed)
-        return replace(lines, about=self.about), n_capped
+            return self.timing.on_lines(lines, trajectories.start, seed), n_capped
+        return Placed(lines.points, lines.offsets, np.zeros(0)), n_capped
+
+    def balanced(self) -> Self:
+        """Let synthetic trips depart as departures were measured. Post-processing: see `Timing.balanced`."""
+        if self.timing is None or self.timing.timetable is None:
+            return self
+        sampled = range(min(_BALANCED_TRIPS, self.block_trajectories))
+        return replace(self, timing=self.timing.balanced(self.sample_points(sampled, 0)[0]))
 
     def reported(self, placed: Placed, first: int, seed: int) -> Trajectories:
         """Make trajectories, numbered from `first`, of points and of their times, where there are any."""

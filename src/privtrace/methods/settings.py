@@ -285,7 +285,7 @@ class Settings(ABC):
             fitting = fitting.with_timing()
             released = method.recipe(settings, fitting)
         release = fitting.release(method.label, method.package)
-        return method.model(release=release, timing=fitting.timing, **released)
+        return method.model(release=release, timing=fitting.timing, **released).balanced()
 
     @abstractmethod
     def plan(self, count: int) -> Plan:

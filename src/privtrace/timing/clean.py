@@ -43,8 +43,8 @@ _BLURS = (2, 4, 8, 16)
 #: The least that is expected of an entry, as part of the mean of all: where noise left none, there may be some.
 _LEAST = 1e-3
 
-#: Harmonics of the week stay whose power is more than so many times that of noise, less as much of them; and the
-#: least that is expected of an hour, as part of the mean.
+#: Harmonics of the week stay whose power is more than so many times that of noise, less as much of them; and
+#: the least that is expected of an hour, as part of the mean.
 _HARMONIC, _QUIET = 3.0, 0.02
 
 #: The least trips in a part of the day, as part of what was expected: noise may leave none.

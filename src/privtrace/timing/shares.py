@@ -10,14 +10,14 @@ OF_POINTS = {"points": Fraction(3, 4), "gaps": Fraction(1, 4)}
 
 #: Of what is spent on times. Departures need most: 168 hours; ticks and pauses are few numbers that stand out.
 OF_CLOCK = {
-    "departures": Fraction(41, 100),
+    "departures": Fraction(38, 100),
     "ticks": Fraction(6, 100),
     "stretches": Fraction(5, 100),
-    "paces": Fraction(18, 100),
+    "paces": Fraction(17, 100),
     "pauses": Fraction(6, 100),
     "speeds": Fraction(4, 100),
     "tempos": Fraction(4, 100),
-    "parts": Fraction(16, 100),
+    "parts": Fraction(20, 100),
 }
 
 #: What needs no measuring where the tick is public: a trip of n points then takes n - 1 ticks.
@@ -38,7 +38,7 @@ NOISY = {
 }
 
 #: Trips of a part of the day between two zones, on average, in errors of one.
-_TRIPS_PER_ERROR = 0.5
+_TRIPS_PER_ERROR = 0.4
 MOST_PER_SIDE = 6
 
 

@@ -26,6 +26,7 @@ from privtrace.paths import Paths
 from privtrace.space.grid import Grid
 from privtrace.space.shapes import N_BINS
 from privtrace.space.traverse import trace
+from privtrace.timing.draw import Placed
 from privtrace.trajectories import Integers, Trajectories
 
 #: The arrays of a model file: name, type, number of axes.
@@ -163,9 +164,9 @@ class BridgeTraceModel(Model):
         """Walk one path of cells for each trajectory number; one that cannot arrive stays where it starts."""
         return self.sampler.walk(trajectories, seed), 0
 
-    def sample_block(self, trajectories: range, seed: int) -> tuple[Trajectories, int]:
-        """Make the trajectories of these numbers: as by `walk` and `place`, but each line is drawn once."""
-        return self.reported(self.sampler.sample(trajectories, seed), trajectories.start, seed), 0
+    def sample_points(self, trajectories: range, seed: int) -> tuple[Placed, int]:
+        """Make the points of these trajectories: as by `walk` and `place`, but each line is drawn once."""
+        return self.sampler.sample(trajectories, seed), 0
 
     def encode(self, part: Trajectories) -> Paths:
         """Turn real trajectories into the cells that their lines pass. NOT PRIVATE."""
