@@ -20,7 +20,7 @@ from privtrace.methods.bridgetrace.settings import MOST_BY_RULE, MOST_DIVISION, 
 from privtrace.methods.bridgetrace.states import N_CLASSES, StateSpace
 from privtrace.methods.bridgetrace.tuning import LOSSES
 from privtrace.methods.common.normcut import normcut
-from privtrace.methods.model import SAMPLED, Model, check_sound, within_limits
+from privtrace.methods.model import Model, check_sound, within_limits
 from privtrace.methods.view import Flows, Layer, Noisy, View, error_of
 from privtrace.paths import Paths
 from privtrace.space.grid import Grid
@@ -209,7 +209,7 @@ class BridgeTraceModel(Model):
             error_of(release, "moves", per_cell),
         )
         layers = (Layer("coarse cells", coarse, (density,)), Layer("states", self.grid, numbers))
-        return View(layers, self._sampled_trips(0, coarse), SAMPLED, (flows,))
+        return self.view_of_samples(layers, 0, (flows,))
 
     def summary(self) -> dict[str, Any]:
         """Describe sizes for a reader."""
