@@ -107,24 +107,29 @@ class Model(ABC):
     def sample_block(self, trajectories: range, seed: int) -> tuple[Trajectories, int]:
         """Make the trajectories of these numbers; also count the walks cut short."""
         paths, n_capped = self.walk(trajectories, seed)
-        lines = self.place(paths, trajectories.start, seed)
-        if self.timing is not None:
-            placed = self.timing.on_lines(lines, trajectories.start, seed)
-            lines = self.reported(placed, trajectories.start, seed)
-        return replace(lines, about=self.about), n_capped
+        made = self.made(paths, trajectories.start, seed)
+        return replace(made, about=self.about), n_capped
+
+    def made(self, paths: Paths, first: int, seed: int) -> Trajectories:
+        """Make trajectories of paths, numbered from `first`, with points as walks have them."""
+        lines = self.place(paths, first, seed)
+        return lines if self.timing is None else self.on_lines(lines, first, seed)
+
+    def on_lines(self, lines: Trajectories, first: int, seed: int) -> Trajectories:
+        """Set points on lines, numbered from `first`, as trips are reported: where that was measured."""
+        assert self.timing is not None
+        return self.reported(self.timing.on_lines(lines, first, seed), first, seed)
 
     def reported(self, placed: Placed, first: int, seed: int) -> Trajectories:
         """Make trajectories, numbered from `first`, of points and of their times, where there are any."""
         release, times = self.release, None
         if self.timing is not None and self.timing.calendar is not None:
             times = self.timing.times(placed, first, seed)
-        return Trajectories(
-            placed.points, placed.offsets, times, crs=release.crs, zone=release.zone, about=self.about
-        )
+        return Trajectories(placed.points, placed.offsets, times, crs=release.crs, zone=release.zone)
 
     def retrace(self, part: Trajectories, first: int, seed: int) -> Trajectories:
         """Lead real trajectories, numbered from `first`, through the cells and back. NOT PRIVATE."""
-        return self.place(self.encode(part), first, seed)
+        return self.made(self.encode(part), first, seed)
 
     def sample(
         self, count: int | None = None, *, seed: int | None = None, backend: Backend | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from privtrace.paths import Paths
 from privtrace.space.grid import Grid
 from privtrace.space.shapes import N_BINS
 from privtrace.space.traverse import trace
+from privtrace.timing.lines import spaced
 from privtrace.trajectories import Integers, Trajectories
 
 #: The arrays of a model file: name, type, number of axes.
@@ -165,7 +166,8 @@ class BridgeTraceModel(Model):
 
     def sample_block(self, trajectories: range, seed: int) -> tuple[Trajectories, int]:
         """Make the trajectories of these numbers: as by `walk` and `place`, but each line is drawn once."""
-        return self.reported(self.sampler.sample(trajectories, seed), trajectories.start, seed), 0
+        made = self.reported(self.sampler.sample(trajectories, seed), trajectories.start, seed)
+        return replace(made, about=self.about), 0
 
     def encode(self, part: Trajectories) -> Paths:
         """Turn real trajectories into the cells that their lines pass. NOT PRIVATE."""
@@ -176,6 +178,17 @@ class BridgeTraceModel(Model):
         return self.reported(
             place_on_lines(paths, self.space.geometry, self._placing, first, seed), first, seed
         )
+
+    def made(self, paths: Paths, first: int, seed: int) -> Trajectories:
+        """Make trajectories of paths, numbered from `first`: lines have their points already."""
+        return self.place(paths, first, seed)
+
+    def on_lines(self, lines: Trajectories, first: int, seed: int) -> Trajectories:
+        """Set points on lines that are given, numbered from `first`, as on those of walks."""
+        if self.timing is not None:
+            return super().on_lines(lines, first, seed)
+        region, spacing_m = self.release.region, self._placing.spacing_m
+        return self.reported(spaced(lines, region, spacing_m, first, seed), first, seed)
 
     def view(self) -> View:
         """Show coarse cells and cells, trips of walks, and moves over sides."""
