@@ -1,7 +1,7 @@
 """Find the public data sets that experiments and benchmarks run on, by name, with their public regions.
 
-Their points are dense, and those of real fleets are not. Two stand-ins are made of Porto's trips: `porto60` has a
-point every minute or later, and `porto-irregular` one every 5 seconds to 5 minutes, unevenly within a trip.
+Their points are dense, and those of real fleets are not. Two stand-ins are made of Porto's trips: `porto60` has
+points a minute apart or more, and `porto-irregular` 5 seconds to 5 minutes, unevenly within a trip.
 """
 
 from __future__ import annotations
@@ -24,12 +24,14 @@ REGIONS = {
     "brinkhoff": ("brinkhoff_oldenburg.parquet", (0, 3500, 24000, 31000)),
 }
 
-#: In which zone the times of a data set are told; in the files they are UTC. Brinkhoff's are steps, and no clock.
+#: In which zone the times of a data set are told, which are UTC in the files. Brinkhoff's are steps, no clock.
 ZONES = {"porto": "Europe/Lisbon", "geolife": "Asia/Shanghai"}
 
-#: Seconds from point to point: at least in `porto60`; in `porto-irregular` the least, the most, between which the
-#: typical one of a trip lies, and by how much its gaps vary around that, as a standard deviation of the logarithm.
+#: Seconds between the points of `porto60`, at least.
 MINUTE_S = 60
+
+#: Seconds between the points of `porto-irregular`, from where to where: all, and the typical ones of trips; and
+#: how much those of a trip vary around it, as the standard deviation of their logarithm.
 SHORTEST_S, LONGEST_S = 5, 300
 TYPICAL_S = (8, 120)
 UNEVENNESS = 0.9
@@ -60,7 +62,7 @@ def load(name: str) -> tuple[pt.Trajectories, pt.Region]:
 
 
 def thinned(trips: pt.Trajectories) -> pt.Trajectories:
-    """Leave the first point of each trip, and then every one that is a minute or more after the last that is left."""
+    """Leave the first point of each trip, and each that is a minute or more after the last one left."""
     kept = _thinned(_seconds(trips), trips.offsets)
     offsets = np.concatenate([[0], np.cumsum(kept)])[trips.offsets]
     return replace(trips, points=trips.points[kept], times=trips.times[kept], offsets=offsets)
@@ -120,13 +122,9 @@ def arguments(
     method: str | None = None,
     profile: str | None = None,
     tuning: bool = False,
-    data: Iterable[str] = REGIONS,
 ) -> argparse.Namespace:
     """Read what experiments are told on the command line; one method or profile where a default is given."""
-    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=runs)
-    parser.add_argument("--data", type=_names, default=[*data])
-    parser.add_argument("--epsilons", type=_names, default=_names(epsilons))
+    parser = parser_of(about, runs=runs, epsilons=epsilons)
     if method is not None:
         parser.add_argument("--method", choices=METHODS, default=method)
     else:
@@ -136,6 +134,17 @@ def arguments(
     if tuning:  # with names, those alone
         parser.add_argument("--tuning", nargs="?", type=_names, const=[], metavar="NAMES")
     return parser.parse_args()
+
+
+def parser_of(
+    about: str | None, *, runs: int, epsilons: str, data: Iterable[str] = REGIONS
+) -> argparse.ArgumentParser:
+    """Begin to read the command line: what all experiments are told."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=runs)
+    parser.add_argument("--data", type=_names, default=[*data])
+    parser.add_argument("--epsilons", type=_names, default=_names(epsilons))
+    return parser
 
 
 def _names(text: str) -> list[str]:
