@@ -118,7 +118,8 @@ class Model(ABC):
     def sample_block(self, trajectories: range, seed: int) -> tuple[Trajectories, int]:
         """Make the trajectories of these numbers; also count the walks cut short."""
         placed, n_capped = self.sample_points(trajectories, seed)
-        return self.reported(placed, trajectories.start, seed), n_capped
+        made = self.reported(placed, trajectories.start, seed)
+        return replace(made, about=self.about), n_capped
 
     def sample_points(self, trajectories: range, seed: int) -> tuple[Placed, int]:
         """Make the points of these trajectories, and the seconds since departure where there are times."""
@@ -135,18 +136,26 @@ class Model(ABC):
         sampled = range(min(_BALANCED_TRIPS, self.block_trajectories))
         return replace(self, timing=self.timing.balanced(self.sample_points(sampled, 0)[0]))
 
+    def made(self, paths: Paths, first: int, seed: int) -> Trajectories:
+        """Make trajectories of paths, numbered from `first`, with points as walks have them."""
+        lines = self.place(paths, first, seed)
+        return lines if self.timing is None else self.on_lines(lines, first, seed)
+
+    def on_lines(self, lines: Trajectories, first: int, seed: int) -> Trajectories:
+        """Set points on lines, numbered from `first`, as trips are reported: where that was measured."""
+        assert self.timing is not None
+        return self.reported(self.timing.on_lines(lines, first, seed), first, seed)
+
     def reported(self, placed: Placed, first: int, seed: int) -> Trajectories:
         """Make trajectories, numbered from `first`, of points and of their times, where there are any."""
         release, times = self.release, None
         if self.timing is not None and self.timing.calendar is not None:
             times = self.timing.times(placed, first, seed)
-        return Trajectories(
-            placed.points, placed.offsets, times, crs=release.crs, zone=release.zone, about=self.about
-        )
+        return Trajectories(placed.points, placed.offsets, times, crs=release.crs, zone=release.zone)
 
     def retrace(self, part: Trajectories, first: int, seed: int) -> Trajectories:
         """Lead real trajectories, numbered from `first`, through the cells and back. NOT PRIVATE."""
-        return self.place(self.encode(part), first, seed)
+        return self.made(self.encode(part), first, seed)
 
     def sample(
         self, count: int | None = None, *, seed: int | None = None, backend: Backend | None = None

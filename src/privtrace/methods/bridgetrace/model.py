@@ -27,6 +27,7 @@ from privtrace.space.grid import Grid
 from privtrace.space.shapes import N_BINS
 from privtrace.space.traverse import trace
 from privtrace.timing.draw import Placed
+from privtrace.timing.lines import spaced
 from privtrace.trajectories import Integers, Trajectories
 
 #: The arrays of a model file: name, type, number of axes.
@@ -177,6 +178,17 @@ class BridgeTraceModel(Model):
         return self.reported(
             place_on_lines(paths, self.space.geometry, self._placing, first, seed), first, seed
         )
+
+    def made(self, paths: Paths, first: int, seed: int) -> Trajectories:
+        """Make trajectories of paths, numbered from `first`: lines have their points already."""
+        return self.place(paths, first, seed)
+
+    def on_lines(self, lines: Trajectories, first: int, seed: int) -> Trajectories:
+        """Set points on lines that are given, numbered from `first`, as on those of walks."""
+        if self.timing is not None:
+            return super().on_lines(lines, first, seed)
+        region, spacing_m = self.release.region, self._placing.spacing_m
+        return self.reported(spaced(lines, region, spacing_m, first, seed), first, seed)
 
     def view(self) -> View:
         """Show coarse cells and cells, trips of walks, and moves over sides."""
