@@ -145,12 +145,17 @@ class Settings(ABC):
     @property
     def has_times(self) -> bool:
         """Say whether times are synthesized; where that is still open, what a table with times leads to."""
-        return self.samples if self.times is None else self.times
+        return (self.samples and self.sampling is not False) if self.times is None else self.times
 
     @property
     def has_sampling(self) -> bool:
         """Say whether points are measured; likewise."""
         return (self.samples or self.has_times) if self.sampling is None else self.sampling
+
+    @property
+    def sets_points(self) -> bool:
+        """Say whether points are set on lines, and not one in each cell of a path."""
+        return self.has_sampling
 
     @property
     def timing_shares(self) -> dict[str, Fraction]:
@@ -274,6 +279,7 @@ class Settings(ABC):
         """
         from privtrace.methods.fitting import Fitting
         from privtrace.methods.registry import method_of
+        from privtrace.methods.timed import with_timing
 
         method = method_of(self)
         with self.meeting(source) as (settings, met):
@@ -282,7 +288,7 @@ class Settings(ABC):
                 met, "has_users", False
             ):  # from the header, before any row
                 fitting.observer.say(each_or_all(fitting.crossing.ledger.unit))
-            fitting = fitting.with_timing()
+            fitting = with_timing(fitting, met)
             released = method.recipe(settings, fitting)
         release = fitting.release(method.label, method.package)
         return method.model(release=release, timing=fitting.timing, **released).balanced()
