@@ -444,7 +444,6 @@ def _weigh_parts(weights, points, ends, seconds, place, tables):  # type: ignore
     first, last = ends
     lattice, scale_m = place
     parts, tempos = tables
-    bounds, turn = lattice.area.bounds, lattice.area.turn
     origin, goal = _zone_of(points, first, lattice), _zone_of(points, last, lattice)
     weights[:] = parts[:, origin, goal]
     if last > first:
