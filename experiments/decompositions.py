@@ -13,10 +13,11 @@ from typing import Any
 
 import privtrace as pt
 from experiments.data import METHODS, METRICS, arguments, load
+from privtrace.evaluation.decomposition import TERMS
 
 HEAD = (
-    "method | data | metric | epsilon | limit | cells | structure | release ± sd | baseline | "
-    "lost by cells | by structure | by noise"
+    "method | data | metric | epsilon | limit | points | cells | structure | release ± sd | baseline | "
+    "lost by points | by cells | by structure | by noise"
 )
 
 
@@ -37,15 +38,15 @@ def main() -> None:
 
 
 def row(method: str, data: str, metric: str, epsilon: str, given: dict[str, Any]) -> str:
-    """Write one row, from what an explanation lists of a metric."""
-    cells, structure, release = given["epsilons"][epsilon].values()
+    """Write one row, from what an explanation lists of a metric; a term that a method lacks stays empty."""
+    terms = given["epsilons"][epsilon]
+    *before, release = (terms.get(term) for term in TERMS)
     numbers = [
-        f"{given['sampling']:.4f}",
-        f"{cells['value']:.3f}",
-        f"{structure['value']:.3f}",
+        f"{given['limit']:.4f}",
+        *("" if term is None else f"{term['value']:.3f}" for term in before),
         f"**{release['value']:.3f}** ± {release['sd']:.3f}",
         f"{given['baseline']:.3g}",
-        *(f"{term['loss']:+.3f}" for term in (cells, structure, release)),
+        *("" if term is None else f"{term['loss']:+.3f}" for term in (*before, release)),
     ]
     return f"| {method} | {data} | {metric} | {epsilon} | {' | '.join(numbers)} |"
 

@@ -132,6 +132,15 @@ USERS = (
 
 STATEMENT = (
     Mutant(
+        "real-lines-promised",
+        "real lines with points set anew carry the words of a release",
+        "methods/model.py",
+        "return Trajectories(placed.points, placed.offsets, times, crs=release.crs, zone=release.zone)",
+        "return Trajectories(\n            placed.points, placed.offsets, times, crs=release.crs, "
+        "zone=release.zone, about=self.about\n        )",
+        ("test_about.py",),
+    ),
+    Mutant(
         "silence-means-private",
         "a model file that does not say that it is private is taken to be",
         "models.py",

@@ -500,6 +500,22 @@ TIMES = (
         "have_times = True",
         ("evaluation/test_decomposition.py",),
     ),
+    Mutant(
+        "departures-drawn-anew",
+        "the terms of points and cells do not depart when the real trips did",
+        "evaluation/decomposition.py",
+        "return replace(made, times=np.repeat(departures(runs), sizes) + since)",
+        "return made",
+        ("evaluation/test_decomposition.py",),
+    ),
+    Mutant(
+        "points-of-cells-alone",
+        "real paths come back from cells without points as trips are reported",
+        "methods/model.py",
+        "return self.made(self.encode(part), first, seed)",
+        "return self.place(self.encode(part), first, seed)",
+        ("evaluation/test_decomposition.py",),
+    ),
 )
 
 MUTANTS = (*BRIDGETRACE, *PRIVTRACE, *ADATRACE, *DPT, *LINES, *TIMES)

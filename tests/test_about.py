@@ -103,6 +103,12 @@ def test_what_is_taken_out_keeps_the_promise(one: Any) -> None:
     assert one.retrace(walks(), 0, 1).about == {}
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_what_is_made_of_real_trajectories_has_no_promise(method: Any) -> None:
+    fitted = method(epsilon=1, region=REGION, sampling=True).fit(walks())
+    assert fitted.retrace(walks(), 0, 1).about == fitted.on_lines(walks(), 0, 1).about == {}
+
+
 def test_a_seeded_fit_says_so_however_often_it_is_joined() -> None:
     seeded = model(noise=pt.SeededNoise(1))
     about = pt.Trajectories.concatenate([seeded.sample(3), seeded.sample(4)]).about

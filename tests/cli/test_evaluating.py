@@ -134,7 +134,7 @@ def test_explain(folder: Path) -> None:
     shown = run(*given, cwd=folder).stdout.splitlines()
     assert shown[0].startswith("NOT PRIVATE") and shown[2].startswith("real       300 of 300 trajectories")
     assert shown[4].startswith("epsilon 0.5: 300 trajectories, ")
-    assert shown[7].split()[:4] == ["metric", "epsilon", "limit", "cells"]
+    assert shown[7].split()[:5] == ["metric", "epsilon", "limit", "points", "cells"]
     assert [line.split()[:2] for line in shown[8:10]] == [["length", "0.5"], ["length", "2"]]
     listed = json.loads(run(*given, "--json", "--rounds=0", cwd=folder).stdout)
     expected = pt.explain(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,9 @@ from tests import polygons
 from tests.conftest import trajectories
 
 import privtrace as pt
-from privtrace.evaluation.decomposition import MOST_RUNS, TERMS, Explanation
+from privtrace.evaluation.decomposition import MOST_RUNS, TERMS, Explanation, _resampled, _retraced
+from privtrace.methods.model import Model
+from privtrace.privacy.unsafe_noise import NoNoise
 from privtrace.testing.data import Cut
 
 # Sampling by hand warns of walks that were cut short; explaining samples the same.
@@ -36,8 +39,10 @@ def explanation(wanderers: pt.Trajectories, synthesizer: pt.PrivTrace) -> Explan
     )
 
 
-def evaluated(real: pt.Trajectories, made: pt.Trajectories, synthesizer: pt.PrivTrace) -> dict[str, float]:
-    table = pt.evaluate(real, made, region=synthesizer.region, profile="all", seed=SEED)
+def evaluated(
+    real: pt.Trajectories, made: pt.Trajectories, synthesizer: Any, profile: str = "all"
+) -> dict[str, float]:
+    table = pt.evaluate(real, made, region=synthesizer.region, profile=profile, seed=SEED)
     return {name: score.value for name, score in table.scores.items()}
 
 
@@ -81,11 +86,11 @@ def test_discretization_is_the_real_paths_through_the_cells_and_back(
     check(explanation, "discretization", epsilon, [evaluated(wanderers, given, synthesizer) for given in made])
 
 
-def test_sampling_and_baseline_are_those_of_an_evaluation(
+def test_limit_and_baseline_are_those_of_an_evaluation(
     explanation: Explanation, wanderers: pt.Trajectories, synthesizer: pt.PrivTrace
 ) -> None:
     table = pt.evaluate(wanderers, wanderers, region=synthesizer.region, profile="all", seed=SEED)
-    assert explanation.sampling == {name: score.limit for name, score in table.scores.items()}
+    assert explanation.limit == {name: score.limit for name, score in table.scores.items()}
     assert explanation.baseline == {name: score.baseline for name, score in table.scores.items()}
 
 
@@ -93,9 +98,9 @@ def test_losses_sum_to_the_error(explanation: Explanation) -> None:
     for metric in explanation.metrics:
         for epsilon, terms in explanation.terms.items():
             losses = explanation.losses(metric, epsilon)
-            assert list(losses) == list(TERMS)
+            assert list(losses) == list(terms) == [*TERMS[1:]]
             error = 0.0
-            for term in TERMS:  # each adds to those below it
+            for term in terms:  # each adds to those before it
                 error += losses[term]
                 assert error == pytest.approx(terms[term][metric.name].error, abs=1e-12)
 
@@ -107,8 +112,13 @@ class Emptied:
         self.synthesizer = synthesizer
         self.method, self.region = synthesizer.method, synthesizer.region
 
+    sets_points = False
+
     def at(self, epsilon: str) -> Emptied:
         return Emptied(self.synthesizer.at(epsilon))
+
+    def meeting(self, source: pt.Trajectories) -> Any:
+        return nullcontext((self, source))
 
     def fit(self, source: pt.Trajectories, *, noise: Any, backend: Any) -> pt.PrivTraceModel:
         model = self.synthesizer.fit(source, noise=noise, backend=backend)
@@ -144,10 +154,11 @@ def test_to_dict_is_plain_json(explanation: Explanation) -> None:
     assert listed["inputs"]["real"]["trajectories"] == 600
     for metric in explanation.metrics:
         entry = listed["metrics"][metric.name]
-        assert entry["sampling"] == explanation.sampling[metric.name]
+        assert entry["limit"] == explanation.limit[metric.name]
         assert entry["baseline"] == explanation.baseline[metric.name]
         for epsilon, terms in explanation.terms.items():
-            for term in TERMS:
+            assert [*entry["epsilons"][epsilon]] == [*terms]
+            for term in terms:
                 assert entry["epsilons"][epsilon][term] == {
                     "value": terms[term][metric.name].value,
                     "sd": terms[term][metric.name].sd,
@@ -160,9 +171,15 @@ def test_old_names_give_the_same_with_a_note(explanation: Explanation) -> None:
         assert explanation.rungs is explanation.terms
     with pytest.warns(DeprecationWarning, match="Explanation.ceiling was renamed to baseline"):
         assert explanation.ceiling is explanation.baseline
+    with pytest.warns(DeprecationWarning, match="Explanation.sampling was renamed to limit"):
+        assert explanation.sampling is explanation.limit
     listed = explanation.to_dict()
-    assert listed["deprecated"] == {"ceiling": "renamed to baseline; it will go in version 0.3"}
+    assert listed["deprecated"] == {
+        "ceiling": "renamed to baseline; it will go in version 0.3",
+        "sampling": "renamed to limit; it will go in version 0.3",
+    }
     assert all(entry["ceiling"] == entry["baseline"] for entry in listed["metrics"].values())
+    assert all(entry["sampling"] == entry["limit"] for entry in listed["metrics"].values())
 
 
 def test_words_say_that_it_is_not_private_and_list_every_term(explanation: Explanation) -> None:
@@ -172,8 +189,8 @@ def test_words_say_that_it_is_not_private_and_list_every_term(explanation: Expla
         rows = [line.split() for line in lines if line.split()[:1] == [metric.name]]
         assert [row[1] for row in rows] == ["0.5", "2"]
         for row, (epsilon, terms) in zip(rows, explanation.terms.items(), strict=True):
-            means = [terms[term][metric.name] for term in TERMS]
-            numbers = [explanation.sampling[metric.name], *(mean.value for mean in means), means[-1].sd]
+            means = [by_metric[metric.name] for by_metric in terms.values()]
+            numbers = [explanation.limit[metric.name], *(mean.value for mean in means), means[-1].sd]
             numbers += [explanation.baseline[metric.name], *explanation.losses(metric, epsilon).values()]
             assert row[2:] == [f"{number:.4f}" for number in numbers]
 
@@ -185,7 +202,7 @@ def quick(region: pt.Region) -> dict[str, Any]:
 
 def test_rungs_of_a_metric_by_its_name(explanation: Explanation) -> None:
     assert explanation["od"]["2"]["noise"] == explanation.terms["2"]["noise"]["od"]
-    assert list(explanation["od"]) == ["0.5", "2"] and list(explanation["od"]["2"]) == list(TERMS)
+    assert list(explanation["od"]) == ["0.5", "2"] and list(explanation["od"]["2"]) == list(TERMS[1:])
 
 
 @pytest.mark.parametrize("epsilons", [1, 1.0, "1", ["1"], "1.0, 1"])
@@ -211,7 +228,7 @@ def test_the_same_seed_gives_the_same_explanation(wanderers: pt.Trajectories, qu
         for source, seed, n in ((wanderers, 2, 1), (Cut(wanderers, [1, 0, 250, 3]), 2, 2), (wanderers, 3, 1))
     )
     assert one.to_dict() == two.to_dict() and str(one) == str(two)
-    for term in TERMS:
+    for term in TERMS[1:]:
         assert one.terms["1"][term]["length"].value != other.terms["1"][term]["length"].value
 
 
@@ -304,3 +321,173 @@ def test_what_needs_times_is_left_out_where_the_method_makes_none(
     other = pt.explain(untimed, synthesizer, epsilons=2, runs=1, profile="time", timezone="Asia/Tokyo")
     assert "left out   the real data has no usable times" in str(other)
     assert other.inputs["timezone"] == "Asia/Tokyo"
+
+
+# --- points that are set anew --------------------------------------------------------------------------------
+
+
+def run_of(points: np.ndarray, box: tuple[float, ...]) -> slice:
+    """Find the longest run of points in a box, the first of several, slowly."""
+    best, start = slice(0, 0), None
+    for p, (x, y) in enumerate([*points.tolist(), (math.inf, math.inf)]):
+        inside = box[0] <= x <= box[2] and box[1] <= y <= box[3]
+        if inside and start is None:
+            start = p
+        elif not inside and start is not None:
+            best, start = (slice(start, p), None) if p - start > best.stop - best.start else (best, None)
+    return best
+
+
+def off_line(point: np.ndarray, line: np.ndarray) -> float:
+    """Measure how far a point is from a line."""
+    if len(line) == 1:
+        return float(np.linalg.norm(point - line[0]))
+    starts, steps = line[:-1], np.diff(line, axis=0)
+    along = np.clip(
+        np.sum((point - starts) * steps, axis=1) / np.maximum(np.sum(steps**2, axis=1), 1e-300), 0, 1
+    )
+    return float(np.linalg.norm(starts + along[:, np.newaxis] * steps - point, axis=1).min())
+
+
+SETTING_POINTS: dict[str, Any] = {
+    "as measured": (pt.BridgeTrace, {}),
+    "without times": (pt.BridgeTrace, {"times": False}),
+    "as far apart": (pt.BridgeTrace, {"spacing": 0.4}),
+    "another method": (pt.PrivTrace, {"times": True}),
+}
+
+
+@pytest.fixture(scope="module", params=SETTING_POINTS)
+def setting_points(request: pytest.FixtureRequest, region: pt.Region) -> Any:
+    method, settings = SETTING_POINTS[request.param]
+    return method(epsilon=2, region=region, **settings)
+
+
+@pytest.fixture(scope="module")
+def noiseless(setting_points: Any, wanderers: pt.Trajectories) -> Model:
+    fitted: Model = setting_points.fit(wanderers, noise=NoNoise())
+    return fitted
+
+
+@pytest.fixture(scope="module")
+def resampled(noiseless: Model, wanderers: pt.Trajectories) -> pt.Trajectories:
+    return pt.Trajectories.concatenate(_resampled(noiseless, Cut(wanderers, [7, 0, 99]), 4).parts(), "planar")
+
+
+def test_points_are_set_anew_on_the_real_lines(
+    resampled: pt.Trajectories, wanderers: pt.Trajectories, region: pt.Region
+) -> None:
+    moved = 0
+    for t in range(len(wanderers)):
+        real = wanderers.points[slice(*wanderers.offsets[t : t + 2])]
+        line = real[run_of(real, (0, 0, 10, 10))]
+        points = resampled.points[slice(*resampled.offsets[t : t + 2])]
+        assert (len(points) > 0) == (len(line) > 0)
+        if len(points):
+            assert max(off_line(point, line) for point in points) < 1e-9
+            np.testing.assert_array_equal(points[0], line[0])
+        if len(points) > 1:
+            np.testing.assert_array_equal(points[-1], line[-1])
+        moved += len(points) != len(line)
+    assert moved > 100
+    assert resampled.about == {}
+
+
+def test_they_depart_when_the_real_ones_did(
+    noiseless: Model, resampled: pt.Trajectories, wanderers: pt.Trajectories
+) -> None:
+    if noiseless.timing is None or noiseless.timing.timetable is None:
+        assert resampled.times is None
+        return
+    retraced = pt.Trajectories.concatenate(_retraced(noiseless, wanderers, 4).parts(), "planar")
+    assert wanderers.times is not None and retraced.about == {}
+    for made in (resampled, retraced):
+        assert made.times is not None
+        for t in range(len(wanderers)):
+            points = wanderers.points[slice(*wanderers.offsets[t : t + 2])]
+            run = run_of(points, (0, 0, 10, 10))
+            times = made.times[slice(*made.offsets[t : t + 2])]
+            if len(times):
+                assert times[0] == wanderers.times[wanderers.offsets[t] + run.start]
+                assert np.all(np.diff(times) > np.timedelta64(0, "ms"))
+
+
+def test_who_has_no_time_departs_at_none(wanderers: pt.Trajectories, region: pt.Region) -> None:
+    times = wanderers.times.copy()  # type: ignore[union-attr]
+    times[: wanderers.offsets[5]] = np.datetime64("NaT")
+    some = replace(wanderers, times=times)
+    model = pt.BridgeTrace(epsilon=2, region=region).fit(some, noise=NoNoise())
+    for made in (_resampled(model, some, 1), _retraced(model, some, 1)):
+        (part,) = made.parts()
+        assert np.isnat(part.times[: part.offsets[5]]).all()  # type: ignore[index]
+        assert not np.isnat(part.times[part.offsets[5] :]).any()  # type: ignore[index]
+
+
+def test_points_as_far_apart_as_is_set(wanderers: pt.Trajectories, region: pt.Region) -> None:
+    model = pt.BridgeTrace(epsilon=2, region=region, spacing=0.4).fit(wanderers, noise=NoNoise())
+    line = trajectories([(1.0, 1.0), (1.0, 3.0), (9.0, 3.0)], [(2.0, 2.0), (2.0, 2.1)])
+    sizes = np.diff(model.on_lines(line, 0, 1).offsets)
+    assert sizes[0] in (26, 27) and sizes[1] == 2  # 10 / 0.4, rounded up or down, and one more
+    means = [np.diff(model.on_lines(line, 2 * k, 1).offsets)[0] for k in range(200)]
+    assert abs(np.mean(means) - 26) < 0.2
+
+
+@pytest.mark.parametrize("setting_points", ["as measured", "another method"], indirect=True)
+def test_every_term_of_a_method_that_sets_points(
+    setting_points: Any, noiseless: Model, wanderers: pt.Trajectories
+) -> None:
+    explanation = pt.explain(wanderers, setting_points, epsilons="2", runs=RUNS, profile="time", seed=SEED)
+    seeds = range(SEED, SEED + RUNS)
+    by_hand = {
+        "sampling": [*(_whole(_resampled(noiseless, wanderers, seed)) for seed in seeds)],
+        "discretization": [*(_whole(_retraced(noiseless, wanderers, seed)) for seed in seeds)],
+        "structure": [*(noiseless.sample(seed=seed) for seed in seeds)],
+        "noise": [
+            setting_points.fit(wanderers, noise=pt.SeededNoise(seed)).sample(seed=seed) for seed in seeds
+        ],
+    }
+    assert [*explanation.terms["2"]] == [*TERMS] == [*by_hand]
+    for term, made in by_hand.items():
+        values = [evaluated(wanderers, given, setting_points, "time") for given in made]
+        check(explanation, term, "2", values)
+    for metric in explanation.metrics:
+        losses = explanation.losses(metric, "2")
+        assert sum(losses.values()) == pytest.approx(explanation.terms["2"]["noise"][metric.name].error)
+    head = next(line for line in str(explanation).splitlines() if line.startswith("metric"))
+    assert head.split()[3:7] == ["points", "cells", "structure", "release"]
+    assert head.split()[-4:] == ["+points", "+cells", "+structure", "+noise"]
+    if noiseless.timing is not None and noiseless.timing.timetable is not None:
+        departure = explanation["departure"]["2"]
+        assert departure["sampling"].value == departure["discretization"].value == 0.0
+        assert departure["structure"].value > 0.0
+
+
+def _whole(made: Any) -> pt.Trajectories:
+    return pt.Trajectories.concatenate(made.parts(), made.crs)
+
+
+def test_points_of_a_method_lose_nothing_where_the_real_ones_are_set_so(region: pt.Region) -> None:
+    """Trips with a point at every unit of way, which are set again at every unit: the term is near nothing."""
+    rng = np.random.default_rng(3)
+    starts, ways = rng.uniform(0, 3, (400, 2)), rng.integers(2, 6, 400)
+    lines = [[(x + k, y + k) for k in range(n)] for (x, y), n in zip(starts.tolist(), ways, strict=True)]
+    real = trajectories(*lines)
+    synthesizer = pt.BridgeTrace(epsilon=2, region=region, spacing=math.sqrt(2))
+    explanation = pt.explain(real, synthesizer, epsilons=2, runs=1)
+    for metric in explanation.metrics[:4]:
+        losses = explanation.losses(metric, "2")
+        assert abs(losses["sampling"]) < 0.02 < losses["discretization"], metric.name
+
+
+def test_only_the_period_is_explained(wanderers: pt.Trajectories, region: pt.Region) -> None:
+    """Trips of other days are neither fitted nor compared."""
+    shifted = np.repeat(np.arange(len(wanderers)) % 2, np.diff(wanderers.offsets))
+    times = wanderers.times + shifted * np.timedelta64(7, "D")  # type: ignore[operator]
+    both = replace(wanderers, times=times, ids=None)
+    first = both.take(np.flatnonzero(np.arange(len(wanderers)) % 2 == 0))
+    settings: Any = {"epsilon": 1, "region": region, "period": "2014-05-18/2014-05-24"}
+    whole, alone = (
+        pt.explain(source, pt.BridgeTrace(**settings), epsilons=1, runs=1, profile="time")
+        for source in (both, first)
+    )
+    assert whole.to_dict()["metrics"] == alone.to_dict()["metrics"]

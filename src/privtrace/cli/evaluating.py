@@ -116,9 +116,9 @@ def explain(
 ) -> None:
     """Say where a method's error comes from. NOT PRIVATE: for public data and test data.
 
-    The error of each metric is decomposed: what sampling alone would differ by, what is lost by putting real
-    paths into cells, what the model adds without noise, and what noise adds at each epsilon. So it shows what
-    more data or a larger epsilon would buy. It fits the data many times and publishes nothing.
+    The error of each metric is decomposed: what is lost by setting points anew on the real lines, by putting
+    real paths into cells, what the model adds without noise, and what noise adds at each epsilon. So it shows
+    what more data or a larger epsilon would buy. It fits the data many times and publishes nothing.
 
     \b
     Examples:

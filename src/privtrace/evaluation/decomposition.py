@@ -1,18 +1,20 @@
 """Explain where a method's error comes from: decompose it, from the real data to the release, into terms.
 
-    sampling         one random half of the real data against the other: what another sample would differ by
-    discretization   the real paths through the method's cells and back
+    sampling         the real lines, with points set anew as the model sets them
+    discretization   the real paths through the method's cells and back, with points set in the same way
     structure        the method's model of the data, without noise
     noise            the release itself, at each epsilon
 
-The method's error is that of the release. It is the sum of three terms: what discretization loses, what
-structure adds to it, and what noise adds to that. A term can be below zero, where one error hides another.
-Sampling stands beside, and is not in the sum.
+The method's error is that of the release. It is the sum of what the terms add to each other: points that are
+set anew, cells alone, structure, and noise. A term can be below zero, where one error hides another. The first
+two depart when the real trips did, if they have times. Where a method places one point in each cell, its points
+and its cells are one: the term sampling is absent then. The limit, one random half of the real data against the
+other, stands beside, and is not in the sum.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -22,18 +24,25 @@ from privtrace.backends.base import Backend
 from privtrace.errors import SettingsError
 from privtrace.evaluation.compare import defined
 from privtrace.evaluation.metric import Metric
-from privtrace.evaluation.old_names import DEPRECATED, renamed, with_old_keys
+from privtrace.evaluation.old_names import EXPLAINED, deprecated, renamed, with_old_keys
 from privtrace.evaluation.reference import Made, Reference, Values
 from privtrace.evaluation.suite import NOT_PRIVATE, aligned, compared, known, shown
+from privtrace.evaluation.time import departures
 from privtrace.methods.model import Model, in_words
 from privtrace.methods.sampling import sample_parts
 from privtrace.methods.settings import Settings
 from privtrace.observer import Observer, Silent
 from privtrace.privacy.epsilon import Epsilon, decimal, exact
 from privtrace.privacy.unsafe_noise import NoNoise, SeededNoise
-from privtrace.trajectories import Floats, Source, Trajectories
+from privtrace.space.grid import Grid
+from privtrace.space.lattice import longest_runs
+from privtrace.space.region import Region
+from privtrace.trajectories import Floats, Source, Trajectories, bad_points, limits
 
-TERMS = ("discretization", "structure", "noise")
+TERMS = ("sampling", "discretization", "structure", "noise")
+
+#: What the table calls what is left after each, and what each adds.
+_COLUMNS = {"sampling": "points", "discretization": "cells", "structure": "structure", "noise": "release"}
 
 MOST_RUNS = 1000
 
@@ -54,19 +63,21 @@ class Explanation:
     """
 
     metrics: tuple[Metric, ...]
-    sampling: Values
+    limit: Values
     baseline: Values
     terms: Mapping[str, Mapping[str, Mapping[str, Mean]]]  # by epsilon, term and metric; with the terms before
     sizes: Mapping[str, Mapping[str, Any]]  # of the model without noise, by epsilon
     inputs: Mapping[str, Any]
 
+    sampling = renamed("sampling", "limit")
     ceiling = renamed("ceiling", "baseline")
     rungs = renamed("rungs", "terms")
 
     def losses(self, metric: Metric, epsilon: str) -> dict[str, float]:
         """Say what each term adds to the error, the distance from the metric's best; they sum to the error."""
-        errors = [self.terms[epsilon][term][metric.name].error for term in TERMS]
-        return dict(zip(TERMS, np.diff(errors, prepend=0.0).tolist(), strict=True))
+        terms = self.terms[epsilon]
+        errors = [means[metric.name].error for means in terms.values()]
+        return dict(zip(terms, np.diff(errors, prepend=0.0).tolist(), strict=True))
 
     def to_dict(self) -> dict[str, Any]:
         """List everything, ready for JSON."""
@@ -76,23 +87,24 @@ class Explanation:
             "metrics": {
                 metric.name: with_old_keys(
                     {
-                        "sampling": known(self.sampling[metric.name]),
+                        "limit": known(self.limit[metric.name]),
                         "baseline": known(self.baseline[metric.name]),
                         "best": metric.best,
                         "words": metric.words,
                         "epsilons": {epsilon: self._listed(metric, epsilon) for epsilon in self.terms},
-                    }
+                    },
+                    EXPLAINED,
                 )
                 for metric in self.metrics
             },
             "sizes": {epsilon: dict(sizes) for epsilon, sizes in self.sizes.items()},
             "inputs": dict(self.inputs),
-            "deprecated": DEPRECATED,
+            "deprecated": deprecated(EXPLAINED),
         }
 
     def _listed(self, metric: Metric, epsilon: str) -> dict[str, dict[str, float | None]]:
         losses = self.losses(metric, epsilon)
-        means = {term: self.terms[epsilon][term][metric.name] for term in TERMS}
+        means = {term: by_metric[metric.name] for term, by_metric in self.terms[epsilon].items()}
         return {
             term: {"value": known(mean.value), "sd": known(mean.sd), "loss": known(losses[term])}
             for term, mean in means.items()
@@ -100,11 +112,15 @@ class Explanation:
 
     def __getitem__(self, name: str) -> dict[str, dict[str, Mean]]:
         """Give the terms of a metric by epsilon."""
-        return {epsilon: {term: terms[term][name] for term in TERMS} for epsilon, terms in self.terms.items()}
+        return {
+            epsilon: {term: means[name] for term, means in terms.items()}
+            for epsilon, terms in self.terms.items()
+        }
 
     def __repr__(self) -> str:
-        head = ["metric", "epsilon", "limit", "cells", "structure", "release", "sd", "baseline"]
-        head += ["+cells", "+structure", "+noise"]
+        names = [_COLUMNS[term] for term in next(iter(self.terms.values()))]
+        added = [*names[:-1], "noise"]
+        head = ["metric", "epsilon", "limit", *names, "sd", "baseline", *(f"+{name}" for name in added)]
         return "\n".join(
             [
                 NOT_PRIVATE,
@@ -114,21 +130,22 @@ class Explanation:
                 "",
                 *aligned([head, *(row for metric in self.metrics for row in self._rows(metric))]),
                 "",
-                "limit: sampling alone, one random half of the real data against the other.",
+                "limit: chance alone, one random half of the real data against the other.",
+                *(["points: the real lines, with points set anew."] if "points" in names else []),
                 "cells: the real paths through the cells and back. structure: the model without noise.",
                 f"release: with noise, mean and standard deviation of runs ({self.inputs['runs']}).",
                 "baseline: a uniform random walk over the region.",
-                "+cells, +structure, +noise: what each adds to the error; the sum is the release's.",
+                f"{', '.join(head[-len(added) :])}: what each adds to the error; the sum is the release's.",
             ]
         )
 
     def _rows(self, metric: Metric) -> Iterator[list[str]]:
         for epsilon, terms in self.terms.items():
-            means = [terms[term][metric.name] for term in TERMS]
+            means = [by_metric[metric.name] for by_metric in terms.values()]
             yield [
                 metric.name,
                 epsilon,
-                shown(self.sampling[metric.name]),
+                shown(self.limit[metric.name]),
                 *(shown(mean.value) for mean in means),
                 shown(means[-1].sd),
                 shown(self.baseline[metric.name]),
@@ -148,7 +165,7 @@ def explain(
     backend: Backend | None = None,
     observer: Observer | None = None,
 ) -> Explanation:
-    """Say how much of a method's error comes from sampling, cells, structure and noise. NOT PRIVATE.
+    """Say how much of a method's error comes from points, cells, structure and noise. NOT PRIVATE.
 
     It fits the data many times, with and without noise, and compares with it exactly: only for public data and
     test data. No model leaves it.
@@ -173,34 +190,38 @@ def explain(
             f"a method with its settings is needed, such as BridgeTrace(epsilon=1, region=region), "
             f"not {type(synthesizer).__name__}"
         )
-    at_epsilons = {text: synthesizer.at(text) for text in _texts(epsilons)}
-    if not at_epsilons:
+    texts = _texts(epsilons)
+    for text in texts:
+        synthesizer.at(text)  # refuses what cannot be one, before any pass
+    if not texts:
         raise SettingsError("explain needs an epsilon at least, such as --epsilons 0.2,1,2")
-    reference = Reference.of(
-        real,
-        synthesizer.region,
-        profile=profile,
-        seed=seed,
-        zone=timezone,
-        backend=backend,
-        observer=observer,
-    )
-    comparison = reference.comparison
-    sampling, baseline = reference.limit(), reference.baseline()
-    terms, sizes = {}, {}
-    with comparison.observer.stage("Decomposing the error", runs * len(TERMS) * len(at_epsilons)) as advance:
-        quiet = replace(reference, comparison=replace(comparison, observer=Silent()))
-        for text, method in at_epsilons.items():
-            noiseless = method.fit(real, noise=NoNoise(), backend=comparison.backend)
-            sizes[text] = noiseless.summary()
-            measured = []
-            for values in _values(quiet, real, method, noiseless, runs):
-                measured.append(values)
-                advance(1)
-            terms[text] = {
-                term: _means(comparison.metrics, measured[place :: len(TERMS)])
-                for place, term in enumerate(TERMS)
-            }
+    with synthesizer.meeting(real) as (settled, met):
+        reference = Reference.of(
+            met,
+            synthesizer.region,
+            profile=profile,
+            seed=seed,
+            zone=timezone,
+            backend=backend,
+            observer=observer,
+        )
+        comparison = reference.comparison
+        limit, baseline = reference.limit(), reference.baseline()
+        names = TERMS if settled.sets_points else TERMS[1:]
+        terms, sizes = {}, {}
+        with comparison.observer.stage("Decomposing the error", runs * len(names) * len(texts)) as advance:
+            quiet = replace(reference, comparison=replace(comparison, observer=Silent()))
+            for text in texts:
+                method = settled.at(text)
+                noiseless = method.fit(met, noise=NoNoise(), backend=comparison.backend)
+                sizes[text] = noiseless.summary()
+                measured: dict[str, list[Values]] = {name: [] for name in names}
+                for run in range(seed, seed + runs):
+                    left = _left(met, method, noiseless, run, comparison.backend)
+                    for name, made in zip(names, left, strict=True):
+                        measured[name].append(quiet.values(quiet.measure(made)))
+                        advance(1)
+                terms[text] = {name: _means(comparison.metrics, values) for name, values in measured.items()}
     metrics = tuple(metric for metric in comparison.metrics if not _lacks_times(metric, terms))
     inputs = {
         "real": reference.real.to_dict(),
@@ -214,7 +235,7 @@ def explain(
         "timezone": comparison.frame.zone,
         "left_out": [metric.name for metric in comparison.metrics if metric not in metrics],
     }
-    return Explanation(metrics, sampling, baseline, terms, sizes, inputs)
+    return Explanation(metrics, limit, baseline, terms, sizes, inputs)
 
 
 def _lacks_times(metric: Metric, terms: Mapping[str, Mapping[str, Mapping[str, Mean]]]) -> bool:
@@ -224,39 +245,68 @@ def _lacks_times(metric: Metric, terms: Mapping[str, Mapping[str, Mapping[str, M
 
 
 def _texts(epsilons: Epsilon | Iterable[Epsilon]) -> list[str]:
-    """Write epsilons in their plain form: one, several, or several in one text."""
+    """Write epsilons in their plain form, each once: one, several, or several in one text."""
     if isinstance(epsilons, str):
         epsilons = [text.strip() for text in epsilons.split(",")]
     given = epsilons if isinstance(epsilons, Iterable) else [epsilons]
-    return [decimal(exact(epsilon, "epsilon")) for epsilon in given]
+    return [*dict.fromkeys(decimal(exact(epsilon, "epsilon")) for epsilon in given)]
 
 
-def _values(
-    reference: Reference, real: Source, method: Settings, noiseless: Model, runs: int
-) -> Iterator[Values]:
-    """Yield what is left after each term, run by run; `noiseless` is the model without noise."""
-    backend, seed = reference.comparison.backend, reference.comparison.frame.seed
+def _left(real: Source, method: Settings, noiseless: Model, seed: int, backend: Backend) -> Iterator[Made]:
+    """Yield what is left after each term; `noiseless` is the model without noise."""
+    if method.sets_points:
+        yield _resampled(noiseless, real, seed)
+    yield _retraced(noiseless, real, seed)
+    yield _sampled(noiseless, seed, backend)
+    yield _sampled(method.fit(real, noise=SeededNoise(seed), backend=backend), seed, backend)
 
-    def compared_with_real(made: Made) -> Values:
-        return reference.values(reference.measure(made))
 
-    for run in range(seed, seed + runs):
-        yield compared_with_real(_retraced(noiseless, real, run))
-        yield compared_with_real(_sampled(noiseless, run, backend))
-        noisy = method.fit(real, noise=SeededNoise(run), backend=backend)
-        yield compared_with_real(_sampled(noisy, run, backend))
+def _resampled(model: Model, real: Source, seed: int) -> Made:
+    """Keep the real lines, and set points on them as the model does."""
+    return _made(model, real, lambda _, runs, first: model.on_lines(runs, first, seed))
 
 
 def _retraced(model: Model, real: Source, seed: int) -> Made:
     """Lead the real trajectories through the model's cells and back."""
+    return _made(model, real, lambda part, _, first: model.retrace(part, first, seed))
+
+
+def _made(model: Model, real: Source, make: Callable[[Trajectories, Trajectories, int], Trajectories]) -> Made:
+    """Make one trajectory of each real one and its longest run, numbered in order, that departs when it did."""
 
     def parts() -> Iterator[Trajectories]:
         first = 0
         for part in real.parts():
-            yield model.retrace(part, first, seed)
+            runs = _runs(part, model.release.region)
+            yield _departing(make(part, runs, first), runs)
             first += len(part)
 
     return Made(parts, real.crs, real.n_points)
+
+
+def _runs(part: Trajectories, region: Region) -> Trajectories:
+    """Take the good points of the longest run of each trajectory: of all, empty ones too."""
+    runs = longest_runs(part.points, part.offsets, Grid.uniform(region, 1).lattice)
+    owners = np.repeat(np.arange(len(part)), np.diff(part.offsets))
+    places = np.arange(part.n_points)
+    kept = (places >= runs[owners, 0]) & (places < runs[owners, 1])
+    kept &= ~bad_points(part.points, limits(part.crs))
+    sizes = np.bincount(owners[kept], minlength=len(part))
+    return Trajectories(
+        part.points[kept],
+        np.concatenate([[0], np.cumsum(sizes)]),
+        part.times[kept] if part.times is not None and part.has_clock else None,
+        crs=part.crs,
+    )
+
+
+def _departing(made: Trajectories, runs: Trajectories) -> Trajectories:
+    """Let trajectories with times depart when the real runs did; those of runs without times have none."""
+    if made.times is None:
+        return made
+    sizes, times = np.diff(made.offsets), np.append(made.times, np.datetime64("NaT"))
+    since = made.times - np.repeat(times[made.offsets[:-1]], sizes)
+    return replace(made, times=np.repeat(departures(runs), sizes) + since)
 
 
 def _sampled(model: Model, seed: int, backend: Backend) -> Made:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 _UNTIL = "it will go in version 0.3"
 
-#: Keys of JSON, and what they are called now.
-_KEYS = {"ceiling": "baseline"}
-
-#: What JSON with old keys says of them.
-DEPRECATED = {old: f"renamed to {new}; {_UNTIL}" for old, new in _KEYS.items()}
+#: Keys of JSON, and what they are called now: those of evaluations, and those of explanations.
+EVALUATED = {"ceiling": "baseline"}
+EXPLAINED = {**EVALUATED, "sampling": "limit"}
 
 
-def with_old_keys(entry: dict[str, Any]) -> dict[str, Any]:
+def deprecated(keys: Mapping[str, str]) -> dict[str, str]:
+    """Say what JSON with old keys says of them."""
+    return {old: f"renamed to {new}; {_UNTIL}" for old, new in keys.items()}
+
+
+def with_old_keys(entry: dict[str, Any], keys: Mapping[str, str]) -> dict[str, Any]:
     """Repeat the values of an entry under the keys that they used to have."""
-    return entry | {old: entry[new] for old, new in _KEYS.items()}
+    return entry | {old: entry[new] for old, new in keys.items()}
 
 
 def renamed(old: str, new: str) -> Any:

@@ -64,7 +64,7 @@ class Reference:
         }
 
     def limit(self) -> Values:
-        """Compare one random half of the real data with the other: what sampling alone makes of a metric.
+        """Compare one random half of the real data with the other: what chance alone makes of a metric.
 
         The mean of a few splits, which are drawn anew: one alone would be as much chance as limit. A half is
         half as large as the data, so fresh data of full size would come out lower.

@@ -13,7 +13,7 @@ from privtrace.errors import SettingsError
 from privtrace.evaluation.figures import Figures
 from privtrace.evaluation.measured import MeasuredSet
 from privtrace.evaluation.metric import Metric
-from privtrace.evaluation.old_names import DEPRECATED, renamed, with_old_keys
+from privtrace.evaluation.old_names import EVALUATED, deprecated, renamed, with_old_keys
 from privtrace.evaluation.reference import Reference
 from privtrace.observer import Observer
 from privtrace.space.region import Region
@@ -62,7 +62,7 @@ class Score:
         numbers: dict[str, Any] = {name: known(getattr(self, name)) for name in ("value", "limit", "baseline")}
         if self.interval is not None:
             numbers["interval"] = [known(end) for end in self.interval]
-        return with_old_keys(numbers) | {"best": self.metric.best, "words": self.metric.words}
+        return with_old_keys(numbers, EVALUATED) | {"best": self.metric.best, "words": self.metric.words}
 
 
 @dataclass(frozen=True, repr=False)
@@ -96,7 +96,7 @@ class Evaluation(Mapping[str, Score]):
             "notice": NOT_PRIVATE,
             "metrics": {name: score.to_dict() for name, score in self.scores.items()},
             "inputs": dict(self.inputs),
-            "deprecated": DEPRECATED,
+            "deprecated": deprecated(EVALUATED),
         }
 
     def report(

@@ -27,7 +27,7 @@ from privtrace.evaluation.paper import N_CIRCLES, draw_circles
 from privtrace.evaluation.squares import first_and_last, paths_on
 from privtrace.evaluation.traits import Binned, Bits, Traits
 from privtrace.geometry import lengths_m
-from privtrace.trajectories import Floats, Integers, Trajectories
+from privtrace.trajectories import Array, Floats, Integers, Trajectories
 
 HOURS = 168  # of a week
 HOURS_PER_PART = 4  # of the day
@@ -113,6 +113,16 @@ def _seconds(runs: Trajectories) -> Floats:
     whole = times.astype("datetime64[s]")
     fractions = (times - whole) / np.timedelta64(1, "s")
     return np.where(np.isnat(times), np.nan, whole.view(np.int64) + fractions)
+
+
+def departures(runs: Trajectories) -> Array:
+    """Give the time of each trajectory's first timed point, as datetime64: (n,); NaT where there is none."""
+    if runs.times is None:
+        return np.full(len(runs), "NaT", "datetime64[ms]")
+    has_time = np.append(np.flatnonzero(timed(_seconds(runs), runs.offsets)), runs.n_points)
+    firsts = has_time[np.searchsorted(has_time, runs.offsets[:-1])]
+    found: Array = np.append(runs.times.astype("datetime64[ms]"), np.datetime64("NaT"))[firsts]
+    return np.where(firsts < runs.offsets[1:], found, np.datetime64("NaT"))
 
 
 @njit(cache=True, nogil=True)

@@ -18,16 +18,16 @@ from privtrace.about import MODEL
 from privtrace.backends.base import Backend
 from privtrace.caching import cached_property
 from privtrace.errors import CappedWalks, ModelFormatError
+from privtrace.methods.sampled import sampled
 from privtrace.methods.sampling import BLOCK_POINTS, BLOCK_TRAJECTORIES, capped_walks, sample_parts
-from privtrace.methods.view import Flows, View
+from privtrace.methods.view import Flows, Layer, View
 from privtrace.paths import Paths
 from privtrace.privacy.ledger import CLAMP
 from privtrace.privacy.unit import WEIGHT
 from privtrace.release import Release
-from privtrace.space.grid import Grid
 from privtrace.timing.draw import Placed
 from privtrace.timing.model import Timing
-from privtrace.trajectories import Crs, Floats, Integers, Trajectories
+from privtrace.trajectories import Integers, Trajectories
 
 if TYPE_CHECKING:
     from privtrace.report.document import Report
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 #: The fields of a model that are no arrays of its method.
 GIVEN = ("release", "timing")
 
-#: Walks from which trips are counted where the model has no table of them, and how that is said.
-_SAMPLED_WALKS = 100_000
 #: Trips by which departures are balanced.
 _BALANCED_TRIPS = 1 << 12
+
+#: How it is said that trips are those of sampled walks.
 SAMPLED = "Flows are counted on walks on the model, as synthetic trips are."
 
 
@@ -118,7 +118,8 @@ class Model(ABC):
     def sample_block(self, trajectories: range, seed: int) -> tuple[Trajectories, int]:
         """Make the trajectories of these numbers; also count the walks cut short."""
         placed, n_capped = self.sample_points(trajectories, seed)
-        return self.reported(placed, trajectories.start, seed), n_capped
+        made = self.reported(placed, trajectories.start, seed)
+        return replace(made, about=self.about), n_capped
 
     def sample_points(self, trajectories: range, seed: int) -> tuple[Placed, int]:
         """Make the points of these trajectories, and the seconds since departure where there are times."""
@@ -135,18 +136,26 @@ class Model(ABC):
         sampled = range(min(_BALANCED_TRIPS, self.block_trajectories))
         return replace(self, timing=self.timing.balanced(self.sample_points(sampled, 0)[0]))
 
+    def made(self, paths: Paths, first: int, seed: int) -> Trajectories:
+        """Make trajectories of paths, numbered from `first`, with points as walks have them."""
+        lines = self.place(paths, first, seed)
+        return lines if self.timing is None else self.on_lines(lines, first, seed)
+
+    def on_lines(self, lines: Trajectories, first: int, seed: int) -> Trajectories:
+        """Set points on lines, numbered from `first`, as trips are reported: where that was measured."""
+        assert self.timing is not None
+        return self.reported(self.timing.on_lines(lines, first, seed), first, seed)
+
     def reported(self, placed: Placed, first: int, seed: int) -> Trajectories:
         """Make trajectories, numbered from `first`, of points and of their times, where there are any."""
         release, times = self.release, None
         if self.timing is not None and self.timing.calendar is not None:
             times = self.timing.times(placed, first, seed)
-        return Trajectories(
-            placed.points, placed.offsets, times, crs=release.crs, zone=release.zone, about=self.about
-        )
+        return Trajectories(placed.points, placed.offsets, times, crs=release.crs, zone=release.zone)
 
     def retrace(self, part: Trajectories, first: int, seed: int) -> Trajectories:
         """Lead real trajectories, numbered from `first`, through the cells and back. NOT PRIVATE."""
-        return self.place(self.encode(part), first, seed)
+        return self.made(self.encode(part), first, seed)
 
     def sample(
         self, count: int | None = None, *, seed: int | None = None, backend: Backend | None = None
@@ -162,15 +171,17 @@ class Model(ABC):
             warnings.warn(capped_walks(n_capped), CappedWalks, stacklevel=2)
         return Trajectories.concatenate((part for part, _ in blocks), self.release.crs)
 
-    def _sampled_trips(self, layer: int, grid: Grid) -> Flows:
-        """Count the trips of sampled walks between the cells of a layer's grid, scaled to the model's count."""
-        count = min(self.n_trajectories, _SAMPLED_WALKS)
-        parts = (part for part, _ in sample_parts(self, count, seed=0))
-        ends = [grid.encode(_apart(part.points[_ends(part)], part.crs)) for part in parts]
-        cells = np.concatenate([paths.cells for paths in ends]).reshape(-1, 2).astype(np.int64)
-        trips, counts = np.unique(cells @ np.array([grid.n_cells, 1]), return_counts=True)
-        weights = np.round(counts * (self.count / max(count, 1))).astype(np.int64)
-        return Flows.of(layer, *np.divmod(trips, grid.n_cells), weights, None)
+    def timed(self, view: View) -> View:
+        """Add to a view what it shows of points and times, where the model has them, by sampled trips."""
+        if self.timing is None:
+            return view
+        counted = sampled(self, view.layers, view.trips.layer)
+        return replace(view, spreads=counted.spreads, hours=counted.hours)
+
+    def view_of_samples(self, layers: tuple[Layer, ...], zones: int, moves: tuple[Flows, ...]) -> View:
+        """Show trips between the cells of the layer `zones` as sampled ones go, where they are not measured."""
+        counted = sampled(self, layers, zones)
+        return View(layers, counted.trips, SAMPLED, moves, counted.spreads, counted.hours)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """List the arrays that a model file holds, as the method's SCHEMA names them: all fields."""
@@ -210,20 +221,10 @@ class Model(ABC):
     def export(
         self, what: str, path: str | os.PathLike[str], *, format: str | None = None, force: bool = False
     ) -> None:
-        """Write "od", "density", "transitions" or "grid" as a table or map; see `privtrace.export`."""
+        """Write "od", "density", "departures" and the like as a table or map; see `privtrace.export`."""
         from privtrace.export import export
 
         export(self, what, path, format=format, force=force)
-
-
-def _ends(part: Trajectories) -> Integers:
-    """Find the first and the last point of each trajectory, one after the other."""
-    return np.stack([part.offsets[:-1], part.offsets[1:] - 1], axis=1).ravel()
-
-
-def _apart(points: Floats, crs: Crs) -> Trajectories:
-    """Take each point for a trajectory of its own."""
-    return Trajectories(points, np.arange(len(points) + 1), crs=crs)
 
 
 def in_words(summary: Mapping[str, Any]) -> str:

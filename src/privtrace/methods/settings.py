@@ -153,6 +153,11 @@ class Settings(ABC):
         return (self.samples or self.has_times) if self.sampling is None else self.sampling
 
     @property
+    def sets_points(self) -> bool:
+        """Say whether points are set on lines, and not one in each cell of a path."""
+        return self.has_sampling
+
+    @property
     def timing_shares(self) -> dict[str, Fraction]:
         """Say which share of epsilon each stage of points and times gets; methods divide what is left."""
         return shares_of(

@@ -76,6 +76,7 @@ def _makes_times(make: Make) -> None:
     )
     with mock.patch.object(models_of_methods, "BLOCK_TRAJECTORIES", 17):
         others = _sampled(again, 400, backend=Threads(2))
+    assert others.times is not None
     assert np.array_equal(others.points, made.points) and np.array_equal(others.times, made.times)
 
 
@@ -92,11 +93,10 @@ def _refuses_no_time(make: Make) -> None:
     """Nothing but absurd times, none at all, and nobody."""
     absurd = Trajectories.concatenate([make_one() for make_one in ABSURD_TIMES.values()])
     never = clocked([np.iinfo(np.int64).min] * 3)
-    for source in (absurd, never, never[:0]):
-        for period in (None, PERIOD):
-            settings = make(epsilon=1, region=REGIONS["box"], times=True, period=period)
-            made = _sampled(settings.fit(source, noise=SeededNoise(2)), 30)
-            assert len(made) == 30 and made.times is not None and not np.isnat(made.times).any()
+    for source, period in ((absurd, None), (absurd, PERIOD), (never, PERIOD), (never[:0], None)):
+        settings = make(epsilon=1, region=REGIONS["box"], times=True, period=period)
+        made = _sampled(settings.fit(source, noise=SeededNoise(2)), 30)
+        assert len(made) == 30 and made.times is not None and not np.isnat(made.times).any()
 
 
 def _any_times(make: Make, where: str, names: tuple[str, ...]) -> None:

@@ -39,9 +39,10 @@ CERTAIN = 1 << 30
 #: Entries stand out where they and their neighbors do by so many errors; joined to them, by so many. Where too
 #: much does little harm, by fewer.
 _SURE, _LIKELY, _PERHAPS = 5.0, 2.0, 1.5
+_AT_ALL = 3.0  # for one of a few dozen sums, where that is all that there is
 
-#: Neighbors are averaged with weights 1, 2, 1 so many times; where nothing stands out, more.
-_BLURS = (2, 4, 8, 16)
+#: Neighbors are averaged with weights 1, 2, 1 so many times.
+_BLURS = 2
 
 #: The least that is expected of an entry, as part of the mean of all: where noise left none, there may be some.
 _LEAST = 1e-3
@@ -49,6 +50,9 @@ _LEAST = 1e-3
 #: Harmonics of the week stay whose power is more than so many times that of noise, less as much of them; and
 #: the least that is expected of an hour, as part of the mean.
 _HARMONIC, _QUIET = 3.0, 0.02
+
+#: Shares of all that noise may hide beyond the greatest speeds, before these are taken to be a bin greater.
+_HIDDEN = (0.03, 0.1)
 
 #: The least trips in a part of the day, as part of what was expected: noise may leave none.
 _LEAST_PART = 0.02
@@ -89,7 +93,9 @@ def clean_points(noisy: Floats, error: float) -> tuple[Floats, Floats]:
 
 def clean_gaps(noisy: Floats, error: float) -> tuple[Floats, Floats]:
     """Estimate the chances of the variation of gaps, and of their meters by variation and kind."""
-    likely = np.stack([_lines(rows, error) for rows in noisy])
+    likely = np.zeros(noisy.shape)
+    likely[:, :, 1:] = [_lines(rows, error) for rows in noisy[:, :, 1:]]
+    likely[:, :, 0] = _still(noisy[:, :, 0], likely.sum(axis=2), error)
     variations = likely.sum(axis=(1, 2))
     if not variations[1:].any():
         variations[1:] = 1.0
@@ -99,6 +105,17 @@ def clean_gaps(noisy: Floats, error: float) -> tuple[Floats, Floats]:
                 alike = (likely[:, kind].sum(axis=0), likely[variation].sum(axis=0), likely.sum(axis=(0, 1)))
                 likely[variation, kind] = next((one for one in alike if one.any()), _EVEN_METERS)
     return variations / variations.sum(), likely / likely.sum(axis=2, keepdims=True)
+
+
+def _still(noisy: Floats, moving: Floats, error: float) -> Floats:
+    """Estimate the gaps without movement of each row, expecting the same share of all that have others."""
+    there = moving > 0
+    together, spread = float(noisy[there].sum()), error * np.sqrt(np.count_nonzero(there))
+    still = np.zeros(noisy.shape)
+    if together > _LIKELY * spread:
+        expected = together * moving[there] / moving[there].sum()
+        still[there] = posterior_means(noisy[there], expected, error, _PRIOR)
+    return still
 
 
 def clean_departures(noisy: Floats, error: float) -> Floats:
@@ -187,9 +204,13 @@ def _of_parts(departures: Floats) -> Floats:
 
 
 def last_speed(noisy: Floats, error: float) -> int:
-    """Find the bin of the greatest speeds: the one behind the last that stands out."""
+    """Find the bin of the greatest speeds: the last that stands out, or some more if noise may hide them."""
     there = np.flatnonzero(_lines(noisy[np.newaxis], error)[0])
-    return min(int(there[-1]) + 1, len(noisy) - 1) if len(there) else len(noisy) - 1
+    if not len(there):
+        return len(noisy) - 1
+    hidden = _PERHAPS * error / max(float(noisy.sum()), _TINY)
+    more = sum(hidden > share for share in _HIDDEN)
+    return min(int(there[-1]) + more, len(noisy) - 1)
 
 
 def fitted_clock(
@@ -214,14 +235,36 @@ def fitted_clock(
 
 
 def _cloud(noisy: Floats, error: float, likely: float = _LIKELY) -> Floats:
-    """Estimate a table whose entries lie together in one cloud: of several, the largest; there may be none."""
-    for n_blurs in _BLURS:
-        blurred, part = _blurred(noisy, n_blurs, range(noisy.ndim))
-        labels, sure = _standing_out(blurred / (part * error), np.ones((3, 3)), likely)
-        if len(sure):
-            largest = max(sure.tolist(), key=lambda label: float(noisy[labels == label].sum()))
-            return np.where(labels == largest, _estimated(noisy, blurred, error), 0.0)
-    return np.zeros(noisy.shape)
+    """Estimate a table by length whose entries lie together in one cloud: of several, the largest.
+
+    Where none stands out, trips of all lengths are taken to be alike.
+    """
+    blurred, part = _blurred(noisy, _BLURS, range(noisy.ndim))
+    labels, sure = _standing_out(blurred / (part * error), np.ones((3, 3)), likely)
+    if not len(sure):
+        return _alike(noisy, error)
+    largest = max(sure.tolist(), key=lambda label: float(noisy[labels == label].sum()))
+    return np.where(labels == largest, _estimated(noisy, blurred, error), 0.0)
+
+
+def _alike(noisy: Floats, error: float) -> Floats:
+    """Estimate a table by length from sums along its diagonals: a trip twice as long has twice as much.
+
+    Of the diagonals, those count that lie together around the one that stands out most; there may be none.
+    """
+    n_rows, n_columns = noisy.shape
+    diagonal = np.arange(n_columns) - np.arange(n_rows)[:, np.newaxis] + n_rows - 1
+    sums = np.bincount(diagonal.ravel(), noisy.ravel()).astype(np.float64)
+    errors = error * np.sqrt(np.bincount(diagonal.ravel()))
+    blurred, part = _blurred(sums, _BLURS, [0])
+    standing = blurred / (part * errors)
+    highest = int(np.argmax(standing))
+    if standing[highest] <= _AT_ALL:
+        return np.zeros(noisy.shape)
+    labels, _ = ndimage.label(standing > _LIKELY)
+    shares = np.where(labels == labels[highest], np.maximum(blurred, _TINY), 0.0)
+    rows: Floats = np.maximum(noisy.sum(axis=1, keepdims=True), 1.0) * shares[diagonal]
+    return rows
 
 
 def _lines(noisy: Floats, error: float) -> Floats:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from privtrace.random import REPORTING, philox, uniform
+from privtrace.random import PLACING, REPORTING, philox, uniform
 from privtrace.timing.bins import (
     EVEN,
     FEW_GAPS,
@@ -37,6 +37,9 @@ from privtrace.trajectories import Floats, Integers
 #: Parts of a distribution that are looked up: ten random bits choose one.
 N_QUANTILES = 1024
 _BITS, _MASK = np.uint64(10), np.uint64(1023)
+
+#: Gaps of a line at most: fewer than a whole number can count, and more than fit in memory.
+_MOST_GAPS = 1e9
 
 #: Gaps that share the bits of one random word, each with ten for meters and ten for seconds.
 _GAPS_PER_WORD = 3
@@ -136,13 +139,16 @@ def has_clock(draws):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def evenly_along(reports, length_m, n_gaps):  # type: ignore[no-untyped-def]
-    """Report a line of such a length by points as far apart; return the memory."""
+def spaced_reports(reports, length_m, spacing_m, stream):  # type: ignore[no-untyped-def]
+    """Report a line by points that are about spacing_m apart; return the memory and their number."""
+    # Rounded up or down at random, so that spacing is right on average.
+    words = philox(stream.seed, stream.trajectory, np.uint64(2), np.uint64(PLACING))
+    n_gaps = max(1, int(min(length_m / spacing_m, _MOST_GAPS) + uniform(words[1])))
     if n_gaps >= len(reports.along_m):
         reports = reports_for(2 * (n_gaps + 1))
     for gap in range(n_gaps + 1):
         reports.along_m[gap] = length_m * gap / n_gaps
-    return reports
+    return reports, n_gaps + 1
 
 
 @njit(cache=True, nogil=True)

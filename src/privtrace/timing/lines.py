@@ -1,4 +1,4 @@
-"""Set points on the lines of methods that know nothing of points and times."""
+"""Set points on lines that are given: of methods that know nothing of points and times, or real ones."""
 
 from __future__ import annotations
 
@@ -8,27 +8,40 @@ from numba import njit
 from privtrace.random import Stream
 from privtrace.space.area import is_inside
 from privtrace.space.region import Region
-from privtrace.timing.draw import Draws, Placed, draw_reports, has_clock, reports_for
+from privtrace.timing.draw import (
+    NO_DRAWS,
+    Draws,
+    Placed,
+    draw_reports,
+    has_clock,
+    reports_for,
+    spaced_reports,
+)
 from privtrace.trajectories import Trajectories
 
 
 def reported(lines: Trajectories, region: Region, draws: Draws, first_trajectory: int, seed: int) -> Placed:
     """Report trips along lines, numbered from `first_trajectory`, whose points are in the region."""
-    return Placed(
-        *_reported(
-            region.unwrap(lines.points),
-            lines.offsets,
-            region.area,
-            region.scale_m,
-            draws,
-            first_trajectory,
-            np.uint64(seed),
-        )
-    )
+    return _on_lines(lines, region, (draws, 0.0), first_trajectory, seed)
+
+
+def spaced(lines: Trajectories, region: Region, spacing_m: float, first_trajectory: int, seed: int) -> Placed:
+    """Set points on such lines that are about as far apart as this."""
+    return _on_lines(lines, region, (NO_DRAWS, spacing_m), first_trajectory, seed)
+
+
+def _on_lines(
+    lines: Trajectories, region: Region, reporting: tuple[Draws, float], first_trajectory: int, seed: int
+) -> Placed:
+    points, offsets = region.unwrap(lines.points), lines.offsets
+    place = region.area, region.scale_m
+    return Placed(*_reported(points, offsets, place, reporting, first_trajectory, np.uint64(seed)))
 
 
 @njit(cache=True, nogil=True)
-def _reported(lines, line_offsets, area, scale_m, draws, first_trajectory, seed):  # type: ignore[no-untyped-def]
+def _reported(lines, line_offsets, place, reporting, first_trajectory, seed):  # type: ignore[no-untyped-def]
+    area, scale_m = place
+    draws, spacing_m = reporting
     points = np.empty((2 * len(lines) + 16, 2))
     seconds = np.empty(len(points) if has_clock(draws) else 0)
     offsets = np.zeros(len(line_offsets), np.int64)
@@ -40,7 +53,10 @@ def _reported(lines, line_offsets, area, scale_m, draws, first_trajectory, seed)
             for k in range(1, len(line)):
                 length_m += _meters(line, k, scale_m)
             stream = Stream(seed, np.uint64(first_trajectory + path))
-            reports, n_points = draw_reports(reports, length_m, length_m, draws, stream)
+            if spacing_m > 0.0:
+                reports, n_points = spaced_reports(reports, length_m, spacing_m, stream)
+            else:
+                reports, n_points = draw_reports(reports, length_m, length_m, draws, stream)
             while n + n_points > len(points):
                 points = np.concatenate((points, np.empty_like(points)))
                 seconds = np.concatenate((seconds, np.empty_like(seconds)))

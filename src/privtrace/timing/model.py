@@ -239,16 +239,31 @@ class Timing:
         return Grid.uniform(self.region, int(self.timetable.per_side[0]))
 
     @cached_property
+    def _hours(self) -> Integers:
+        """Weigh the hours of the week, on weekdays that there are: (HOURS,)."""
+        assert self.timetable is not None and self.calendar is not None
+        is_there = np.isin(np.arange(7), weekdays(np.array(self.calendar.days)))[:, np.newaxis]
+        hours = self.timetable.draw_hours.reshape(7, 24) * is_there
+        if not hours.any():
+            hours = np.ones((7, 24), np.int64) * is_there
+        return hours.ravel()
+
+    @property
+    def chances(self) -> Floats:
+        """Give the chances of the hours of the week by which trips depart, which add up to 1: (HOURS,)."""
+        hours = self._hours / CERTAIN
+        chances: Floats = hours / hours.sum()
+        return chances
+
+    @cached_property
     def _schedule(self) -> tuple[Integers, Floats, Integers, Integers]:
         """Prepare weights of the parts of trips and of speeds, running sums of hours, and days by weekday."""
         assert self.timetable is not None and self.calendar is not None
         days = np.array(self.calendar.days)
         on = [days[weekdays(days) == weekday] for weekday in range(7)]
         first_and_count = np.array([[some[0] if len(some) else 0, len(some)] for some in on])
-        hours = self.timetable.draw_hours.reshape(7, 24) * (first_and_count[:, 1:] > 0)
-        if not hours.any():
-            hours = np.ones((7, 24), np.int64) * (first_and_count[:, 1:] > 0)
-        by_part = hours.reshape(7, N_PARTS, HOURS_OF_PART).transpose(1, 0, 2).reshape(N_PARTS, -1)
+        hours = self._hours.reshape(7, N_PARTS, HOURS_OF_PART)
+        by_part = hours.transpose(1, 0, 2).reshape(N_PARTS, -1)
         is_there = by_part.sum(axis=1) > 0
         parts = np.maximum(self.timetable.draw_parts, 1) * is_there[:, np.newaxis, np.newaxis]
         tempos = np.maximum(self.timetable.draw_tempos, 1) / CERTAIN
@@ -434,6 +449,7 @@ def _weigh_parts(weights, points, ends, seconds, place, tables):  # type: ignore
     weights[:] = parts[:, origin, goal]
     if last > first:
         length_m = 0.0
+        bounds, turn = lattice.area.bounds, lattice.area.turn
         for p in range(first, last):
             x = unwrapped(points[p + 1, 0], bounds, turn) - unwrapped(points[p, 0], bounds, turn)
             x *= scale_m[0]

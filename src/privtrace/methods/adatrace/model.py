@@ -162,7 +162,7 @@ class AdaTraceModel(Model):
             0, np.arange(m), self.shortest.neighbors, bridge.transitions, error_of(release, "transitions")
         )
         trips = Flows.of_table(0, bridge.trips, error_of(release, "trips"))
-        return View(tuple(layers), trips, _MEASURED, (moves,))
+        return self.timed(View(tuple(layers), trips, _MEASURED, (moves,)))
 
     def summary(self) -> dict[str, Any]:
         """Describe sizes for a reader."""

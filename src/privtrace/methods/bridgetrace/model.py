@@ -20,13 +20,14 @@ from privtrace.methods.bridgetrace.settings import MOST_BY_RULE, MOST_DIVISION, 
 from privtrace.methods.bridgetrace.states import N_CLASSES, StateSpace
 from privtrace.methods.bridgetrace.tuning import LOSSES
 from privtrace.methods.common.normcut import normcut
-from privtrace.methods.model import SAMPLED, Model, check_sound, within_limits
+from privtrace.methods.model import Model, check_sound, within_limits
 from privtrace.methods.view import Flows, Layer, Noisy, View, error_of
 from privtrace.paths import Paths
 from privtrace.space.grid import Grid
 from privtrace.space.shapes import N_BINS
 from privtrace.space.traverse import trace
 from privtrace.timing.draw import Placed
+from privtrace.timing.lines import spaced
 from privtrace.trajectories import Integers, Trajectories
 
 #: The arrays of a model file: name, type, number of axes.
@@ -178,6 +179,17 @@ class BridgeTraceModel(Model):
             place_on_lines(paths, self.space.geometry, self._placing, first, seed), first, seed
         )
 
+    def made(self, paths: Paths, first: int, seed: int) -> Trajectories:
+        """Make trajectories of paths, numbered from `first`: lines have their points already."""
+        return self.place(paths, first, seed)
+
+    def on_lines(self, lines: Trajectories, first: int, seed: int) -> Trajectories:
+        """Set points on lines that are given, numbered from `first`, as on those of walks."""
+        if self.timing is not None:
+            return super().on_lines(lines, first, seed)
+        region, spacing_m = self.release.region, self._placing.spacing_m
+        return self.reported(spaced(lines, region, spacing_m, first, seed), first, seed)
+
     def view(self) -> View:
         """Show coarse cells and cells, trips of walks, and moves over sides."""
         release, steps, entries = self.release, self.space.steps, self.space.entries
@@ -209,7 +221,7 @@ class BridgeTraceModel(Model):
             error_of(release, "moves", per_cell),
         )
         layers = (Layer("coarse cells", coarse, (density,)), Layer("states", self.grid, numbers))
-        return View(layers, self._sampled_trips(0, coarse), SAMPLED, (flows,))
+        return self.view_of_samples(layers, 0, (flows,))
 
     def summary(self) -> dict[str, Any]:
         """Describe sizes for a reader."""

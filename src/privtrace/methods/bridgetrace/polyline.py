@@ -21,7 +21,7 @@ from privtrace.space.area import Area, is_inside
 from privtrace.space.grid import Grid
 from privtrace.space.pieces import Pieces
 from privtrace.space.shapes import shape_bin, shape_of
-from privtrace.timing.draw import Draws, Placed, Reports, draw_reports, evenly_along, has_clock, reports_for
+from privtrace.timing.draw import Draws, Placed, Reports, draw_reports, has_clock, reports_for, spaced_reports
 from privtrace.trajectories import Floats
 
 # Lines of a finished model depend on these: they are the same for every file.
@@ -36,9 +36,6 @@ _PULLS = 4
 
 #: Steps in which a point outside a polygon is pulled inside: its cell's center is inside for certain.
 _PULLS_INSIDE = 16
-
-#: Points of a line at most: fewer than a whole number can count, and more than fit in memory.
-_MOST_GAPS = 1e9
 
 #: Points are drawn anew, at most so many times in all, where they make a line of another bin of length.
 _REPORTS = 2
@@ -248,12 +245,10 @@ def report(scratch, cells, geometry, placing, stream):  # type: ignore[no-untype
     shape = shape_of(scratch.line, len(cells) + 1, geometry.scale_m)
     length_m = shape[1]
     if placing.spacing_m > 0.0:
-        # Rounded up or down at random, so that spacing is right on average.
-        words = philox(stream.seed, stream.trajectory, np.uint64(2), np.uint64(PLACING))
-        n_gaps = max(1, int(min(length_m / placing.spacing_m, _MOST_GAPS) + uniform(words[1])))
-        scratch = _with_reports(scratch, evenly_along(scratch.reports, length_m, n_gaps), n_gaps + 1)
-        _set_out(scratch, n_gaps + 1, length_m, cells, geometry)
-        return scratch, n_gaps + 1, shape
+        reports, n_points = spaced_reports(scratch.reports, length_m, placing.spacing_m, stream)
+        scratch = _with_reports(scratch, reports, n_points)
+        _set_out(scratch, n_points, length_m, cells, geometry)
+        return scratch, n_points, shape
     edges = placing.draws.edges
     reported_m, n_points = length_m, 0
     for _ in range(_REPORTS):

@@ -66,6 +66,11 @@ class BridgeTrace(Settings):
         """Say that points are measured by default, unless their spacing is set."""
         return self.spacing is None
 
+    @property
+    def sets_points(self) -> bool:
+        """Say that points are set on lines, however far apart."""
+        return True
+
     K: int | None = setting("Coarse cells per side.", Whole(1, 200), None, otherwise="by rule")
     coarse_factor: float = setting(
         "Visits of a coarse cell on average, in errors of its density.", Number(), 1.2
