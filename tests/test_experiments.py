@@ -1,4 +1,4 @@
-"""What experiments make of data and fits: stand-ins for other fleets, exact points, shuffled times, verdicts."""
+"""What experiments make of data and fits: stand-ins for sparse fleets, exact points, other times, verdicts."""
 
 from __future__ import annotations
 
