@@ -1,4 +1,4 @@
-"""What experiments make of data and fits: stand-ins for sparse fleets, exact points, other times, verdicts."""
+"""What experiments make of data and fits: stand-ins for fleets, exact points, shuffled times, verdicts."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import ast
 import io
 import re
 import tokenize
+from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 
@@ -60,6 +61,8 @@ MEASURES = {module for module in MODULES if module.endswith("/measure.py")}
 KERNELS = {module for module in MODULES if module.endswith("/counts.py")}
 RECIPES = {module for module in MODULES if module.endswith("/recipe.py")}
 FITTING = {"methods/fitting.py"}
+#: Lets a fit measure points and times before its recipe.
+TIMED = {"methods/timed.py"}
 #: What whoever writes a method from outside imports, and what checks their methods, on data that it makes.
 AUTHORS = {"methods/__init__.py"}
 TESTING = {module for module in MODULES if module.startswith("testing/")}
@@ -68,7 +71,7 @@ TESTING = {module for module in MODULES if module.startswith("testing/")}
 FOLDERS = {module.split("/")[1] for module in RECIPES}
 
 #: Layers that work on what was measured, but for kernels, measures, and where a fit begins.
-AFTER = ("release", "methods", "models", "export")
+AFTER = ("timing", "release", "methods", "models", "export")
 
 #: Who may import what holds private things or spends epsilon; its own folder aside.
 MAY_IMPORT = {
@@ -82,6 +85,8 @@ MAY_IMPORT = {
     | {"privacy/crossing.py", "privacy/selection.py", "evaluation/comparison.py", "cli/files.py"},
     "space.inside": {"methods/common/measure.py", "cli/files.py"},
     **{f"{module.removesuffix('.py').replace('/', '.')}": MEASURES | KERNELS | AUTHORS for module in KERNELS},
+    "timing.counts": {"timing/measure.py"},
+    "timing.measure": TIMED,
 }
 
 
@@ -193,7 +198,8 @@ def test_exact_numbers_are_seen_where_they_may() -> None:
 
 def test_post_processing_sees_no_private_data() -> None:
     """After the crossing, only walked paths and synthetic trajectories remain."""
-    after = {m for m in MODULES if layer(m) in AFTER} - MEASURES - KERNELS - FITTING - {"methods/settings.py"}
+    before = MEASURES | KERNELS | FITTING | TIMED | {"methods/settings.py"}
+    after = {m for m in MODULES if layer(m) in AFTER} - before
     assert not {m for m in after for name in imports(m) if name in ("trajectories.Source", "io.read")}
 
 
@@ -238,23 +244,40 @@ def code_lines(module: str) -> int:
     return len(lines - docstrings)
 
 
-def reading_list() -> tuple[int, list[str]]:
-    """Take the list out of ARCHITECTURE.md: the number written there, and the files for all methods."""
+def reading_list() -> tuple[list[str], list[str], list[int]]:
+    """Take the lists out of ARCHITECTURE.md: the files for all methods, for times, and the numbers of lines."""
     section = ARCHITECTURE.read_text().split("## The reading list\n")[1].split("\n## ")[0]
-    most = int(re.search(r"at most (\d+) lines of code", section)[1])  # type: ignore[index]
+    words = " ".join(section.split())
+    most = re.search(r"at most (\d+) lines of code .* and for points and times (\d+) more", words)
+    assert most is not None
     rows = dict(re.findall(r"^\| ([\w ]+?) \| (.+) \|$", section, re.MULTILINE))
     assert rows["one method"] == "its `recipe.py` and its `measure.py`"
-    return most, re.findall(r"`([\w/]+\.py)`", rows["every method"])
+    for_all, for_times = (
+        re.findall(r"`([\w/]+\.py)`", rows[row]) for row in ("every method", "points and times")
+    )
+    return for_all, for_times, [int(number) for number in most.groups()]
 
 
 @pytest.mark.parametrize("method", sorted(FOLDERS))
 def test_the_reading_list_is_short_and_true(method: str) -> None:
     """Whatever stands between a recipe and private data is on the list, and the list is as short as it says."""
-    most, for_all = reading_list()
-    assert most <= 800
+    for_all, _, (most, _) = reading_list()
     own = [f"methods/{method}/recipe.py", f"methods/{method}/measure.py"]
-    listed = for_all + [module for module in own if module in MODULES]
-    assert len(set(listed)) == len(listed) and {*listed} <= {*MODULES}
+    assert most <= 800
+    assert_short_and_true(for_all + [module for module in own if module in MODULES], most)
+
+
+def test_the_reading_list_of_times_is_short_and_true() -> None:
+    """With its kernels: one for all methods, beside what is read for any of them."""
+    for_all, for_times, (_, most) = reading_list()
+    assert most <= 400
+    assert_short_and_true(for_times, most, given=for_all)
+    measuring = {module for module in MEASURES | KERNELS if layer(module) == "timing"} | TIMED
+    assert measuring <= {*for_times}
+
+
+def assert_short_and_true(listed: list[str], most: int, given: Collection[str] = ()) -> None:
+    assert len(set(listed)) == len(listed) and {*listed} <= {*MODULES} - {*given}
     n_lines = sum(map(code_lines, listed))
     assert n_lines <= most, f"{n_lines} lines"
     # What the listed files import of the crossing's side is listed too.
@@ -262,7 +285,7 @@ def test_the_reading_list_is_short_and_true(method: str) -> None:
         for name in imports(module):
             home = next((m for m in MODULES if is_of(name, m.removesuffix(".py").replace("/", "."))), None)
             if home in MEASURES or home in RECIPES or (home and layer(home) in ("privacy", "backends")):
-                assert home in listed or home in UNLISTED, f"{module} imports {home}, which is not listed"
+                assert home in {*listed, *given} | UNLISTED, f"{module} imports {home}, which is not listed"
 
 
 #: Of these layers, what a reader need not know: how things are written, how many cores there are, the curator's

@@ -42,9 +42,8 @@ def taken_apart(content: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
 def put_together(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
     """Write a file whose checksum fits, whatever is in it."""
     text = json.dumps(header, sort_keys=True, separators=(",", ":")).encode()
-    body = (
-        b"PRIVTRAC" + struct.pack("<IQ", 1, len(text)) + text + b"".join(a.tobytes() for a in arrays.values())
-    )
+    start = b"PRIVTRAC" + struct.pack("<IQ", 2 if "timing" in header else 1, len(text))
+    body = start + text + b"".join(a.tobytes() for a in arrays.values())
     return body + hashlib.sha256(body).digest()
 
 
@@ -78,11 +77,11 @@ def test_every_flipped_byte_is_noticed(content: bytes) -> None:
 
 def test_foreign_newer_and_missing_files(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"PK\x03\x04 something else entirely")
-    (tmp_path / "b").write_bytes(content[:8] + struct.pack("<I", 2) + content[12:])
+    (tmp_path / "b").write_bytes(content[:8] + struct.pack("<I", 3) + content[12:])
     (tmp_path / "d").write_bytes(content[:8] + struct.pack("<I", 0) + content[12:])
     for name, word in [
         ("a", "not a privtrace model"),
-        ("b", "upgrade"),
+        ("b", "format 3, and this version of privtrace reads formats up to 2; upgrade"),
         ("d", "format 0"),
         ("c", "cannot be read"),
         ("", "cannot be"),

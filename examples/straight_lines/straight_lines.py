@@ -111,9 +111,8 @@ class StraightLinesModel(pm.Model):
         """Show cells with their visits, and trips, which are also the only moves."""
         visits = pm.Noisy.of("visits", self.density, pm.error_of(self.release, "density"))
         flows = pm.Flows.of_table(0, self.clean, pm.error_of(self.release, "trips"))
-        return pm.View(
-            (pm.Layer("cells", self.grid, (visits,)),), flows, "Flows were measured with noise.", (flows,)
-        )
+        layer = pm.Layer("cells", self.grid, (visits,))
+        return self.timed(pm.View((layer,), flows, "Flows were measured with noise.", (flows,)))
 
     def summary(self) -> dict[str, Any]:
         """Describe sizes for a reader."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-#: What words of ours start with, and three of them: the promise in a line, whether it holds, and the model's
-#: checksum, without which no two parts are known to come from one release.
+#: What words of ours start with, and four of them: the promise in a line, whether it holds, the model's
+#: checksum, without which no two parts are known to come from one release, and what dates mean.
 _OURS = "privtrace."
-GUARANTEE, PRIVATE, MODEL = _OURS + "guarantee", _OURS + "private", _OURS + "model"
+GUARANTEE, PRIVATE, MODEL, TIMES = _OURS + "guarantee", _OURS + "private", _OURS + "model", _OURS + "times"
 
 MIXED = "NOT PRIVATE: joined from parts that do not all come from one model, so no promise holds for all of it"
 

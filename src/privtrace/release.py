@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TypeAlias
 
-from privtrace.about import GUARANTEE, PRIVATE
+from privtrace.about import GUARANTEE, PRIVATE, TIMES
 from privtrace.calendar import Calendar
 from privtrace.privacy.epsilon import LARGE_EPSILON, decimal
 from privtrace.privacy.ledger import Charge
@@ -121,11 +121,45 @@ class Release:
         return "UTC" if self.calendar is None else self.calendar.zone.name
 
     @property
+    def when(self) -> str:
+        """Say when synthetic trips happen, or that they have no times."""
+        if self.calendar is None:
+            return "Times are not synthesized."
+        zone, period = self.calendar.zone.name, self.calendar.period
+        if period is None:
+            days = "Trips fall in a typical week; its dates mean nothing"
+        else:
+            days = (
+                f"Dates are drawn from {period.first} up to, and without, {period.end}; weekdays are measured"
+            )
+        return f"{days}. Hours are those of {zone} (tzdata {self.calendar.tzdata})."
+
+    @property
+    def _times(self) -> str:
+        """Say what is known of points and times, and which days count."""
+        points = (
+            "The number of points of a trip and the distances between them are measured."
+            if self.timing.get("sampling")
+            else "Points lie where the method puts them."
+        )
+        period, every = self.timing.get("period"), self.timing.get("every")
+        counted = (
+            " Only trajectories count whose first point with a time falls on a local day of the period "
+            f"{period}, of which the last day is not part; spending on other periods of the same data adds "
+            "up."
+            if period
+            else ""
+        )
+        tick = f" The time between points, {every}, was declared as public." if every else ""
+        return f"{self.when} {points}{tick}{counted}"
+
+    @property
     def about(self) -> dict[str, str]:
         """Give the words that go along with what a model makes; the model adds its checksum."""
         return {
             "privtrace.method": self.method,
             "privtrace.software": self.software,
+            **({} if self.calendar is None else {TIMES: self.when}),
             GUARANTEE: self.verdict,
             **({PRIVATE: "true"} if self.private else {}),
         }
@@ -161,7 +195,7 @@ class Release:
             (
                 "Public inputs",
                 f"The region {self.region} (west, south, east, north in {self.region.units}), the settings, "
-                f"all limits, and the names and types of columns. {count}",
+                f"all limits, the names and types of columns, and the time zone. {count}",
             ),
             (
                 "Choices made from data outside differential privacy",
@@ -180,6 +214,7 @@ class Release:
                 "Counts are exact integers in units of 2^-20 trajectories; noise is discrete Laplace, drawn "
                 "exactly; no floating-point number decides a draw.",
             ),
+            ("Points and times", self._times),
             ("Side channels", "An observer of the fit's running time or memory is out of scope."),
             (
                 "Post-processing",
@@ -194,7 +229,7 @@ class Release:
             (
                 "Known bias",
                 "Long trajectories fare worse than short ones, because each trajectory has a total weight of "
-                "one, however long it is. Times are not synthesized.",
+                "one, however long it is.",
             ),
             ("Repetition", "Fitting twice and keeping the better spends twice."),
         ]

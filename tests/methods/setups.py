@@ -23,14 +23,15 @@ def of(kind: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name in registry.OURS:
         settings = registry.find(name).settings
-        own = _own(name, kind)
-        if kind == "CONTRACT" or (kind == "SENSITIVITY" and not own):
+        listed = own(name, kind)
+        if kind == "CONTRACT" or (kind == "SENSITIVITY" and not listed):
             found[name] = settings
-        found |= own
+        found |= listed
     return found
 
 
-def _own(name: str, kind: str) -> dict[str, Any]:
+def own(name: str, kind: str) -> dict[str, Any]:
+    """Gather what is listed under a name, of one method."""
     place = f"tests.methods.{name}"
     if find_spec(place) is None or find_spec(f"{place}.setups") is None:
         return {}

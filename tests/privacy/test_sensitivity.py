@@ -52,7 +52,7 @@ def test_no_trajectory_fills_the_memory(region: pt.Region) -> None:
 def test_the_bound_is_reached(method: str, wanderers: pt.Trajectories, region: pt.Region) -> None:
     synthesizer = SETUPS[method](epsilon=4, region=region)
     vectors = assert_close(synthesizer, wanderers, trajectories(HEAVY[method]))
-    assert [*vectors] == [*synthesizer.budget]
+    assert [*vectors] == [*synthesizer.settled(wanderers).budget]
     assert min(vectors.values()) >= (0.99 * WEIGHT if method == "dpt" else WEIGHT)
 
 

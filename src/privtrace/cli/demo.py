@@ -25,8 +25,8 @@ def demo(
 ) -> None:
     """Show the whole way once, on data that it makes.
 
-    Make a city and 20,000 trips in it, fit at epsilon 1, generate, and write two pages: one about the model, to
-    publish, and one that compares with the real data, to keep.
+    Make a city and 20,000 trips in four weeks of it, fit at epsilon 1, generate trips with times, and write two
+    pages: one about the model, to publish, and one that compares with the real data, to keep.
 
     \b
     Example:
@@ -57,16 +57,15 @@ def demo(
         write(made.trajectories, targets["trips"])
         with replacing(targets["region"]) as temporary:
             temporary.write_text(json.dumps({"type": "Polygon", "coordinates": [made.limits.tolist()]}))
-    trips = read(files["trips"])
-    synthesizer = BridgeTrace(epsilon=1, region=Region.parse(str(files["region"])))
+    trips = read(files["trips"], timezone=made.zone)
+    synthesizer = BridgeTrace(epsilon=1, region=Region.parse(str(files["region"])), period=str(made.period))
     synthesizer.fit(trips, observer=screen).save(targets["model"])
     model = load(files["model"])
     with screen.stage("Generating synthetic trajectories"), warnings.catch_warnings(record=True) as caught:
         synthetic = model.sample(seed=7)
         write(synthetic, targets["synthetic"])
-    result = evaluate(
-        trips, read(files["synthetic"]), region=model.release.region, profile="all", observer=screen
-    )
+    compared = read(files["synthetic"], timezone=made.zone)
+    result = evaluate(trips, compared, region=model.release.region, profile="all", observer=screen)
     with screen.stage("Drawing the pages"):
         model.report(targets["report"], title="Trips in an invented city")
         result.report(targets["evaluation"], title="trips in an invented city")

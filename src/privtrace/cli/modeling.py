@@ -138,7 +138,7 @@ def synth(
     with ExitStack() as stack:
         stack.enter_context(ending(spending.words))
         source = stack.enter_context(options.source(trips))
-        made.check_holds(source.crs, has_times=False)
+        made.check_holds(source.crs, has_times=bool(synthesizer.settled(source).times))
         fitted = _fitted(source, synthesizer, spending, options, screen)
         if kept is not None:  # first, since epsilon is spent by now
             fitted.save(kept)
@@ -174,8 +174,7 @@ def _fitted(
     """Fit as the options say, with progress."""
     from privtrace.backends.local import Threads
 
-    if source.has_times:
-        screen.say("Times that can be read set the order of points; they are not synthesized.")
+    screen.say(_about_times(source, synthesizer))
     tell_dropped(source, screen)
     return synthesizer.fit(
         source,
@@ -184,6 +183,25 @@ def _fitted(
         observer=screen,
         budget_file=spending.budget_file,
     )
+
+
+def _about_times(source: FileSource, synthesizer: Settings) -> str:
+    """Say whether times are synthesized, and how to have it otherwise."""
+    if synthesizer.settled(source).times:
+        days = (
+            ""
+            if synthesizer.period
+            else "; --period says which days they are of, else they are a typical week's"
+        )
+        return f"Times are synthesized, local to {source.zone}{days}. Without them: --no-times."
+    if not source.has_times:
+        return "The data has no times, so none are synthesized."
+    if not source.has_clock:
+        return (
+            "Times are numbers of no declared unit: they set the order of points, and are not synthesized. "
+            "--time-unit says what they count."
+        )
+    return "Times that can be read set the order of points; they are not synthesized. With --times they are."
 
 
 def _measuring(model: Model, zone: str, output: Path, options: FitOptions, screen: Screen) -> Measuring:
@@ -232,4 +250,4 @@ def _write_synthetic(
     tell_lost(lost, output.path, screen)
     if n_capped:
         screen.warn(capped_walks(n_capped))
-    screen.say(f"{count:,} synthetic trajectories written to {output.path}. Times are not synthesized.")
+    screen.say(f"{count:,} synthetic trajectories written to {output.path}. {model.release.when}")

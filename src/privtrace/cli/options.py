@@ -151,7 +151,7 @@ class InputOptions:
     ] = None
     timezone: Annotated[
         str | None,
-        typer.Option(metavar="ZONE", help="Where times are local, such as Europe/Lisbon; else UTC."),
+        typer.Option(metavar="ZONE", help="Zone of local times, such as Europe/Lisbon."),
     ] = None
     format: Annotated[
         FormatName | None,

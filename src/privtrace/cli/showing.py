@@ -39,7 +39,7 @@ def inspect(model: ModelPath, as_json: AsJson = False) -> None:
     for name, size in loaded.summary().items():
         screen.say(f"  {name:32}{size:>12,}")
     screen.say("\nSettings", style="bold")
-    for name, setting in loaded.release.settings.items():
+    for name, setting in {**loaded.release.timing, **loaded.release.settings}.items():
         screen.say(f"  {name:32}{'by rule' if setting is None else str(setting):>12}")
 
 
@@ -83,6 +83,10 @@ class ProductName(StrEnum):
     density = "density"
     transitions = "transitions"
     grid = "grid"
+    departures = "departures"
+    hourly_od = "hourly-od"
+    hourly_density = "hourly-density"
+    speeds = "speeds"
 
 
 def export(
@@ -91,7 +95,8 @@ def export(
     what: Annotated[
         ProductName | None,
         typer.Option(
-            help="Trips from cell to cell; visits, starts and ends of cells; moves; or the cells.",
+            help="Trips from cell to cell; visits, starts and ends of cells; moves; the cells; "
+            "departures; trips, density or speeds by part of the day.",
             show_default="density for .tif, else required",
         ),
     ] = None,
@@ -102,8 +107,9 @@ def export(
 ) -> None:
     """Export tables and maps of a model. It costs no privacy.
 
-    They show trips, density, moves or the cells; docs/export.md says what each column means. The suffix of the
-    output is the format: .csv, .parquet or .geojson; .tif (GeoTIFF) holds density alone.
+    They show trips, density, moves or the cells, and of models with times departures and speeds, too;
+    docs/export.md says what each column means. The suffix of the output is the format: .csv, .parquet or
+    .geojson; .tif (GeoTIFF) holds density and speeds.
 
     \b
     Examples:
@@ -111,8 +117,9 @@ def export(
       privtrace export demo/city.model --what od --output od.csv
       privtrace export demo/city.model --what density --output density.geojson
       privtrace export demo/city.model --what transitions --output moves.parquet
+      privtrace export demo/city.model --what hourly-od --output hourly.csv
     """
-    from privtrace.export import PRODUCTS, check_export
+    from privtrace.export import PRODUCTS, RASTERS, check_export
     from privtrace.export import export as write
     from privtrace.io.atomic import check_target
     from privtrace.models import load
@@ -124,7 +131,7 @@ def export(
     loaded = load(model)
     with screen.stage(f"Exporting {product}"):
         write(loaded, product, target)
-    words = PRODUCTS[product] if len(format.products) > 1 else "noisy visits per area of the cells"
+    words = PRODUCTS[product] if format.default is None else RASTERS[product]
     screen.say(f"{words[:1].upper()}{words[1:]}, written to {output}.")
     tell_release(loaded, screen, {product: str(output)})
 

@@ -115,12 +115,15 @@ class Offered:
         from privtrace.methods import registry
         from privtrace.methods.settings import Settings
 
+        shared = Settings.declared()
+        details = {name: one for name, one in shared.items() if one.is_detail}
+        shared = {name: one for name, one in shared.items() if not one.is_detail}
         named = _method_in(arguments)
         if named is None and (arguments[0] == "help" or "--help" in arguments):
-            return cls(Settings.declared())
+            return cls(shared)
         method = registry.find(named or DEFAULT_METHOD)
         title = f"Settings of {method.label} ({method.docs})"
-        return cls(Settings.declared(), method.settings.own(), title)
+        return cls(shared, {**details, **method.settings.own()}, title)
 
     @property
     def all(self) -> dict[str, Declaration]:

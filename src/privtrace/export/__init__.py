@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from privtrace.errors import OutputError, SettingsError
 from privtrace.export import geojson, geotiff
-from privtrace.export.columns import PRODUCTS
+from privtrace.export.columns import PRODUCTS, TIMED
 from privtrace.export.tables import product
 from privtrace.io.atomic import check_target, replacing
 from privtrace.io.extras import require
@@ -27,7 +27,7 @@ from privtrace.io.suffixes import chosen as by_name_or_suffix
 from privtrace.methods.model import Model
 from privtrace.methods.view import View
 
-__all__ = ["FORMATS", "PRODUCTS", "check_export", "export"]
+__all__ = ["FORMATS", "PRODUCTS", "RASTERS", "TIMED", "check_export", "export"]
 
 Write: TypeAlias = Callable[[Model, View, str, Any], None]
 
@@ -46,10 +46,13 @@ def export(
     ----------
     what
         "od", trips from cell to cell; "density", noisy visits, starts and ends of the cells; "transitions",
-        moves from a cell to the next; or "grid", the cells. None is what a format holds that has but one.
+        moves from a cell to the next; "grid", the cells. Of a model with times also "departures" in the hours
+        of the week, and by part of the day "hourly-od", "hourly-density" and "speeds". None is "density" for
+        .tif.
     path
-        Its suffix is the format unless that is named: .csv, .parquet, .geojson, or .tif for density; text
-        is packed if the path ends in .gz. The file appears complete or not at all.
+        Its suffix is the format unless that is named: .csv, .parquet, .geojson but for departures, or .tif for
+        density, hourly-density and speeds; text is packed if the path ends in .gz. The file appears complete
+        or not at all.
     format
         "csv", "parquet", "geojson" or "geotiff".
     force
@@ -57,6 +60,11 @@ def export(
     """
     what, chosen = _chosen(what, path, format)
     target = check_target(path, force)
+    if what in TIMED and model.release.calendar is None:
+        raise SettingsError(
+            f"--what (what) {what}: the model has no times. Fit one with --times (times=True) to data with a "
+            f"time column, or export one of {', '.join(name for name in PRODUCTS if name not in TIMED)}"
+        )
     view = model.view()
     with (
         replacing(target) as temporary,
@@ -79,8 +87,7 @@ def check_export(
 def _chosen(what: str | None, path: str | os.PathLike[str], format: str | None) -> tuple[str, ExportFormat]:
     """Choose what to write and how."""
     chosen = by_name_or_suffix(Path(path), format, FORMATS)
-    if what is None and len(chosen.products) == 1:
-        (what,) = chosen.products
+    what = chosen.default if what is None else what
     if what not in PRODUCTS:
         raise SettingsError(
             f"--what (what) must be one of {', '.join(PRODUCTS)}{'' if what is None else f', not {what!r}'}"
@@ -103,6 +110,7 @@ class ExportFormat(Suffixed):
     write: Write
     products: tuple[str, ...] = tuple(PRODUCTS)
     package: str | None = None  # that it needs, of the geo extra
+    default: str | None = None  # the product, where none is named
 
 
 def _write_csv(model: Model, view: View, what: str, sink: Any) -> None:
@@ -124,10 +132,26 @@ def _write_parquet(model: Model, view: View, what: str, sink: Any) -> None:
             writer.write_table(rows.table)
 
 
+#: What maps show: hours of the week have no place there. And what rasters show, and what it is there.
+_MAPS = tuple(name for name in PRODUCTS if name != "departures")
+RASTERS = {
+    "density": "noisy visits per area of the cells",
+    "hourly-density": "trips per area that pass the cells by part of the day",
+    "speeds": PRODUCTS["speeds"],
+}
+
 #: By name.
 FORMATS = {
     "csv": ExportFormat("CSV", (".csv",), True, _write_csv),
     "parquet": ExportFormat("Parquet", (".parquet", ".pq"), False, _write_parquet),
-    "geojson": ExportFormat("GeoJSON", (".geojson", ".json"), True, geojson.write),
-    "geotiff": ExportFormat("GeoTIFF", (".tif", ".tiff"), False, geotiff.write, ("density",), "rasterio"),
+    "geojson": ExportFormat("GeoJSON", (".geojson", ".json"), True, geojson.write, _MAPS),
+    "geotiff": ExportFormat(
+        "GeoTIFF",
+        (".tif", ".tiff"),
+        False,
+        geotiff.write,
+        tuple(RASTERS),
+        package="rasterio",
+        default="density",
+    ),
 }

@@ -1,4 +1,4 @@
-"""Write the density of a model's layers as a raster, one band per layer, north up.
+"""Write density or speeds of a model's layers as a raster, one band per layer and part of the day, north up.
 
 Across the antimeridian longitudes go on beyond 180, as a raster cannot be cut there.
 """
@@ -6,29 +6,60 @@ Across the antimeridian longitudes go on beyond 180, as a raster cannot be cut t
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from privtrace.errors import OutputError
-from privtrace.export.columns import AREA_UNIT, words
-from privtrace.export.tables import per_area
+from privtrace.export.columns import AREA_UNIT, SPEED, words
+from privtrace.export.tables import hours_of, per_area, trips_per_area
 from privtrace.io.extras import require
 from privtrace.methods.model import Model
 from privtrace.methods.view import View
 from privtrace.space.grid import Grid
 from privtrace.space.region import Region
-from privtrace.trajectories import Integers
+from privtrace.timing.bins import HOURS_OF_PART, N_PARTS
+from privtrace.trajectories import Crs, Floats, Integers
 
 #: Pixels of a side at most.
 MOST_PIXELS = 2048
 
 
+class Band(NamedTuple):
+    """Hold one band: its name, and a number of each cell of a grid, NaN for none."""
+
+    name: str
+    grid: Grid
+    values: Floats  # (n_cells,)
+
+
+def bands_of(view: View, what: str) -> Iterator[Band]:
+    """List the bands: layer by layer, and of what is by part of the day, part by part."""
+    for number, layer in enumerate(view.layers):
+        if what == "density":
+            yield Band(layer.name, layer.grid, per_area(layer))
+            continue
+        passing = hours_of(view).passing[number]
+        values = trips_per_area(layer, passing) if what == "hourly-density" else passing.speeds
+        for part in range(N_PARTS):
+            hours = f"{part * HOURS_OF_PART} to {(part + 1) * HOURS_OF_PART} h"
+            yield Band(f"{layer.name}, {hours}", layer.grid, values[part])
+
+
+def _said(what: str, crs: Crs) -> str:
+    """Say what the bands hold."""
+    if what == "density":
+        return f"visits for each {AREA_UNIT[crs]}, one band per layer"
+    numbers = f"trips for each {AREA_UNIT[crs]}" if what == "hourly-density" else SPEED[crs].replace("_", " ")
+    return f"{numbers}, one band per layer and part of the day"
+
+
 def write(model: Model, view: View, what: str, sink: Any) -> None:
-    """Write visits per area, with no data outside the region, and the words about the release as tags."""
-    assert what == "density"  # there is no other raster
+    """Write a band for each layer, with no data outside the region, and the words about the release as tags."""
     rasterio = require("rasterio", "GeoTIFF")
+    bands = [*bands_of(view, what)]
     size = pixels_per_side([layer.grid for layer in view.layers])
     release = model.release
     west, south, east, north = release.region.bounds.tolist()
@@ -36,7 +67,7 @@ def write(model: Model, view: View, what: str, sink: Any) -> None:
         "driver": "GTiff",
         "width": size,
         "height": size,
-        "count": len(view.layers),
+        "count": len(bands),
         "dtype": "float32",
         "nodata": math.nan,
         "crs": "EPSG:4326" if release.crs == "lonlat" else None,
@@ -46,13 +77,14 @@ def write(model: Model, view: View, what: str, sink: Any) -> None:
     # In memory: the library would take some paths for addresses, and leave files beside.
     with rasterio.MemoryFile() as file:
         with file.open(**profile) as raster:
-            bands = {"privtrace.bands": f"visits for each {AREA_UNIT[release.crs]}, one band per layer"}
-            raster.update_tags(**words(model, what), **bands)
-            for band, layer in enumerate(view.layers, start=1):
-                cells = cells_of_pixels(layer.grid, size)
-                values = np.where(cells < 0, math.nan, per_area(layer)[cells])
-                raster.write(values[::-1].astype(np.float32), band)  # rows come from the north
-                raster.set_band_description(band, layer.name)
+            raster.update_tags(**words(model, what), **{"privtrace.bands": _said(what, release.crs)})
+            cells, shown = np.zeros(0, np.int64), None  # of the pixels, and the grid that they are of
+            for number, band in enumerate(bands, start=1):
+                if band.grid is not shown:
+                    cells, shown = cells_of_pixels(band.grid, size), band.grid
+                values = np.where(cells < 0, math.nan, band.values[cells])
+                raster.write(values[::-1].astype(np.float32), number)  # rows come from the north
+                raster.set_band_description(number, band.name)
         sink.write(file.read())
 
 

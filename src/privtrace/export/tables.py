@@ -9,10 +9,11 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from privtrace.export.columns import AREA, AXES, FLOWS, PER_AREA, schema
+from privtrace.export.columns import AREA, AXES, FLOWS, PER_AREA, SPEED, TRIPS_PER_AREA, schema
 from privtrace.methods.model import Model
-from privtrace.methods.view import Layer, View
+from privtrace.methods.view import Flows, Hours, Layer, Passing, View
 from privtrace.space.grid import Grid
+from privtrace.timing.bins import HOURS, HOURS_OF_PART, N_PARTS
 from privtrace.trajectories import Crs, Floats, Integers
 
 #: Rows of flows that are held at once, as text too.
@@ -21,15 +22,17 @@ CHUNK_ROWS = 1 << 16
 #: After the point; numbers are whole 2**-20 of a trajectory, so that further ones say nothing.
 _DIGITS = 6
 
+_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
 Columns: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Hold rows of a table, all of one layer, and the cells that they are about."""
+    """Hold rows of a table, all of one layer, and the cells that they are about, if they are about cells."""
 
     grid: Grid
-    cells: Integers  # (n,)
+    cells: Integers  # (n,); none of hours
     onto: Integers | None  # (n,): where the flows lead, for flows
     table: pa.Table
 
@@ -45,8 +48,9 @@ class Product:
 def product(model: Model, view: View, what: str) -> Product:
     """Lay out one of the PRODUCTS."""
     columns = schema(model, what, view.trips_from)
-    rows = _flows(view, what, columns) if what in FLOWS else _cells(view, what, columns)
-    return Product(columns, rows)
+    if what == "departures":
+        return Product(columns, _departures(view, columns))
+    return Product(columns, _flows(view, what, columns) if what in FLOWS else _cells(view, what, columns))
 
 
 def areas(grid: Grid) -> Floats:
@@ -67,9 +71,35 @@ def per_area(layer: Layer) -> Floats:
     return density
 
 
+def trips_per_area(layer: Layer, passing: Passing) -> Floats:
+    """Divide the trips that pass each cell by its area: (N_PARTS, n_cells)."""
+    density: Floats = passing.trips / areas(layer.grid)
+    return density
+
+
+def hours_of(view: View) -> Hours:
+    """Give what a view shows of times, for what only models with times have."""
+    assert view.hours is not None  # else it was refused
+    return view.hours
+
+
+def _departures(view: View, into: pa.Schema) -> Iterator[Rows]:
+    """Lay out the hours of the week."""
+    departures, hours = hours_of(view).departures, np.arange(HOURS)
+    columns = {
+        "hour_of_week": hours,
+        "weekday": np.array(_DAYS)[hours // 24],
+        "hour": hours % 24,
+        "trips": np.round(departures.values, _DIGITS),
+        "error": departures.error,
+        "share": hours_of(view).chances,
+    }
+    yield Rows(view.layers[0].grid, np.zeros(0, np.int64), None, _table(columns, HOURS, into))
+
+
 def _cells(view: View, what: str, into: pa.Schema) -> Iterator[Rows]:
     """Lay out the cells layer by layer, with their boxes and what is to be said of them."""
-    for layer in view.layers:
+    for number, layer in enumerate(view.layers):
         grid = layer.grid
         numbers = np.arange(grid.n_cells)
         west, south, east, north = grid.boxes.T
@@ -83,9 +113,34 @@ def _cells(view: View, what: str, into: pa.Schema) -> Iterator[Rows]:
             "east": grid.region.wrap(east),
             "north": north,
             AREA[_crs(grid)]: areas(grid),
-            **(_numbers(layer) if what == "density" else _divisions(grid)),
         }
-        yield Rows(grid, numbers, None, _table(columns, len(numbers), into))
+        for told in _told(view, what, number):
+            yield Rows(grid, numbers, None, _table({**columns, **told}, len(numbers), into))
+
+
+def _told(view: View, what: str, number: int) -> Iterator[Columns]:
+    """Give what is said of the cells of a layer: once, or for each part of the day."""
+    layer = view.layers[number]
+    if what == "density":
+        yield _numbers(layer)
+    elif what == "grid":
+        yield _divisions(layer.grid)
+    else:
+        passing, crs = hours_of(view).passing[number], _crs(layer.grid)
+        per_area, speeds = trips_per_area(layer, passing), passing.speeds
+        for part in range(N_PARTS):
+            yield {
+                **_part(part),
+                "trips": np.round(passing.trips[part], _DIGITS),
+                TRIPS_PER_AREA[crs]: per_area[part],
+                SPEED[crs]: np.round(speeds[part], _DIGITS),
+                "sampled_trips": passing.n_sampled[part],
+            }
+
+
+def _part(part: int) -> Columns:
+    """Say from when to when a part of the day is."""
+    return {"hour_from": part * HOURS_OF_PART, "hour_to": (part + 1) * HOURS_OF_PART}
 
 
 def _numbers(layer: Layer) -> Columns:
@@ -106,7 +161,7 @@ def _divisions(grid: Grid) -> Columns:
 def _flows(view: View, what: str, into: pa.Schema) -> Iterator[Rows]:
     """Lay out flows chunk by chunk, with the centers of the cells that they go between."""
     origin, destination, weight = FLOWS[what]
-    for flows in (view.trips,) if what == "od" else view.moves:
+    for flows, part in _all_flows(view, what):
         layer = view.layers[flows.layer]
         for first in range(0, len(flows.weights), CHUNK_ROWS):
             chunk = slice(first, first + CHUNK_ROWS)
@@ -117,8 +172,17 @@ def _flows(view: View, what: str, into: pa.Schema) -> Iterator[Rows]:
                 **_ends(layer.grid, destination, destinations),
                 weight: np.round(flows.weights[chunk], _DIGITS),
                 "error": flows.error,
+                **part,
             }
             yield Rows(layer.grid, origins, destinations, _table(columns, len(origins), into))
+
+
+def _all_flows(view: View, what: str) -> Iterator[tuple[Flows, Columns]]:
+    """List flows, each with the part of the day that they are of, if they are of one."""
+    if what == "hourly-od":
+        yield from ((flows, _part(part)) for part, flows in enumerate(hours_of(view).trips))
+    else:
+        yield from ((flows, {}) for flows in ((view.trips,) if what == "od" else view.moves))
 
 
 def _ends(grid: Grid, name: str, cells: Integers) -> Columns:
@@ -133,10 +197,10 @@ def _table(columns: Columns, length: int, into: pa.Schema) -> pa.Table:
     arrays = []
     for field in into:
         column = columns.get(field.name)
-        is_array = isinstance(column, np.ndarray)
-        arrays.append(
-            pa.array(column, field.type) if is_array else pa.repeat(pa.scalar(column, field.type), length)
-        )
+        if isinstance(column, np.ndarray):
+            arrays.append(pa.array(column, field.type, from_pandas=True))  # what is NaN is missing
+        else:
+            arrays.append(pa.repeat(pa.scalar(column, field.type), length))
     return pa.table(arrays, schema=into)
 
 

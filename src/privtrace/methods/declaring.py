@@ -223,6 +223,7 @@ class Declaration:
     kind: Kind
     default: Any  # MISSING where a value is required
     otherwise: str | None  # what a setting that is None follows from
+    is_detail: bool = False  # few need it: help shows it with a method's own settings
 
     @property
     def option(self) -> str:
@@ -265,25 +266,27 @@ class Declaration:
         return f"{self.help} [{notes}]" if notes else self.help
 
 
-def setting(help: str, kind: Kind, default: Any = MISSING, *, otherwise: str | None = None) -> Any:
+def setting(
+    help: str, kind: Kind, default: Any = MISSING, *, otherwise: str | None = None, detail: bool = False
+) -> Any:
     """Declare a field of a `Settings`: its meaning in a sentence, its kind and its default.
 
-    Where the default is None, `otherwise` says what the value follows from.
+    Where the default is None, `otherwise` says what the value follows from. A detail is one that few need.
     """
-    return field(default=default, metadata={_KEY: (help, kind, otherwise)})
+    return field(default=default, metadata={_KEY: (help, kind, otherwise, detail)})
 
 
 def share(help: str, default: str) -> Any:
     """Declare a share of epsilon; its field is called after its stage, as in trips_share."""
-    return setting(f"Epsilon's share for {help}.", Budget(), default)
+    return setting(f"Epsilon's share for {help}.", Budget(), default, detail=True)
 
 
 def declared(field: Field[Any]) -> Declaration:
     """Find the declaration of a field."""
     if _KEY not in field.metadata:
         raise TypeError(f"{field.name} is not declared: write it as {field.name}: ... = setting(...)")
-    help, kind, otherwise = field.metadata[_KEY]
-    return Declaration(field.name, help, kind, field.default, otherwise)
+    help, kind, otherwise, detail = field.metadata[_KEY]
+    return Declaration(field.name, help, kind, field.default, otherwise, detail)
 
 
 def spelled(name: str) -> str:

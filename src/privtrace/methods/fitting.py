@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from importlib.metadata import version
-from typing import TYPE_CHECKING
 
 from privtrace.backends.base import Backend
 from privtrace.backends.local import Threads
 from privtrace.backends.passes import Passes
-from privtrace.calendar import Period, Zone, seconds_in
+from privtrace.methods.settings import Settings
 from privtrace.observer import Observer, Silent
 from privtrace.privacy.budget_file import BudgetFile
 from privtrace.privacy.crossing import Crossing
@@ -18,12 +17,8 @@ from privtrace.privacy.noise import Noise, SystemNoise
 from privtrace.privacy.selection import chosen
 from privtrace.release import Release
 from privtrace.space.region import Region
-from privtrace.timing.measure import measure_timing
 from privtrace.timing.model import Timing
 from privtrace.trajectories import Source
-
-if TYPE_CHECKING:
-    from privtrace.methods.settings import Settings
 
 
 @dataclass(frozen=True)
@@ -35,7 +30,6 @@ class Fitting:
     region: Region  # in the source's coordinates
     backend: Backend
     observer: Observer
-    zone: Zone  # of the source's times
     timing: Timing | None = None  # released, where it was measured
 
     @classmethod
@@ -56,23 +50,7 @@ class Fitting:
         ledger = Ledger(settings.exact("epsilon"), unit, noise, budget_file=budget_file, method=settings.method)
         choice = chosen(passes, unit, noise) if unit.kind == "user" else None
         crossing = Crossing(passes, ledger, settings.budget, choice)
-        zone = Zone.named(getattr(source, "zone", "UTC"))
-        return cls(settings, crossing, region, passes.backend, passes.observer, zone)
-
-    def with_timing(self) -> Fitting:
-        """Measure how trips are reported and when they happen, as far as the settings ask for it."""
-        settings = self.settings
-        if not settings.has_sampling:
-            return self
-        timing = measure_timing(
-            self.crossing,
-            self.region,
-            {stage: settings.error(stage) for stage in settings.timing_shares},
-            self.zone if settings.has_times else None,
-            None if settings.period is None else Period.of(settings.period),
-            seconds_in(settings.every),
-        )
-        return replace(self, timing=timing)
+        return cls(settings, crossing, region, passes.backend, passes.observer)
 
     def release(self, label: str, package: str | None) -> Release:
         """State the public facts: what was asked for, what was spent, and whether the noise was secret."""

@@ -18,22 +18,27 @@ from privtrace.about import MODEL
 from privtrace.backends.base import Backend
 from privtrace.caching import cached_property
 from privtrace.errors import CappedWalks, ModelFormatError
+from privtrace.methods.sampled import sampled
 from privtrace.methods.sampling import BLOCK_POINTS, BLOCK_TRAJECTORIES, capped_walks, sample_parts
-from privtrace.methods.view import Flows, View
+from privtrace.methods.view import Flows, Layer, View
 from privtrace.paths import Paths
 from privtrace.privacy.ledger import CLAMP
 from privtrace.privacy.unit import WEIGHT
 from privtrace.release import Release
-from privtrace.space.grid import Grid
 from privtrace.timing.draw import Placed
 from privtrace.timing.model import Timing
-from privtrace.trajectories import Crs, Floats, Integers, Trajectories
+from privtrace.trajectories import Integers, Trajectories
 
 if TYPE_CHECKING:
     from privtrace.report.document import Report
 
-#: Walks from which trips are counted where the model has no table of them, and how that is said.
-_SAMPLED_WALKS = 100_000
+#: The fields of a model that are no arrays of its method.
+GIVEN = ("release", "timing")
+
+#: Trips by which departures are balanced.
+_BALANCED_TRIPS = 1 << 12
+
+#: How it is said that trips are those of sampled walks.
 SAMPLED = "Flows are counted on walks on the model, as synthetic trips are."
 
 
@@ -99,16 +104,37 @@ class Model(ABC):
     @property
     def block_trajectories(self) -> int:
         """Limit what one task walks, so that even the longest walks fit in memory."""
-        return max(1, min(BLOCK_TRAJECTORIES, BLOCK_POINTS // self.longest_walk))
+        return max(1, min(BLOCK_TRAJECTORIES, self.most_trajectories))
+
+    @property
+    def most_trajectories(self) -> int:
+        """Bound what one task may walk: so many fit in memory, even if all have the most points."""
+        most_points = self.longest_walk if self.timing is None else self.timing.most_points
+        return BLOCK_POINTS // max(self.longest_walk, most_points)
 
     def prepare(self, backend: Backend) -> None:  # noqa: B027  # most methods have nothing that is worth a backend
         """Work out what walks need, once, on the backend."""
 
     def sample_block(self, trajectories: range, seed: int) -> tuple[Trajectories, int]:
         """Make the trajectories of these numbers; also count the walks cut short."""
-        paths, n_capped = self.walk(trajectories, seed)
-        made = self.made(paths, trajectories.start, seed)
+        placed, n_capped = self.sample_points(trajectories, seed)
+        made = self.reported(placed, trajectories.start, seed)
         return replace(made, about=self.about), n_capped
+
+    def sample_points(self, trajectories: range, seed: int) -> tuple[Placed, int]:
+        """Make the points of these trajectories, and the seconds since departure where there are times."""
+        paths, n_capped = self.walk(trajectories, seed)
+        lines = self.place(paths, trajectories.start, seed)
+        if self.timing is not None:
+            return self.timing.on_lines(lines, trajectories.start, seed), n_capped
+        return Placed(lines.points, lines.offsets, np.zeros(0)), n_capped
+
+    def balanced(self) -> Self:
+        """Let synthetic trips depart as departures were measured. Post-processing: see `Timing.balanced`."""
+        if self.timing is None or self.timing.timetable is None:
+            return self
+        sampled = range(min(_BALANCED_TRIPS, self.block_trajectories))
+        return replace(self, timing=self.timing.balanced(self.sample_points(sampled, 0)[0]))
 
     def made(self, paths: Paths, first: int, seed: int) -> Trajectories:
         """Make trajectories of paths, numbered from `first`, with points as walks have them."""
@@ -145,20 +171,21 @@ class Model(ABC):
             warnings.warn(capped_walks(n_capped), CappedWalks, stacklevel=2)
         return Trajectories.concatenate((part for part, _ in blocks), self.release.crs)
 
-    def _sampled_trips(self, layer: int, grid: Grid) -> Flows:
-        """Count the trips of sampled walks between the cells of a layer's grid, scaled to the model's count."""
-        count = min(self.n_trajectories, _SAMPLED_WALKS)
-        parts = (part for part, _ in sample_parts(self, count, seed=0))
-        ends = [grid.encode(_apart(part.points[_ends(part)], part.crs)) for part in parts]
-        cells = np.concatenate([paths.cells for paths in ends]).reshape(-1, 2).astype(np.int64)
-        trips, counts = np.unique(cells @ np.array([grid.n_cells, 1]), return_counts=True)
-        weights = np.round(counts * (self.count / max(count, 1))).astype(np.int64)
-        return Flows.of(layer, *np.divmod(trips, grid.n_cells), weights, None)
+    def timed(self, view: View) -> View:
+        """Add to a view what it shows of points and times, where the model has them, by sampled trips."""
+        if self.timing is None:
+            return view
+        counted = sampled(self, view.layers, view.trips.layer)
+        return replace(view, spreads=counted.spreads, hours=counted.hours)
+
+    def view_of_samples(self, layers: tuple[Layer, ...], zones: int, moves: tuple[Flows, ...]) -> View:
+        """Show trips between the cells of the layer `zones` as sampled ones go, where they are not measured."""
+        counted = sampled(self, layers, zones)
+        return View(layers, counted.trips, SAMPLED, moves, counted.spreads, counted.hours)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """List the arrays that a model file holds, as the method's SCHEMA names them: all fields."""
-        given = ("release", "timing")
-        own = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in given}
+        own = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in GIVEN}
         return {**own, "count": np.array([self.count])}
 
     @classmethod
@@ -194,20 +221,10 @@ class Model(ABC):
     def export(
         self, what: str, path: str | os.PathLike[str], *, format: str | None = None, force: bool = False
     ) -> None:
-        """Write "od", "density", "transitions" or "grid" as a table or map; see `privtrace.export`."""
+        """Write "od", "density", "departures" and the like as a table or map; see `privtrace.export`."""
         from privtrace.export import export
 
         export(self, what, path, format=format, force=force)
-
-
-def _ends(part: Trajectories) -> Integers:
-    """Find the first and the last point of each trajectory, one after the other."""
-    return np.stack([part.offsets[:-1], part.offsets[1:] - 1], axis=1).ravel()
-
-
-def _apart(points: Floats, crs: Crs) -> Trajectories:
-    """Take each point for a trajectory of its own."""
-    return Trajectories(points, np.arange(len(points) + 1), crs=crs)
 
 
 def in_words(summary: Mapping[str, Any]) -> str:

@@ -130,7 +130,7 @@ def _package_of(settings: type[Settings]) -> str:
 
 def _checked(method: Method, package: str) -> Method:
     """Refuse an entry that would fail later; a mistake of whoever wrote the method."""
-    from privtrace.methods.model import Model
+    from privtrace.methods.model import GIVEN, Model
 
     if not (isinstance(method.settings, type) and issubclass(method.settings, Settings)):
         raise SettingsError("the settings of a method must be a subclass of privtrace.methods.Settings")
@@ -147,7 +147,7 @@ def _checked(method: Method, package: str) -> Method:
         raise SettingsError(
             f"{name}: commands have an option {min(taken)} already; call the setting something else"
         )
-    own = [field.name for field in fields(method.model) if field.name != "release"]
+    own = [field.name for field in fields(method.model) if field.name not in GIVEN]
     if method.model.arrays is Model.arrays and sorted(own) != sorted(method.schema):
         raise SettingsError(f"{name}: the schema must name the fields of the model: {', '.join(own)}")
     if any(kind not in _TYPES or axes < 1 for kind, axes in method.schema.values()):

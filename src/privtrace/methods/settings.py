@@ -81,7 +81,7 @@ class Settings(ABC):
 
     method: ClassVar[str]  # the method's name, by which the registry knows it
 
-    region: Region = setting("The public area: a box, or a GeoJSON file.", _Area())
+    region: Region = setting("The area: a box, or a GeoJSON file.", _Area())
     epsilon: Epsilon = setting("The whole privacy budget, such as 0.5.", Budget())
     unit: Literal["trajectory", "user"] = setting(
         "What is protected.", OneOf(("trajectory", "user")), "trajectory"
@@ -91,19 +91,18 @@ class Settings(ABC):
         "How many trips, if public.", Whole(0, MOST_TRAJECTORIES), None, otherwise="measured"
     )
 
-    times: bool | None = setting(
-        "Synthesize times.", Flag(), None, otherwise="bridgetrace does, if a table has times"
-    )
+    times: bool | None = setting("Synthesize times.", Flag(), None, otherwise="bridgetrace does")
     sampling: bool | None = setting(
         "Measure how many points trips have, and how far apart.",
         Flag(),
         None,
-        otherwise="as for times; bridgetrace does, unless a spacing is set",
+        otherwise="with times; bridgetrace always, unless a spacing is set",
+        detail=True,
     )
-    period: str | None = setting("Local days that count: first/last, without the last.", Days(), None)
+    period: str | None = setting("Days that count, without the last.", Days(), None)
     every: str | None = setting("The time between points, if public: 15s.", Duration(), None)
     points_share: Epsilon = share("points", "0.04")
-    clock_share: Epsilon = share("times", "0.1")
+    clock_share: Epsilon = share("times", "0.11")
 
     def __post_init__(self) -> None:
         for name, one in self.declared().items():
@@ -146,7 +145,7 @@ class Settings(ABC):
     @property
     def has_times(self) -> bool:
         """Say whether times are synthesized; where that is still open, what a table with times leads to."""
-        return self.samples if self.times is None else self.times
+        return (self.samples and self.sampling is not False) if self.times is None else self.times
 
     @property
     def has_sampling(self) -> bool:
@@ -280,6 +279,7 @@ class Settings(ABC):
         """
         from privtrace.methods.fitting import Fitting
         from privtrace.methods.registry import method_of
+        from privtrace.methods.timed import with_timing
 
         method = method_of(self)
         with self.meeting(source) as (settings, met):
@@ -288,10 +288,10 @@ class Settings(ABC):
                 met, "has_users", False
             ):  # from the header, before any row
                 fitting.observer.say(each_or_all(fitting.crossing.ledger.unit))
-            fitting = fitting.with_timing()
+            fitting = with_timing(fitting, met)
             released = method.recipe(settings, fitting)
         release = fitting.release(method.label, method.package)
-        return method.model(release=release, timing=fitting.timing, **released)
+        return method.model(release=release, timing=fitting.timing, **released).balanced()
 
     @abstractmethod
     def plan(self, count: int) -> Plan:

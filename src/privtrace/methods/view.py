@@ -1,6 +1,7 @@
 """Show a model as any method's can be shown: cells with their noisy numbers, trips and moves between them.
 
-All of it is post-processing: it says nothing that the model file does not say.
+Where a model has times, it also shows when trips depart, and how they go in each part of the day. All of it is
+post-processing: it says nothing that the model file does not say.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from privtrace.calendar import Calendar
 from privtrace.privacy.unit import WEIGHT
 from privtrace.release import Release
 from privtrace.space.grid import Grid
@@ -19,10 +21,10 @@ from privtrace.trajectories import Floats, Integers
 
 @dataclass(frozen=True, eq=False)
 class Noisy:
-    """Hold a noisy number of each cell, in trajectories."""
+    """Hold a noisy number of each cell, or of each bin or hour, in trajectories."""
 
-    name: str  # "visits", "starts" or "ends"
-    values: Floats  # (n_cells,): as measured, so some may be negative
+    name: str  # "visits", "starts" or "ends"; "departures", or what is in bins
+    values: Floats  # (n,): as measured, so some may be negative
     error: float  # the standard deviation of the noise of each
 
     @classmethod
@@ -103,6 +105,67 @@ class Flows:
 
 
 @dataclass(frozen=True, eq=False)
+class Spread:
+    """Hold how trips spread over bins of one size: as measured, with noise, and as synthetic trips do."""
+
+    name: str  # "duration", "speed", "interval", "jump" or "points"
+    bounds: (
+        Floats  # (n + 1,): in seconds, meters and the like; a first of 0 begins a bin for zero, or next to it
+    )
+    noisy: Noisy | None  # in each bin; None where it was not measured, but follows from what was
+    shares: Floats  # (n,): of sampled trips
+    median: float  # of sampled trips; NaN of none
+
+
+@dataclass(frozen=True, eq=False)
+class Passing:
+    """Hold how sampled trips pass the cells of a layer, by the part of the day at which they depart."""
+
+    trips: Floats  # (N_PARTS, n_cells): whose line passes a cell, each once, in trajectories
+    n_sampled: Integers  # (N_PARTS, n_cells): sampled trips that the next two are of
+    meters: Floats  # (N_PARTS, n_cells): from points in a cell to the next point
+    seconds: Floats  # (N_PARTS, n_cells): likewise
+
+    @property
+    def speeds(self) -> Floats:
+        """Divide meters by seconds: (N_PARTS, n_cells), NaN where nobody went."""
+        return _ratio(self.meters, self.seconds)
+
+    @property
+    def speeds_of_day(self) -> Floats:
+        """Divide those of the whole day: (n_cells,)."""
+        return _ratio(self.meters.sum(axis=0), self.seconds.sum(axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class Hours:
+    """Hold when trips depart, in local hours, and how they go in each part of the day."""
+
+    calendar: Calendar
+    departures: Noisy  # (HOURS,): in each hour of the week, from Monday at midnight
+    chances: Floats  # (HOURS,): by which synthetic trips depart; they add up to 1
+    trips: tuple[Flows, ...]  # by part of the day, between the cells of one layer
+    passing: tuple[Passing, ...]  # layer by layer
+
+    @property
+    def shares(self) -> Floats:
+        """Share sampled trips out to the parts of the day: (N_PARTS,)."""
+        sums = np.array([flows.weights.sum() for flows in self.trips])
+        return _ratio(sums, np.full(len(sums), sums.sum()))
+
+    @property
+    def speeds(self) -> Floats:
+        """Give the mean speed in each part of the day: (N_PARTS,), NaN where nobody goes."""
+        coarsest = self.passing[0]
+        return _ratio(coarsest.meters.sum(axis=1), coarsest.seconds.sum(axis=1))
+
+
+def _ratio(some: Floats, others: Floats) -> Floats:
+    ratios: Floats = np.where(others > 0, some / np.where(others > 0, others, 1.0), np.nan)
+    return ratios
+
+
+@dataclass(frozen=True, eq=False)
 class View:
     """Hold what of a model can be shown on a map or handed on as tables."""
 
@@ -110,6 +173,10 @@ class View:
     trips: Flows  # from the first cell to the last
     trips_from: str  # how they are known, in a sentence
     moves: tuple[Flows, ...]  # from a cell to the next, layer by layer
+    spreads: tuple[
+        Spread, ...
+    ] = ()  # of points, and where there are times of these; none if neither was measured
+    hours: Hours | None = None  # where there are times
 
 
 def error_of(release: Release, stage: str, n_added: int = 1) -> float:

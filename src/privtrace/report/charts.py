@@ -24,6 +24,20 @@ class Axis(NamedTuple):
     per_unit: float  # of the values in one unit of the label: 1000 meters in a kilometer
 
 
+class Series(NamedTuple):
+    """Hold what is drawn over the bins of a chart: steps, or a band between two."""
+
+    css: str  # the class of the style sheet: "real" and "alone" are areas, "synthetic" a line, "band" a band
+    shares: Floats  # (n,)
+    low: Floats | None = None  # (n,): where the band begins
+
+
+def measured(noisy: Floats, error: float, total: float) -> Series:
+    """Draw noisy numbers as a band, as wide as their noise to both sides; as shares of a total."""
+    low, high = (np.maximum(noisy + side * error, 0.0) / total for side in (-1, 1))
+    return Series("band", high, low)
+
+
 def axis_of(region: Region) -> Axis:
     """Measure distances in kilometers, or in planar units."""
     return Axis("km", 1000) if region.crs == "lonlat" else Axis("units", 1)
@@ -31,18 +45,18 @@ def axis_of(region: Region) -> Axis:
 
 def bars(edges: Floats, shares: Floats, axis: Axis, alternative: str) -> str:
     """Draw one distribution as bars."""
-    return _chart(edges, [("alone", shares)], axis, alternative)
+    return _chart(edges, [Series("alone", shares)], axis, alternative)
 
 
 def overlaid(edges: Floats, real: Floats, synthetic: Floats, axis: Axis, alternative: str) -> str:
     """Draw the real distribution as an area and the synthetic one as a line over it."""
-    return _chart(edges, [("real", real), ("synthetic", synthetic)], axis, alternative)
+    return _chart(edges, [Series("real", real), Series("synthetic", synthetic)], axis, alternative)
 
 
 def spread(
-    bounds: Floats, real: Floats, synthetic: Floats, ticks: Sequence[tuple[float, str]], alternative: str
+    bounds: Floats, series: Sequence[Series], ticks: Sequence[tuple[float, str]], alternative: str
 ) -> str:
-    """Draw both along bins that each have the same width, by the logarithm; a first bin from 0 is for zero.
+    """Draw series along bins that each have the same width, by the logarithm; a first bin from 0 is for zero.
 
     Ticks are values and their labels; those that would come too near to the one before are left out.
     """
@@ -50,19 +64,20 @@ def spread(
     width = (_WIDTH - _LEFT - _RIGHT) / (len(bounds) - 1)
     across = np.linspace(_LEFT, _WIDTH - _RIGHT, len(bounds))
     labels = [(_LEFT + width / 2, "0")] if n_zero else []
+    sizes = np.log(bounds[n_zero:])
     for value, text in ticks:
-        at = _LEFT + width * (n_zero + 2 * math.log2(value / bounds[n_zero]))
+        at = float(np.interp(math.log(value), sizes, across[n_zero:], left=-math.inf, right=math.inf))
         nearest = labels[-1][0] + 3.5 * (len(text) + len(labels[-1][1])) + 8 if labels else -math.inf
         if max(nearest, _LEFT + width * n_zero) <= at <= _WIDTH - 3.5 * len(text):
             labels.append((at, text))
-    return _drawn(across, [("real", real), ("synthetic", synthetic)], _labels(labels, ""), alternative)
+    return _drawn(across, series, _labels(labels, ""), alternative)
 
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
-def week(real: Floats, synthetic: Floats, label: str, alternative: str) -> str:
-    """Draw both along the 168 hours of a week, days apart."""
+def week(series: Sequence[Series], label: str, alternative: str) -> str:
+    """Draw series along the 168 hours of a week, days apart."""
     day = (_WIDTH - _LEFT - _RIGHT) / 7
     across = np.linspace(_LEFT, _WIDTH - _RIGHT, 7 * 24 + 1)
     labels = [(_LEFT + day * (number + 0.5), name) for number, name in enumerate(DAYS)]
@@ -71,21 +86,27 @@ def week(real: Floats, synthetic: Floats, label: str, alternative: str) -> str:
         for x in (_LEFT + day * np.arange(1, 7)).tolist()
     ]
     axis = [*midnights, *_labels(labels, label)]
-    return _drawn(across, [("real", real), ("synthetic", synthetic)], axis, alternative)
+    return _drawn(across, series, axis, alternative)
 
 
-def _chart(edges: Floats, series: Sequence[tuple[str, Floats]], axis: Axis, alternative: str) -> str:
+def _chart(edges: Floats, series: Sequence[Series], axis: Axis, alternative: str) -> str:
     across = _LEFT + (edges / (edges[-1] or 1.0)) * (_WIDTH - _LEFT - _RIGHT)
     return _drawn(across, series, _horizontal(float(edges[-1]) / axis.per_unit, axis.label), alternative)
 
 
-def _drawn(across: Floats, series: Sequence[tuple[str, Floats]], axis: Sequence[str], alternative: str) -> str:
-    most = max((float(shares.max(initial=0)) for _, shares in series), default=0.0) or 1.0
+def _drawn(across: Floats, series: Sequence[Series], axis: Sequence[str], alternative: str) -> str:
+    most = max((float(one.shares.max(initial=0)) for one in series), default=0.0) or 1.0
+
+    def up(shares: Floats) -> Floats:
+        heights: Floats = _HEIGHT - _BOTTOM - shares / most * (_HEIGHT - _TOP - _BOTTOM)
+        return heights
+
     elements = []
-    for css, shares in series:
-        up = _HEIGHT - _BOTTOM - shares / most * (_HEIGHT - _TOP - _BOTTOM)
-        steps = _steps(across, up, closed=css != "synthetic")
-        elements.append(f'<path class="{css}" d="{steps}"/>')
+    for one in series:
+        steps = _steps(across, up(one.shares), closed=one.css in ("real", "alone"))
+        if one.low is not None:  # and back along the lower side
+            steps += "L" + _steps(across[::-1], up(one.low)[::-1], closed=False)[1:] + "Z"
+        elements.append(f'<path class="{one.css}" d="{steps}"/>')
     return _svg([*_vertical(most), *elements, *axis], alternative)
 
 

@@ -63,6 +63,38 @@ def apart(values: Floats, most: float) -> Integers:
     return np.round(np.clip(shares, -1, 1) * STEPS).astype(np.int64) + STEPS
 
 
+@dataclass(frozen=True)
+class Around:
+    """Scale numbers around a middle, by their ratio to it: from less to more by the same factor."""
+
+    middle: float
+    octaves: float  # of the factor
+
+    @classmethod
+    def over(cls, middle: float, *numbers: Floats) -> Around:
+        """Scale so far that nearly all of some numbers have a shade of their own; NaN is none."""
+        there = [some[some > 0] for some in numbers]
+        ratios = np.abs(np.log2(np.concatenate(there) / middle))
+        return cls(middle, max(float(np.quantile(ratios, _NEARLY_ALL)), _LEAST) if len(ratios) else _LEAST)
+
+    def shades(self, values: Floats) -> Integers:
+        """Choose a shade for each number: 0 to 2 * STEPS, and -1 for NaN."""
+        there = ~np.isnan(values)
+        ratios = np.log2(np.where(there, np.maximum(values, 1e-300), self.middle) / self.middle)
+        shades = np.round(np.clip(ratios / self.octaves, -1, 1) * STEPS).astype(np.int64) + STEPS
+        return np.where(there, shades, -1)
+
+    def ticks(self, write: Callable[[float], str]) -> list[tuple[float, str]]:
+        """Label the ends, the middle, and half way to them."""
+        return [
+            (at, write(self.middle * 2.0 ** (self.octaves * (2 * at - 1)))) for at in (0, 0.25, 0.5, 0.75, 1)
+        ]
+
+
+#: How much of some numbers a scale around a middle reaches, and how many octaves it does at least.
+_NEARLY_ALL, _LEAST = 0.97, 0.2
+
+
 def style() -> str:
     """Write the colors of all shades as a style sheet."""
     light, dark = ("\n".join(_rules(page)) for page in ("light", "dark"))

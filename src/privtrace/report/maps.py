@@ -16,7 +16,7 @@ import numpy as np
 
 from privtrace.caching import cached_property
 from privtrace.export.tables import areas
-from privtrace.methods.view import Flows, Layer
+from privtrace.methods.view import Flows, Layer, Passing
 from privtrace.report.colors import SHADES, STEPS
 from privtrace.space.grid import Grid
 from privtrace.space.region import Region
@@ -68,11 +68,11 @@ class Sheet:
         size = f"0 0 {_WIDTH:g} {self.height:.1f}"
         return f'<svg class="glyph" viewBox="{size}" aria-hidden="true"><use href="#outline-0"/>{squares}</svg>'
 
-    def small(self, shades: Integers, alternative: str) -> str:
-        """Draw a table of shades, north up, on a small map; its outline is that of the page's first map."""
+    def small(self, drawing: str, alternative: str) -> str:
+        """Set a drawing on a small map; its outline is that of the page's first map."""
         return (
             f'<svg class="small-map" viewBox="0 0 {_WIDTH:g} {self.height:.1f}" role="img" '
-            f'aria-label="{escape(alternative)}"><g clip-path="url(#region-0)">{heat(self, "q", shades)}</g>'
+            f'aria-label="{escape(alternative)}"><g clip-path="url(#region-0)">{drawing}</g>'
             '<use href="#outline-0"/></svg>'
         )
 
@@ -150,8 +150,8 @@ def _figure(sheet: Sheet, number: int, drawn: Map) -> str:
 _WHOLE = 'width="100%" height="100%"'
 
 
-def cells(sheet: Sheet, grid: Grid, shades: Integers) -> str:
-    """Draw the cells of a grid in their shades."""
+def cells(sheet: Sheet, grid: Grid, shades: Integers, letter: str = "q") -> str:
+    """Draw the cells of a grid in their shades; those below 0 are left out."""
     boxes = grid.boxes
     corners = sheet.place(boxes[:, [0, 3]])
     sizes = sheet.place(boxes[:, [2, 1]]) - corners
@@ -159,7 +159,7 @@ def cells(sheet: Sheet, grid: Grid, shades: Integers) -> str:
         f"M{x:.1f} {y:.1f}h{width:.1f}v{height:.1f}h-{width:.1f}z"
         for (x, y), (width, height) in zip(corners.tolist(), sizes.tolist(), strict=True)
     ]
-    return "".join(_shaded("q", shades, elements))
+    return "".join(_shaded(letter, shades, elements))
 
 
 def heat(sheet: Sheet, letter: str, shades: Integers) -> str:
@@ -181,7 +181,7 @@ def heat(sheet: Sheet, letter: str, shades: Integers) -> str:
 
 def _shaded(letter: str, shades: Integers, elements: Sequence[str]) -> Iterable[str]:
     """Put elements of one shade into one path."""
-    for shade in np.unique(shades):
+    for shade in np.unique(shades[shades >= 0]):
         chosen = "".join(elements[number] for number in np.flatnonzero(shades == shade).tolist())
         yield f'<path class="{letter}{shade}" d="{chosen}"/>'
 
@@ -211,8 +211,11 @@ def _line(points: Floats) -> str:
     return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points.tolist())
 
 
-def grid_data(layer: Layer) -> dict[str, Any]:
-    """Say what is shown about the cells of a layer: their noisy numbers with their noise, and their areas."""
+def grid_data(layer: Layer, passing: Passing | None = None) -> dict[str, Any]:
+    """Say what is shown about the cells of a layer: their noisy numbers with their noise, and their areas.
+
+    Where there are times also their speeds, and by part of the day, who passes them.
+    """
     grid = layer.grid
     lonlat = grid.region.crs == "lonlat"
     numbers = [
@@ -230,13 +233,32 @@ def grid_data(layer: Layer) -> dict[str, Any]:
         "error": None,
         "unit": " km²" if lonlat else " square units",
     }
-    return {
+    data = {
         "name": layer.name.removesuffix("s").capitalize(),
         "size": len(grid.divisions),
         "divisions": None if np.all(grid.divisions == 1) else grid.divisions.ravel().tolist(),
         "cells": None if grid.region.shape is None else grid.cells.tolist(),
         "numbers": [*numbers, area],
     }
+    if passing is None:
+        return data
+    data["numbers"] = [*numbers, _plainly("mean speed", *_speeds(passing.speeds_of_day, lonlat)), area]
+    data["parts"] = [
+        [_plainly("trips that pass", trips, ""), _plainly("mean speed", *_speeds(speeds, lonlat))]
+        for trips, speeds in zip(passing.trips, passing.speeds, strict=True)
+    ]
+    return data
+
+
+def _speeds(speeds: Floats, lonlat: bool) -> tuple[Floats, str]:
+    """Give speeds in the unit that readers know, and its name."""
+    return (3.6 * speeds, " km/h") if lonlat else (speeds, " units/s")
+
+
+def _plainly(name: str, values: Floats, unit: str) -> dict[str, Any]:
+    """Say a number of each cell to three digits; NaN is none."""
+    short = [None if np.isnan(value) else float(f"{value:.3g}") for value in values.tolist()]
+    return {"name": name, "values": short, "error": None, "unit": unit}
 
 
 def legend(title: str, letter: str, ticks: Sequence[tuple[float, str]], alternative: str) -> str:

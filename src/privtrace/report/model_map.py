@@ -1,19 +1,29 @@
-"""Draw a model on a map: its cells with their noisy visits, the strongest flows, and synthetic trips."""
+"""Draw a model on a map: its cells with their noisy visits, the strongest flows, and synthetic trips.
+
+Where a model has times, controls show the same by part of the day, and cells by mean speed; without a script,
+and until they are used, the map shows the whole day.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
+from typing import Any
 
 import numpy as np
 
+from privtrace.calendar import hours_of_week, seconds_of
 from privtrace.export.tables import areas
 from privtrace.methods.plan import rounded
-from privtrace.methods.view import Flows, Layer, View
+from privtrace.methods.view import Flows, Hours, Layer, Passing, View
 from privtrace.report import maps
-from privtrace.report.colors import Rising
-from privtrace.report.document import folded, paragraph, plain, section, table
+from privtrace.report.colors import Around, Rising
+from privtrace.report.document import folded, paragraph, percent, plain, section, speed, table
+from privtrace.report.hours import span
 from privtrace.space.region import Region
-from privtrace.trajectories import Floats, Trajectories
+from privtrace.timing.bins import HOURS_OF_PART, N_PARTS
+from privtrace.trajectories import Floats, Integers, Trajectories
 
 _DRAWN_TRIPS = 150
 _ARCS = 40
@@ -25,12 +35,22 @@ _LEAST_SHARE = 0.25
 #: Cells of a layer that a page draws, at most.
 _MOST_CELLS = 20_000
 
+#: Sampled trips without which the speed of a cell has no color.
+_LEAST_TRIPS = 20
+
+#: What speeds in cells rest on.
+SPEEDS = (
+    "Speeds are measured of whole trips, by their length and by part of the day, and not by place: cells "
+    "differ by which trips pass them."
+)
+
 
 def model_map(view: View, trips: Trajectories, region: Region) -> str:
     """Show what a view shows, with the first of some synthetic trips over it."""
     sheet = maps.Sheet(region)
-    layers = [layer for layer in view.layers if layer.grid.n_cells <= _MOST_CELLS] or [view.layers[0]]
-    densities = [_density(layer) for layer in layers]
+    shown = [n for n, layer in enumerate(view.layers) if layer.grid.n_cells <= _MOST_CELLS] or [0]
+    layers = [view.layers[n] for n in shown]
+    densities = [per_area(layer, layer.visits.values) for layer in layers]
     scales = [Rising.over(density) for density in densities]
     drawn, flows = trips[:_DRAWN_TRIPS], view.trips.strongest(_ARCS)
     grounds = "\n".join(
@@ -38,14 +58,19 @@ def model_map(view: View, trips: Trajectories, region: Region) -> str:
         f"{maps.cells(sheet, layer.grid, scale.shades(density))}</g>"
         for number, (layer, density, scale) in enumerate(zip(layers, densities, scales, strict=True))
     )
-    arcs = maps.arcs(sheet, view.layers[flows.layer].grid, flows, _words(view, flows))
-    drawing = f"{grounds}\n<g data-trips>{maps.lines(sheet, drawn)}</g>\n<g data-flows>{arcs}</g>"
+    day = None if view.hours is None else _Day.of(view.hours, layers, shown)
+    arcs = _arcs(sheet, view, flows) if day is None else _arcs_by_part(sheet, view, day.hours)
+    lines = maps.lines(sheet, drawn) if day is None else _lines_by_part(sheet, drawn, day.hours)
+    drawing = f"{grounds}\n<g data-trips>{lines}</g>\n<g data-flows>{arcs}</g>"
     legends = "\n".join(
-        f'<div data-layer="{number}"{_hidden(number, layers)}>{_legend(layer, scale)}</div>'
+        f'<div data-legend="visits {number}"{_hidden(number, layers)}>'
+        f"{_legend(layer, scale, 'Noisy visits')}</div>"
         for number, (layer, scale) in enumerate(zip(layers, scales, strict=True))
     )
     words = (_bounds(region), "small"), (_READING, "small"), (_MOVING, "small hands")
-    beside = [_tools(layers), legends, *(paragraph(text, css) for text, css in words)]
+    beside = [_tools(layers), *([] if day is None else [_tools_of_day()]), legends]
+    beside += [] if day is None else [day.legends(layers), day.words()]
+    beside += [paragraph(text, css) for text, css in words]
     return section(
         "The model on a map",
         paragraph(
@@ -56,7 +81,7 @@ def model_map(view: View, trips: Trajectories, region: Region) -> str:
         maps.panel(
             sheet,
             [maps.Map("", _described(layers[-1], len(flows.weights), len(drawn)), drawing)],
-            [maps.grid_data(layer) for layer in layers],
+            [maps.grid_data(layer) for layer in layers] if day is None else day.grids(layers),
             "Point at the map to read a cell's noisy numbers and their noise.",
             "\n".join(beside),
         ),
@@ -64,26 +89,125 @@ def model_map(view: View, trips: Trajectories, region: Region) -> str:
     )
 
 
-def _density(layer: Layer) -> Floats:
-    """Divide visits by area, in km² or square units."""
+@dataclass(frozen=True, eq=False)
+class _Day:
+    """Hold what of the layers that are drawn is shown by part of the day."""
+
+    hours: Hours
+    passing: Sequence[Passing]  # layer by layer
+    scales: Sequence[Rising]  # of trips for each area, by layer, the same for all parts
+    speeds: Around  # the same for all layers and parts
+
+    @classmethod
+    def of(cls, hours: Hours, layers: Sequence[Layer], shown: Sequence[int]) -> _Day:
+        passing = [hours.passing[n] for n in shown]
+        scales = [
+            Rising.over(per_area(*pair)) for pair in zip(layers, (one.trips for one in passing), strict=True)
+        ]
+        return cls(hours, passing, scales, speed_scale(hours, passing))
+
+    def grids(self, layers: Sequence[Layer]) -> list[dict[str, Any]]:
+        """Say what is shown about the cells of each layer, and in which shades: a letter for each cell."""
+        return [
+            {
+                **maps.grid_data(layer, passing),
+                "shades": {
+                    "trips": [_letters(scale.shades(trips)) for trips in per_area(layer, passing.trips)],
+                    "speed": [_letters(self.speeds.shades(speeds)) for speeds in steady_speeds(passing)],
+                },
+            }
+            for layer, passing, scale in zip(layers, self.passing, self.scales, strict=True)
+        ]
+
+    def legends(self, layers: Sequence[Layer]) -> str:
+        """Show the color scales of trips and of speeds; they are hidden until colors are theirs."""
+        trips = [
+            f'<div data-legend="trips {number}" hidden="">{_legend(layer, scale, "Trips that pass")}</div>'
+            for number, (layer, scale) in enumerate(zip(layers, self.scales, strict=True))
+        ]
+        speeds = speed_legend(self.speeds, layers[0].grid.region) + paragraph(SPEEDS, "small")
+        return "\n".join([*trips, f'<div data-legend="speed" hidden="">{speeds}</div>'])
+
+    def words(self) -> str:
+        """Say what is shown of each part of the day."""
+        return "\n".join(
+            f'<p class="small" data-part="{part}" hidden="">Trips that depart from {span(part)}: '
+            f"{percent(float(share))} of all. Cells show who passes them, and arcs and lines are theirs.</p>"
+            for part, share in enumerate(self.hours.shares)
+        )
+
+
+def speed_scale(hours: Hours, passing: Sequence[Passing]) -> Around:
+    """Scale speeds around the mean of all."""
+    meters, seconds = (float(getattr(hours.passing[0], name).sum()) for name in ("meters", "seconds"))
+    middle = meters / seconds if meters > 0 else 1.0
+    return Around.over(middle, *(steady_speeds(one) for one in passing))
+
+
+def steady_speeds(passing: Passing) -> Floats:
+    """Give the speeds that rest on enough trips, the others NaN: of the day, then by part, (1 + N_PARTS, n)."""
+    n_trips = np.concatenate([passing.n_sampled.sum(axis=0, keepdims=True), passing.n_sampled])
+    speeds = np.concatenate([passing.speeds_of_day[np.newaxis], passing.speeds])
+    return np.where(n_trips >= _LEAST_TRIPS, speeds, np.nan)
+
+
+def speed_legend(scale: Around, region: Region) -> str:
+    """Show the color scale of speeds."""
+    ticks = scale.ticks(lambda size: speed(size, region).split()[0])
+    unit = speed(1.0, region).split()[1]
+    words = f"Color scale of mean speeds, orange for {ticks[0][1]} {unit}, purple for {ticks[-1][1]} {unit}."
+    return maps.legend(f"Mean speed, {unit}; cells that few pass have no color", "d", ticks, words)
+
+
+def _letters(shades: Integers) -> str:
+    """Write shades as text, a letter for each, and a dot for none."""
+    return "".join("." if shade < 0 else chr(97 + shade) for shade in shades.tolist())
+
+
+def per_area(layer: Layer, numbers: Floats) -> Floats:
+    """Divide numbers of cells by their areas, in km² or square units."""
     whole = layer.grid.sizes_m.prod(axis=1) / (1e6 if layer.grid.region.crs == "lonlat" else 1.0)
     # Slivers of cells at the region's edge would be the darkest by noise alone.
-    density: Floats = layer.visits.values / np.maximum(areas(layer.grid), _LEAST_SHARE * whole)
+    density: Floats = numbers / np.maximum(areas(layer.grid), _LEAST_SHARE * whole)
     return density
 
 
-def _words(view: View, flows: Flows) -> list[str]:
-    """Tell each flow."""
-    end = view.layers[flows.layer].name.removesuffix("s")
-    return [
-        f"A flow of about {rounded(weight)} trips, from {end} {origin} to {destination}"
+def _arcs(sheet: maps.Sheet, view: View, flows: Flows, when: str = "") -> str:
+    """Draw flows, each with its words."""
+    layer = view.layers[flows.layer]
+    end = layer.name.removesuffix("s")
+    words = [
+        f"A flow of about {rounded(weight)} trips{when}, from {end} {origin} to {destination}"
         for origin, destination, weight in zip(flows.origins, flows.destinations, flows.weights, strict=True)
     ]
+    return maps.arcs(sheet, layer.grid, flows, words)
 
 
-def _legend(layer: Layer, scale: Rising) -> str:
+def _arcs_by_part(sheet: maps.Sheet, view: View, hours: Hours) -> str:
+    """Draw the strongest flows of the day, and hidden those of each part."""
+    day = _arcs(sheet, view, view.trips.strongest(_ARCS))
+    parts = (
+        f'<g data-part="{part}" hidden="">'
+        f"{_arcs(sheet, view, flows.strongest(_ARCS), f' departing from {span(part)}')}</g>"
+        for part, flows in enumerate(hours.trips)
+    )
+    return "\n".join([f'<g data-part="day">{day}</g>', *parts])
+
+
+def _lines_by_part(sheet: maps.Sheet, trips: Trajectories, hours: Hours) -> str:
+    """Draw trips, those of each part of the day together."""
+    assert trips.times is not None
+    departures = hours.calendar.zone.to_local(seconds_of(trips.times[trips.offsets[:-1]]))
+    parts = hours_of_week(departures) % 24 // HOURS_OF_PART
+    return "\n".join(
+        f'<g data-departs="{part}">{maps.lines(sheet, trips.take(np.flatnonzero(parts == part)))}</g>'
+        for part in range(N_PARTS)
+    )
+
+
+def _legend(layer: Layer, scale: Rising, name: str) -> str:
     unit = "km²" if layer.grid.region.crs == "lonlat" else "square unit"
-    title, ticks = f"Noisy visits per {unit}, {layer.name}", scale.ticks(rounded)
+    title, ticks = f"{name} per {unit}, {layer.name}", scale.ticks(rounded)
     words = f"Color scale of {title.lower()}, from 0 to {ticks[-1][1]}, logarithmic."
     return maps.legend(title, "q", ticks, words)
 
@@ -140,6 +264,26 @@ def _tools(layers: list[Layer]) -> str:
         f'<div class="tools" role="radiogroup" aria-label="Cells">{radios}</div>' if len(layers) > 1 else ""
     )
     return f'{choice}<div class="tools" role="group" aria-label="Drawn over the cells">{boxes}</div>'
+
+
+def _tools_of_day() -> str:
+    """Offer the parts of the day, and what colors show."""
+    parts = {"day": "All day"} | {str(part): span(part).replace(" to ", "–") for part in range(N_PARTS)}
+    radios = "".join(
+        f'<label><input type="radio" name="part" value="{value}" data-shows="[data-part=\'{value}\']"'
+        f"{' checked' if value == 'day' else ''}>{text}</label>"
+        for value, text in parts.items()
+    )
+    colors = "".join(
+        f'<label><input type="radio" name="colors" value="{value}" data-shows=""'
+        f"{' checked' if value == 'trips' else ''}>{text}</label>"
+        for value, text in (("trips", "Visits"), ("speed", "Mean speed"))
+    )
+    return "".join(
+        f'<div class="tools" role="radiogroup" aria-labelledby="{name}"><span id="{name}">{text}</span>'
+        f"{inputs}</div>"
+        for name, text, inputs in (("parts", "Departing", radios), ("colors", "Colors", colors))
+    )
 
 
 def _described(layer: Layer, n_flows: int, n_trips: int) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from datetime import timedelta
 from html import escape
 
 import numpy as np
 
+from privtrace.calendar import Calendar
 from privtrace.geometry import diameters_m, lengths_m
 from privtrace.methods.model import Model, in_words
 from privtrace.methods.plan import rounded
@@ -29,6 +31,7 @@ from privtrace.report.document import (
     section,
     table,
 )
+from privtrace.report.model_hours import model_hours
 from privtrace.report.model_map import model_map
 from privtrace.report.promise import promise
 from privtrace.trajectories import Floats, Trajectories
@@ -55,6 +58,7 @@ def release_page(model: Model, *, title: str | None = None, note: str | None = N
             promise(release),
             model_map(view, trips, release.region),
             _distributions(trips, release),
+            model_hours(model, view),
             _uses(model, view),
             _making(model),
         ],
@@ -88,6 +92,7 @@ def _heading(model: Model, title: str, note: str | None) -> str:
         "Protected": f"each {unit}" if release.private else "nobody",
         "Trajectories": _count_words(model),
         "Area": extent(release.region),
+        **({} if release.calendar is None else {"Time": _days(release.calendar)}),
         "Method": release.label,
     }
     light, dark = find(release.method).colors
@@ -98,6 +103,18 @@ def _heading(model: Model, title: str, note: str | None) -> str:
 {paragraph(note) if note else ""}
 {facts(strip)}
 </header>"""
+
+
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+def _days(calendar: Calendar) -> str:
+    """Say which days trips are of."""
+    if calendar.period is None:
+        return "a typical week"
+    first, last = calendar.period.first, calendar.period.end - timedelta(days=1)
+    year = "" if first.year == last.year else f" {first.year}"
+    return f"{first.day} {_MONTHS[first.month - 1]}{year} to {last.day} {_MONTHS[last.month - 1]} {last.year}"
 
 
 def _count_words(model: Model) -> str:
@@ -163,6 +180,14 @@ _STRENGTHS = {
 }
 
 
+_HOURS = "When trips depart, by hours of the week; how long they take; and flows by part of the day."
+_NO_TIMES = "Nothing about times of day, days or speeds: times are not synthesized."
+_NO_DAYS = (
+    "Nothing about single days, seasons or holidays, since dates are drawn; nothing about speeds on a street, "
+    "since these are not measured by place."
+)
+
+
 def _uses(model: Model, view: View) -> str:
     release = model.release
     finest = view.layers[-1]
@@ -174,6 +199,7 @@ def _uses(model: Model, view: View) -> str:
         "Where people move, and how much more in one quarter than in another.",
         "Flows between quarters, and tables of origins and destinations: privtrace export makes them.",
         "Testing software, teaching, simulations: as many synthetic trips as wanted, at no further cost.",
+        *([] if view.hours is None else [_HOURS]),
         *([_STRENGTHS[release.method]] if release.method in _STRENGTHS else []),
     ]
     bad = [
@@ -184,7 +210,7 @@ def _uses(model: Model, view: View) -> str:
         "and rare trips are lost or made up.",
         "Long trips fare worse than short ones, because each trajectory has a total weight of one, however "
         "long it is.",
-        "Nothing about times of day, days or speeds: times are not synthesized.",
+        _NO_TIMES if view.hours is None else _NO_DAYS,
         "Totals hold for the area alone: what lies outside it was cut off.",
     ]
     return section(
@@ -200,7 +226,8 @@ def _making(model: Model) -> str:
     release = model.release
     sizes = ((name.capitalize(), f"{size:,}") for name, size in model.summary().items())
     settings = (
-        (name, "by rule" if value is None else str(value)) for name, value in sorted(release.settings.items())
+        (name, "by rule" if value is None else str(value))
+        for name, value in sorted({**release.settings, **release.timing}.items())
     )
     return section(
         "How it was made",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from html import escape
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -15,17 +15,16 @@ from privtrace.report import charts, colors, maps
 from privtrace.report.document import (
     Cell,
     distance,
-    duration,
     folded,
     numbers,
     paragraph,
     percent,
     plain,
     section,
-    speed,
     table,
     table_of,
 )
+from privtrace.report.hours import busiest, by_part, scale_of, span, week
 from privtrace.space.region import Region
 
 
@@ -159,18 +158,16 @@ def hours(figures: Figures, without_times: str) -> str:
     clock, region = figures.clock, figures.region
     drawn = []
     if clock is not None:
-        busiest = [_busiest(week) for week in clock.week]
-        words = f"Departures over the week: the busiest real hour is {busiest[0]}, the synthetic {busiest[1]}."
-        chart = charts.week(*clock.week, f"local hours of {clock.zone}", words)
-        drawn.append(f"<figure><figcaption><b>Departures</b> over the week</figcaption>{chart}</figure>")
+        most = [busiest(week) for week in clock.week]
+        words = f"the busiest real hour is {most[0]}, the synthetic {most[1]}."
+        drawn.append(week(_both(*clock.week), clock.zone, words))
     rows = []
     for name, spread in figures.spreads.items():
-        heading, meaning, write, ticks = _scale(name, region)
-        medians = [write(median) for median in spread.medians]
-        rows.append((heading, *medians))
-        words = f"{heading}: the real median is {medians[0]}, the synthetic {medians[1]}."
-        chart = charts.spread(spread.bounds, spread.real, spread.synthetic, ticks, words)
-        drawn.append(f"<figure><figcaption><b>{heading}</b>, {meaning}</figcaption>{chart}</figure>")
+        scale = scale_of(name, region)
+        medians = [scale.write(median) for median in spread.medians]
+        rows.append((scale.heading, *medians))
+        words = f"the real median is {medians[0]}, the synthetic {medians[1]}."
+        drawn.append(scale.figure(spread.bounds, _both(spread.real, spread.synthetic), words))
     return section(
         "When, how fast, and point by point",
         *([] if clock is not None else [paragraph(without_times)]),
@@ -181,75 +178,35 @@ def hours(figures: Figures, without_times: str) -> str:
     )
 
 
+def _both(real: np.ndarray, synthetic: np.ndarray) -> list[charts.Series]:
+    return [charts.Series("real", real), charts.Series("synthetic", synthetic)]
+
+
 _KEY_OF_SPREADS = (
     '<ul class="key"><li><i class="real"></i>real</li><li><i class="synthetic"></i>synthetic</li>'
     "<li>sizes are to scale by their logarithm; the first and the last step hold all beyond</li></ul>"
 )
-
-#: Round times, in seconds, and round numbers that charts are labeled by.
-_TIMES: dict[float, str] = {0.1: "0.1 s", 1: "1 s", 5: "5 s", 15: "15 s"}
-_TIMES |= {60: "1 min", 300: "5 min", 900: "15 min", 3600: "1 h", 14_400: "4 h"}
-_TIMES |= {43_200: "12 h", 86_400: "1 day", 345_600: "4 days"}
-_ROUND = [digit * 10.0**power for power in range(-6, 10) for digit in (1, 2, 5)]
-
-
-def _scale(name: str, region: Region) -> tuple[str, str, Callable[[float], str], list[tuple[float, str]]]:
-    """Give the heading, the meaning, how values are written, and the ticks of a spread."""
-    times: list[tuple[float, str]] = [*_TIMES.items()]
-    if name in ("duration", "interval"):
-        heading, meaning = {
-            "duration": ("Duration", "from the first point to the last"),
-            "interval": ("Interval", "the time from point to point"),
-        }[name]
-        return heading, meaning, duration, times
-    if name == "points":
-        whole = [(number, plain(number, 3)) for number in _ROUND if number >= 1]
-        return "Points", "their number in a trajectory", _amount, whole
-    if name == "speed":
-        per_unit, unit = (1 / 3.6, "km/h") if region.crs == "lonlat" else (1.0, "units/s")
-        speeds = [(number * per_unit, f"{plain(number, 3)}") for number in _ROUND]
-        return "Mean speed", f"length over duration, {unit}", lambda size: speed(size, region), speeds
-    jumps = [(number, _short(distance(number, region))) for number in _ROUND[::3]]
-    unit = "" if region.crs == "lonlat" else ", units"
-    return "Jump", f"the distance from point to point{unit}", lambda size: distance(size, region), jumps
-
-
-def _amount(number: float) -> str:
-    return "none" if np.isnan(number) else plain(number, 4)
-
-
-def _short(text: str) -> str:
-    """Leave out the word for planar units."""
-    return text.removesuffix(" units")
-
-
-def _busiest(week: np.ndarray) -> str:
-    hour = int(np.argmax(week))
-    return f"{charts.DAYS[hour // 24]} at {hour % 24}" if week.any() else "none"
 
 
 def _parts_of_the_day(clock: Clock, region: Region) -> list[str]:
     """Draw where trips go by the part of the day at which they depart, on small maps."""
     sheet = maps.Sheet(region)
     scale = colors.Rising.over(*clock.parts)
-    figures = []
-    for part in range(N_PARTS):
-        span = f"{part * HOURS_PER_PART} to {(part + 1) * HOURS_PER_PART} h"
-        drawn = []
-        for name, visits, week in zip(("Real", "Synthetic"), clock.parts, clock.week, strict=True):
-            share = percent(float(week.reshape(7, N_PARTS, HOURS_PER_PART)[:, part].sum()))
-            words = f"{name}, {span}: {share} of the trips depart then; visits to cells."
-            drawn.append(
-                f'{sheet.small(scale.shades(visits[part]), words)}<p class="small">{name.lower()} {share}</p>'
-            )
-        figures.append(f"<figure><figcaption><b>{span}</b></figcaption>{''.join(drawn)}</figure>")
+    drawn: list[list[tuple[str, str]]] = [[] for _ in range(N_PARTS)]
+    for part, (name, visits, of_week) in product(
+        range(N_PARTS), zip(("Real", "Synthetic"), clock.parts, clock.week, strict=True)
+    ):
+        share = percent(float(of_week.reshape(7, N_PARTS, HOURS_PER_PART)[:, part].sum()))
+        words = f"{name}, {span(part)}: {share} of the trips depart then; visits to cells."
+        small = sheet.small(maps.heat(sheet, "q", scale.shades(visits[part])), words)
+        drawn[part].append((small, f"{name.lower()} {share}"))
     return [
         "<h3>By the part of the day</h3>",
         paragraph(
             "Where those go who depart in each part of the day, on one color scale, and the share of all trips "
             f"that they are. Local hours of {clock.zone}, all days together."
         ),
-        f'<div class="parts">{"".join(figures)}</div>',
+        by_part(drawn),
         maps.legend(
             "Visits to a cell in a part of the day, for each trip of the whole day",
             "q",

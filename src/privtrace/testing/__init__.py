@@ -6,14 +6,15 @@
     def test_my_method(check):
         check()
 
-or `python -m privtrace.testing NAME`, where NAME is that of an installed method. There are four suites:
+or `python -m privtrace.testing NAME`, where NAME is that of an installed method. There are five suites:
 
     contract      spends exactly its budget, stays in the region, goes through files, follows the seed, ...
     sensitivity   a trajectory or a user more changes no exact table by more than is charged for
     replay        with the same noisy outputs, a neighboring source gives the same model file, byte for byte
     purity        what is counted of a trajectory does not depend on those beside it
+    times         all of that where times are synthesized, whatever times the data has
 
-The last three look at exact counts of data that they make themselves. They are NOT PRIVATE on any other data.
+The last four look at exact counts of data that they make themselves. They are NOT PRIVATE on any other data.
 """
 
 from __future__ import annotations
@@ -23,11 +24,18 @@ from privtrace.testing.contract import contract
 from privtrace.testing.purity import purity
 from privtrace.testing.replay import replay
 from privtrace.testing.sensitivity import sensitivity
+from privtrace.testing.times import times
 
-__all__ = ["SUITES", "Check", "checks", "contract", "purity", "replay", "sensitivity"]
+__all__ = ["SUITES", "Check", "checks", "contract", "purity", "replay", "sensitivity", "times"]
 
 #: By name: each lists its checks of one method.
-SUITES = {"contract": contract, "sensitivity": sensitivity, "replay": replay, "purity": purity}
+SUITES = {
+    "contract": contract,
+    "sensitivity": sensitivity,
+    "replay": replay,
+    "purity": purity,
+    "times": times,
+}
 
 
 def checks(make: Make, *, suites: tuple[str, ...] = tuple(SUITES)) -> list[Check]:

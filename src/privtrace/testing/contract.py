@@ -15,7 +15,7 @@ import numpy as np
 
 from privtrace.backends.local import Threads
 from privtrace.errors import CappedWalks, ModelFormatError
-from privtrace.export import PRODUCTS
+from privtrace.export import PRODUCTS, TIMED
 from privtrace.methods import model as models_of_methods
 from privtrace.methods.model import Model
 from privtrace.models import from_bytes, load, to_bytes
@@ -176,10 +176,12 @@ def _shows_itself(make: Make) -> None:
     model = _fitted(make)
     view = model.view()
     assert view.layers and all(len(layer.visits.values) == layer.grid.n_cells for layer in view.layers)
+    has_times = model.release.calendar is not None
+    assert (view.hours is not None) == has_times, "its view leaves out Model.timed"
     assert all(isinstance(size, int) for size in model.summary().values())
     assert model.release.label in model.report().html
     with TemporaryDirectory() as folder:
-        for product in PRODUCTS:
+        for product in PRODUCTS if has_times else [name for name in PRODUCTS if name not in TIMED]:
             model.export(product, Path(folder) / f"{product}.csv")
             assert (Path(folder) / f"{product}.csv").read_text().count("\n") >= 1
 
@@ -193,7 +195,7 @@ def _plans_without_data(make: Make) -> None:
 
 
 def _settings_come_back(make: Make) -> None:
-    settings = _made(make)
+    settings = _made(make).settled(wanderers())
     release = settings.fit(wanderers()).release
     again = type(settings).of_release(release)
     assert again.own_settings() == settings.own_settings() and again.budget == settings.budget

@@ -24,8 +24,9 @@ from privtrace.testing.data import ABSURD, REGIONS, wanderers
 from privtrace.trajectories import Integers, Trajectories
 
 
-def kernels_of(settings: Settings) -> dict[str, Kernels]:
+def kernels_of(settings: Settings, source: Trajectories | None = None) -> dict[str, Kernels]:
     """Take the kernels of all passes of a fit, by the stages that they serve."""
+    source = source or wanderers()
     taken: dict[str, Kernels] = {}
 
     class Watched(Crossing):
@@ -34,8 +35,8 @@ def kernels_of(settings: Settings) -> dict[str, Kernels]:
             return super()._count(text, kernels, tables, aside)
 
     with mock.patch.object(fitting, "Crossing", Watched):
-        settings.fit(wanderers(), noise=SeededNoise(1), backend=Threads(1))
-    assert {stage for stages in taken for stage in stages.split(", ")} == {*settings.budget}
+        settings.fit(source, noise=SeededNoise(1), backend=Threads(1))
+    assert {stage for stages in taken for stage in stages.split(", ")} == {*settings.settled(source).budget}
     return taken
 
 

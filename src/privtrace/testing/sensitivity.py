@@ -84,11 +84,16 @@ def taped(source: Source, settings: Settings, replay: Tape | None = None) -> Tap
 
 def differences(settings: Settings, first: Source, second: Source) -> dict[str, int]:
     """Fit two sources to the same noisy outputs: the models are the same. Return L1 differences by stage."""
-    one = taped(first, settings)
+    return changes_from(taped(first, settings), second, settings)
+
+
+def changes_from(one: Tape, second: Source, settings: Settings) -> dict[str, int]:
+    """Compare another source with one that was recorded, likewise."""
     other = taped(second, settings, replay=one)
     assert one.model == other.model, "something of the source reached the model without noise"
-    assert one.stages == other.stages and {*one.stages} <= {*settings.budget}
-    changes = dict.fromkeys(settings.budget, 0)
+    budget = settings.settled(second).budget
+    assert one.stages == other.stages and {*one.stages} <= {*budget}
+    changes = dict.fromkeys(budget, 0)
     for stage, a, b in zip(one.stages, one.counts, other.counts, strict=True):
         changes[stage] += int(np.abs(a - b).sum())
     return changes
@@ -149,8 +154,11 @@ def _far_away(make: Make) -> None:
 
 
 def _public_count(make: Make) -> None:
-    measured, declared = (make(epsilon=1, region=REGIONS["box"], public_count=count) for count in (None, 600))
+    measured, declared = (
+        make(epsilon=1, region=REGIONS["box"], public_count=count).settled(_others()) for count in (None, 600)
+    )
     model = declared.fit(_others())
-    assert ["count", *(charge.stage for charge in model.release.charges)] == [*measured.budget]
+    assert {"count", *(charge.stage for charge in model.release.charges)} == {*measured.budget}
+    assert [charge.stage for charge in model.release.charges] == [*declared.budget]
     assert model.release.spent == 1 and model.n_trajectories == 600
     assert "2 epsilon = 2" in dict(model.release.statement())["Public inputs"]

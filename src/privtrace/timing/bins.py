@@ -37,13 +37,14 @@ SECONDS: Floats = np.concatenate([[0.0], half_octaves(1.14 / 8, 45)])
 N_SECONDS = len(SECONDS)
 
 #: What round numbers of seconds are multiples of, the roundest first.
-_ROUND = (86_400, 43_200, 21_600, 10_800, 3600, 1800, 900, 600, 300, 120, 60, 30, 20, 15, 10, 5, 2, 1, 0.5, 0.1)
+_ROUND = (86_400, 43_200, 21_600, 10_800, 3600, 1800, 900, 600, 300, 120, 60, 30, 20, 15, 10, 5, 2, 1)
+_PARTS_OF_ONE = (0.5, 0.1, 0.05)
 
 
 def _roundest(low: float, high: float) -> float:
     """Find the roundest number of seconds in a bin, and of several the one nearest to its middle."""
     middle = math.sqrt(low * high) if low > 0 else high / 2
-    for unit in _ROUND:
+    for unit in (*_ROUND, *_PARTS_OF_ONE):
         nearest = unit * max(round(middle / unit), 1)
         for seconds in (nearest, nearest - unit, nearest + unit):
             if low < seconds < high:
@@ -62,8 +63,11 @@ EVEN = 1  # the class that ticks evenly
 STRETCHES_FROM: Floats = np.concatenate([[0.6], STRETCHES])
 STRETCHES_TO: Floats = np.concatenate([STRETCHES, [40.0]])
 
+#: A quarter octave below one, 2**-0.25: written out, since machines may round powers apart.
+_QUARTER = 0.8408964152537145
+
 #: Gaps over the tick, in half octaves around one: lower edges. The bin of one is the tick itself.
-RATIOS: Floats = np.concatenate([[0.0], half_octaves(2.0**-7.75, 41)])
+RATIOS: Floats = np.concatenate([[0.0], half_octaves(_QUARTER / 128, 41)])
 N_RATIOS = len(RATIOS)
 TICK = int(np.searchsorted(RATIOS, 1.0, side="right")) - 1
 
@@ -76,12 +80,12 @@ N_VARIATIONS = len(VARIATIONS) + 2
 FEW_GAPS = 2
 
 #: Kinds of gaps by their seconds over the tick: upper edges. Without times, all are of the kind of the tick.
-KINDS: Floats = np.array([0.5, 2.0**-0.25, 2.0**0.25, 2.0, 4.0])
+KINDS: Floats = np.array([0.5, _QUARTER, math.sqrt(2) * _QUARTER, 2.0, 4.0])
 N_KINDS = len(KINDS) + 1
 TICK_KIND = 2
 
 #: Gaps over the mean gap of their trip, in half octaves: lower edges. What is below the second is no movement.
-METERS: Floats = np.concatenate([[0.0], half_octaves(2.0**-7, 30)])
+METERS: Floats = np.concatenate([[0.0], half_octaves(1 / 128, 30)])
 N_METERS = len(METERS)
 
 # --- speeds, hours and parts of the day ---

@@ -13,9 +13,12 @@ from numba import njit
 from scipy import ndimage
 
 from privtrace.empirical_bayes import Prior, posterior_means
-from privtrace.space.shapes import N_BINS
+from privtrace.space.region import Region
+from privtrace.space.shapes import N_BINS, shape_edges
 from privtrace.timing.bins import (
     EVEN,
+    LONGEST_S,
+    METERS,
     N_PARTS,
     N_POINTS,
     N_SECONDS,
@@ -36,12 +39,20 @@ CERTAIN = 1 << 30
 #: Entries stand out where they and their neighbors do by so many errors; joined to them, by so many. Where too
 #: much does little harm, by fewer.
 _SURE, _LIKELY, _PERHAPS = 5.0, 2.0, 1.5
+_AT_ALL = 3.0  # for one of a few dozen sums, where that is all that there is
 
-#: Neighbors are averaged with weights 1, 2, 1 so many times; where nothing stands out, more.
-_BLURS = (2, 4, 8, 16)
+#: Neighbors are averaged with weights 1, 2, 1 so many times.
+_BLURS = 2
 
 #: The least that is expected of an entry, as part of the mean of all: where noise left none, there may be some.
 _LEAST = 1e-3
+
+#: Harmonics of the week stay whose power is more than so many times that of noise, less as much of them; and
+#: the least that is expected of an hour, as part of the mean.
+_HARMONIC, _QUIET = 3.0, 0.02
+
+#: Shares of all that noise may hide beyond the greatest speeds, before these are taken to be a bin greater.
+_HIDDEN = (0.03, 0.1)
 
 #: The least trips in a part of the day, as part of what was expected: noise may leave none.
 _LEAST_PART = 0.02
@@ -55,6 +66,12 @@ _REACH, _SELDOM = 100.0, 1e-3
 
 #: Numbers of points of a bin by which durations are foreseen, at most.
 _SOME = 4
+
+#: Where nothing stands out, it is as if trips had a point each time they are so much of the region's side
+#: farther, evenly in meters and seconds, and usual gaps from a second to five minutes: public, and moderate.
+_SPACING = 1 / 160
+_EVEN_METERS = (METERS >= 0.5) & (METERS < 2.0)
+_USUAL_TICKS = (TICKS >= 1.0) & (TICKS <= 300.0)
 
 _PRIOR = Prior()
 _TINY = 1e-12
@@ -71,12 +88,14 @@ def in_weights(chances: Floats) -> Integers:
 def clean_points(noisy: Floats, error: float) -> tuple[Floats, Floats]:
     """Estimate the chances of lengths, (N_BINS,), and of the number of points of each: (N_BINS, N_POINTS)."""
     cloud = _cloud(noisy, error)
-    return _normalized(cloud.sum(axis=1)), _rows(cloud)
+    return _normalized(cloud.sum(axis=1)), _rows(cloud) if cloud.any() else _points_by_spacing()
 
 
 def clean_gaps(noisy: Floats, error: float) -> tuple[Floats, Floats]:
     """Estimate the chances of the variation of gaps, and of their meters by variation and kind."""
-    likely = np.stack([_lines(rows, error) for rows in noisy])
+    likely = np.zeros(noisy.shape)
+    likely[:, :, 1:] = [_lines(rows, error) for rows in noisy[:, :, 1:]]
+    likely[:, :, 0] = _still(noisy[:, :, 0], likely.sum(axis=2), error)
     variations = likely.sum(axis=(1, 2))
     if not variations[1:].any():
         variations[1:] = 1.0
@@ -84,23 +103,39 @@ def clean_gaps(noisy: Floats, error: float) -> tuple[Floats, Floats]:
         for kind, row in enumerate(rows):
             if not row.any():  # as others of the kind, as others of the variation, or as all are
                 alike = (likely[:, kind].sum(axis=0), likely[variation].sum(axis=0), likely.sum(axis=(0, 1)))
-                likely[variation, kind] = next((one for one in alike if one.any()), np.ones(len(row)))
+                likely[variation, kind] = next((one for one in alike if one.any()), _EVEN_METERS)
     return variations / variations.sum(), likely / likely.sum(axis=2, keepdims=True)
 
 
+def _still(noisy: Floats, moving: Floats, error: float) -> Floats:
+    """Estimate the gaps without movement of each row, expecting the same share of all that have others."""
+    there = moving > 0
+    together, spread = float(noisy[there].sum()), error * np.sqrt(np.count_nonzero(there))
+    still = np.zeros(noisy.shape)
+    if together > _LIKELY * spread:
+        expected = together * moving[there] / moving[there].sum()
+        still[there] = posterior_means(noisy[there], expected, error, _PRIOR)
+    return still
+
+
 def clean_departures(noisy: Floats, error: float) -> Floats:
-    """Estimate the chances of the hours of the week, expecting of each what its hour has on other days."""
-    days = noisy.reshape(7, 24)
-    by_hour = np.concatenate(
-        [np.tile(days[some].mean(axis=0), (count, 1)) for some, count in ((slice(0, 5), 5), (slice(5, 7), 2))]
-    )
-    clean = _estimated(noisy, by_hour.ravel(), error)
-    return _normalized(clean)
+    """Estimate the chances of the hours of the week: (HOURS,).
+
+    Days and weeks repeat themselves. So harmonics of the week stay as far as they stand out of the noise, and
+    each hour is estimated from what they let expect.
+    """
+    harmonics = np.fft.rfft(noisy)
+    power, noise = np.abs(harmonics) ** 2, len(noisy) * error**2
+    kept = np.maximum(1.0 - _HARMONIC * noise / np.maximum(power, _TINY), 0.0)
+    kept[0] = 1.0  # the mean
+    expected = np.fft.irfft(kept * harmonics, len(noisy))
+    least = _QUIET * max(float(noisy.mean()), 1.0)
+    return _normalized(_estimated(noisy, np.maximum(expected, least), error))
 
 
 def clean_stretches(noisy: Floats, error: float) -> Floats:
     """Estimate the chances of classes of stretches: (N_STRETCHES,)."""
-    return _normalized(np.where(noisy > _LIKELY * error, noisy, 0.0))
+    return _normalized(np.where(noisy > _LIKELY * error, noisy, 0.0), np.arange(N_STRETCHES) == EVEN)
 
 
 def clean_pauses(noisy: Floats, error: float) -> Floats:
@@ -116,7 +151,7 @@ def clean_pauses(noisy: Floats, error: float) -> Floats:
 
 def clean_ticks(noisy: Floats, error: float) -> Floats:
     """Estimate the chances of ticks: (N_SECONDS,)."""
-    return _normalized(_lines(noisy[np.newaxis], error)[0])
+    return _normalized(_lines(noisy[np.newaxis], error)[0], _USUAL_TICKS)
 
 
 def clean_paces(noisy: Floats, error: float) -> Floats:
@@ -169,9 +204,13 @@ def _of_parts(departures: Floats) -> Floats:
 
 
 def last_speed(noisy: Floats, error: float) -> int:
-    """Find the bin of the greatest speeds: the one behind the last that stands out."""
+    """Find the bin of the greatest speeds: the last that stands out, or some more if noise may hide them."""
     there = np.flatnonzero(_lines(noisy[np.newaxis], error)[0])
-    return min(int(there[-1]) + 1, len(noisy) - 1) if len(there) else len(noisy) - 1
+    if not len(there):
+        return len(noisy) - 1
+    hidden = _PERHAPS * error / max(float(noisy.sum()), _TINY)
+    more = sum(hidden > share for share in _HIDDEN)
+    return min(int(there[-1]) + more, len(noisy) - 1)
 
 
 def fitted_clock(
@@ -196,14 +235,36 @@ def fitted_clock(
 
 
 def _cloud(noisy: Floats, error: float, likely: float = _LIKELY) -> Floats:
-    """Estimate a table whose entries lie together in one cloud: of several, the largest."""
-    for n_blurs in _BLURS:
-        blurred, part = _blurred(noisy, n_blurs, range(noisy.ndim))
-        labels, sure = _standing_out(blurred / (part * error), np.ones((3, 3)), likely)
-        if len(sure):
-            largest = max(sure.tolist(), key=lambda label: float(noisy[labels == label].sum()))
-            return np.where(labels == largest, _estimated(noisy, blurred, error), 0.0)
-    return np.maximum(blurred, 0.0)
+    """Estimate a table by length whose entries lie together in one cloud: of several, the largest.
+
+    Where none stands out, trips of all lengths are taken to be alike.
+    """
+    blurred, part = _blurred(noisy, _BLURS, range(noisy.ndim))
+    labels, sure = _standing_out(blurred / (part * error), np.ones((3, 3)), likely)
+    if not len(sure):
+        return _alike(noisy, error)
+    largest = max(sure.tolist(), key=lambda label: float(noisy[labels == label].sum()))
+    return np.where(labels == largest, _estimated(noisy, blurred, error), 0.0)
+
+
+def _alike(noisy: Floats, error: float) -> Floats:
+    """Estimate a table by length from sums along its diagonals: a trip twice as long has twice as much.
+
+    Of the diagonals, those count that lie together around the one that stands out most; there may be none.
+    """
+    n_rows, n_columns = noisy.shape
+    diagonal = np.arange(n_columns) - np.arange(n_rows)[:, np.newaxis] + n_rows - 1
+    sums = np.bincount(diagonal.ravel(), noisy.ravel()).astype(np.float64)
+    errors = error * np.sqrt(np.bincount(diagonal.ravel()))
+    blurred, part = _blurred(sums, _BLURS, [0])
+    standing = blurred / (part * errors)
+    highest = int(np.argmax(standing))
+    if standing[highest] <= _AT_ALL:
+        return np.zeros(noisy.shape)
+    labels, _ = ndimage.label(standing > _LIKELY)
+    shares = np.where(labels == labels[highest], np.maximum(blurred, _TINY), 0.0)
+    rows: Floats = np.maximum(noisy.sum(axis=1, keepdims=True), 1.0) * shares[diagonal]
+    return rows
 
 
 def _lines(noisy: Floats, error: float) -> Floats:
@@ -260,9 +321,21 @@ def _rows(table: Floats) -> Floats:
     return rows
 
 
-def _normalized(table: Floats) -> Floats:
-    total = table.sum()
-    return table / total if total > 0 else np.full(table.shape, 1.0 / table.size)
+def _points_by_spacing() -> Floats:
+    """Make chances of the number of points by length, for points that are all as far apart."""
+    edges = shape_edges(Region.box(0, 0, 1, 1, crs="planar"))
+    middles = (edges + np.append(edges[1:], 2 * edges[-1])) / 2
+    n_points = 2 + (middles / _SPACING).astype(np.int64)
+    chances: Floats = (np.arange(N_POINTS) == bin_of(n_points, POINTS)[:, np.newaxis]).astype(np.float64)
+    return chances
+
+
+def _normalized(table: Floats, otherwise: Flags | None = None) -> Floats:
+    """Make chances of a table; of an empty one, by those entries that are likely otherwise, or all."""
+    if not table.any():
+        table = np.ones(table.shape) if otherwise is None else otherwise.astype(np.float64)
+    chances: Floats = table / table.sum()
+    return chances
 
 
 @njit(cache=True, nogil=True)
@@ -291,27 +364,30 @@ def _made(points, ticks, paces, stretches):  # type: ignore[no-untyped-def]
                         weight = weights[tick, stretch] * share
                         made_ticks[tick] += weight
                         made_stretches[stretch] += weight
-                        made_paces[length, duration_bin(n_points, tick, stretch)] += weight
+                        made_paces[length, bin_of(_duration(n_points, tick, stretch), SECONDS)] += weight
     return made_ticks, made_paces, made_stretches
 
 
 @njit(cache=True, nogil=True, inline="always")
-def duration_bin(n_points, tick, stretch):  # type: ignore[no-untyped-def]
-    """Foresee the bin of the duration of so many points, by their tick and the class of their stretch."""
+def _duration(n_points, tick, stretch):  # type: ignore[no-untyped-def]
+    """Foresee how long so many points take, by their tick and the class of their stretch."""
     middle = 1.0 if stretch == EVEN else 0.5 * (STRETCHES_FROM[stretch] + STRETCHES_TO[stretch])
-    return bin_of((n_points - 1) * TICKS[tick] * middle, SECONDS)
+    return (n_points - 1) * TICKS[tick] * middle
 
 
 @njit(cache=True, nogil=True)
 def clock_weights(weights, length, n_points, ticks, paces, stretches):  # type: ignore[no-untyped-def]
-    """Weigh the ticks and stretches of a trip with such a length and so many points; return their sum."""
+    """Weigh the ticks and stretches of a trip with such a length and so many points; return their sum.
+
+    None weighs anything by which it would take longer than the longest.
+    """
     total = 0.0
     for tick in range(N_SECONDS):
         for stretch in range(N_STRETCHES):
-            weight = 0.0
+            weight, duration = 0.0, _duration(n_points, tick, stretch)
             # One gap is as long as its own tick.
-            if ticks[tick] > 0.0 and (n_points > 2 or stretch == EVEN):
-                weight = ticks[tick] * stretches[stretch] * paces[length, duration_bin(n_points, tick, stretch)]
+            if ticks[tick] > 0.0 and (n_points > 2 or stretch == EVEN) and duration <= LONGEST_S:
+                weight = ticks[tick] * stretches[stretch] * paces[length, bin_of(duration, SECONDS)]
             weights[tick, stretch] = weight
             total += weight
     return total

@@ -17,7 +17,6 @@ from privtrace.privacy.contributions import Contributions, evenly, once
 from privtrace.space.area import unwrapped
 from privtrace.space.grid import Grid
 from privtrace.space.lattice import cell_at, longest_runs
-from privtrace.space.region import Region
 from privtrace.space.shapes import shape_bin, shape_edges
 from privtrace.timing.bins import (
     FEW_GAPS,
@@ -60,9 +59,10 @@ class Runs(NamedTuple):
     edges: Floats  # (N_LENGTHS,): of the bins of length
 
 
-def runs_of(part: Trajectories, region: Region, *, with_times: bool) -> Runs:
-    """Take the longest run of each trajectory, and which of its points have a time."""
-    runs = longest_runs(part.points, part.offsets, Grid.uniform(region, 1).lattice)
+def runs_of(part: Trajectories, whole: Grid, *, with_times: bool) -> Runs:
+    """Take the longest run of each trajectory in a grid of one cell, and which of its points have a time."""
+    region = whole.region
+    runs = longest_runs(part.points, part.offsets, whole.lattice)
     times = np.empty(0, np.int64)
     if with_times:
         times = np.full(part.n_points, _NONE)

@@ -18,6 +18,7 @@ from privtrace.timing.bins import (
     EVEN,
     FEW_GAPS,
     KINDS,
+    LONGEST_S,
     N_POINTS,
     N_SECONDS,
     N_STRETCHES,
@@ -71,6 +72,7 @@ class Draws(NamedTuple):
     seconds: Floats  # (N_STRETCHES, N_QUANTILES): over the tick
     kinds: npt.NDArray[np.int8]  # (N_STRETCHES, N_QUANTILES): of these
     fastest: float  # meters per second
+    most_points: int
 
 
 class Placed(NamedTuple):
@@ -102,6 +104,7 @@ NO_DRAWS = Draws(
     seconds=np.zeros((0, 0)),
     kinds=np.zeros((0, 0), np.int8),
     fastest=np.inf,
+    most_points=0,
 )
 
 
@@ -156,6 +159,10 @@ def draw_reports(reports, length_m, reported_m, draws, stream):  # type: ignore[
     """
     row = bin_of(reported_m, draws.edges)
     n_points = _n_points(row, reported_m, draws, stream)
+    if n_points > 1 and draws.every_s > 0.0:
+        # All gaps are as long, so whoever would be too fast needs more of them.
+        needed = min(length_m / (_LEISURE * draws.fastest * draws.every_s), 1.0 * draws.most_points)
+        n_points = max(n_points, min(2 + np.int64(needed), draws.most_points))
     if n_points > len(reports.along_m):
         reports = reports_for(2 * n_points)
     along_m, seconds = reports.along_m, reports.seconds
@@ -206,7 +213,9 @@ def draw_reports(reports, length_m, reported_m, draws, stream):  # type: ignore[
                 seconds[pause], ticking, others = _PAUSE, ticking - 1.0, _PAUSE
             change = min(max((wanted * n_gaps - ticking) / others, _SHORTENED), _LENGTHENED)
         total_s = _set_clock(seconds, n_gaps, tick_s, change)
-    _spread(along_m, seconds, n_gaps, (length_m, meters), (total_s, draws.fastest))
+        if draws.every_s == 0.0:
+            _slow_down(seconds, n_gaps, total_s, length_m / (_LEISURE * draws.fastest))
+    _spread(along_m, seconds, n_gaps, (length_m, meters), draws.fastest if in_time else np.inf)
     return reports, n_points
 
 
@@ -256,37 +265,48 @@ def _set_clock(seconds, n_gaps, tick_s, change):  # type: ignore[no-untyped-def]
         if over_tick != 1.0:
             is_tick = KINDS[TICK_KIND - 1] <= over_tick < KINDS[TICK_KIND]
             gap_s *= over_tick if is_tick else over_tick * change
-            parts = 1.0 if tick_s >= 1.0 else 1000.0
-            gap_s = max(np.floor(parts * gap_s + 0.5), 1.0) / parts
+            gap_s = max(np.floor(_parts(tick_s) * gap_s + 0.5), 1.0) / _parts(tick_s)
         seconds[gap] = gap_s
         total += gap_s
     return total
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _spread(along_m, seconds, n_gaps, meters, clock):  # type: ignore[no-untyped-def]
+def _parts(seconds):  # type: ignore[no-untyped-def]
+    """Say in how many parts of a second to round: one, or thousands of what is shorter than one."""
+    return 1.0 if seconds >= 1.0 else 1000.0
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _slow_down(seconds, n_gaps, total_s, least_s):  # type: ignore[no-untyped-def]
+    """Let a trip that is too fast as a whole take longer; but none takes longer than the longest."""
+    change = min(max(least_s, total_s), 1.0 * LONGEST_S) / total_s
+    if change != 1.0:
+        for gap in range(1, n_gaps + 1):
+            parts = _parts(seconds[gap])
+            gap_s = parts * change * seconds[gap]
+            seconds[gap] = (np.ceil(gap_s) if change > 1.0 else max(np.floor(gap_s), 1.0)) / parts
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _spread(along_m, seconds, n_gaps, meters, fastest):  # type: ignore[no-untyped-def]
     """Scale gaps to the length of the line, nobody faster than the fastest, and add gaps up to places."""
     length_m, total_m = meters
-    total_s, fastest = clock
     is_still = total_m <= 0.0  # all gaps were drawn as none: they are even then
     scale = length_m / n_gaps if is_still else length_m / total_m
-    # A whole trip that is too fast takes longer; else what is too fast is made up for elsewhere.
-    slower = length_m / (_LEISURE * fastest * total_s) if total_s > 0.0 else 0.0
     excess, left = 0.0, 0.0
     for gap in range(1, n_gaps + 1):
         along_m[gap] = scale if is_still else scale * along_m[gap]
-        if total_s > 0.0:
-            if slower > 1.0:
-                seconds[gap] = np.ceil(slower * seconds[gap])
+        if fastest < np.inf:
             spare = fastest * seconds[gap] - along_m[gap]
             left += max(spare, 0.0)
             excess += max(-spare, 0.0)
-    share = excess / left if left > 0.0 else 0.0
+    # What is too fast is made up for elsewhere, if it can be.
+    share = excess / left if 0.0 < excess < left else 0.0
     for gap in range(1, n_gaps + 1):
-        if excess > 0.0:
+        if share > 0.0:
             spare = fastest * seconds[gap] - along_m[gap]
             along_m[gap] += share * spare if spare > 0.0 else spare
-        if total_s > 0.0:
-            seconds[gap] += seconds[gap - 1]
+        seconds[gap] += seconds[gap - 1]
         along_m[gap] += along_m[gap - 1]
     along_m[n_gaps] = length_m

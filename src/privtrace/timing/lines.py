@@ -81,8 +81,7 @@ def _set_out(points, along_m, line, area, scale_m):  # type: ignore[no-untyped-d
         share = min(max((along_m[p] - before) / stretch, 0.0), 1.0) if stretch > 0.0 else 0.0
         onto = min(k + 1, len(line) - 1)
         if p > 0 and p == len(points) - 1:
-            k, share = onto, 0.0
-            onto = k
+            k, onto, share = len(line) - 1, len(line) - 1, 0.0
         x = line[k, 0] + share * (line[onto, 0] - line[k, 0])
         y = line[k, 1] + share * (line[onto, 1] - line[k, 1])
         if not is_inside(x, y, area):

@@ -82,8 +82,10 @@ def measure_sampling(
     tables = _SAMPLING if zone is None else (*_SAMPLING, *_CLOCK)
     measured = tuple(table for table in tables if table.stage in stages)
 
+    whole = Grid.uniform(region, 1)
+
     def emitted(part: Trajectories) -> Iterator[Contributions]:
-        runs = counts.runs_of(part, region, with_times=zone is not None)
+        runs = counts.runs_of(part, whole, with_times=zone is not None)
         for table, contributions in zip(tables, counts.sampling(runs, zone), strict=True):
             if table.stage in stages:
                 yield contributions
@@ -101,7 +103,9 @@ def measure_parts(crossing: Crossing, region: Region, zone: Zone, zones: Grid) -
         (N_PARTS, zones.n_cells, zones.n_cells),
     )
 
+    whole = Grid.uniform(region, 1)
+
     def emitted(part: Trajectories) -> Contributions:
-        return counts.by_part(counts.runs_of(part, region, with_times=True), zone, zones)
+        return counts.by_part(counts.runs_of(part, whole, with_times=True), zone, zones)
 
     return crossing.measure("Measuring trips by part of the day", emitted, table)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -52,6 +52,10 @@ _HOUR, _DAY = 3, 4
 
 #: The end of the last bin of a table, times where it begins.
 _BEYOND = 2.0
+
+#: Rounds of balancing the parts of the day: each brings them nearer to departures.
+_BALANCING = 10
+_TINY = 1e-12
 
 Array = npt.NDArray[Any]
 
@@ -218,6 +222,7 @@ class Timing:
             seconds=seconds,
             kinds=kinds_of(seconds),
             fastest=np.inf if times is None else self.fastest,
+            most_points=self.most_points,
         )
 
     @property
@@ -234,16 +239,31 @@ class Timing:
         return Grid.uniform(self.region, int(self.timetable.per_side[0]))
 
     @cached_property
+    def _hours(self) -> Integers:
+        """Weigh the hours of the week, on weekdays that there are: (HOURS,)."""
+        assert self.timetable is not None and self.calendar is not None
+        is_there = np.isin(np.arange(7), weekdays(np.array(self.calendar.days)))[:, np.newaxis]
+        hours = self.timetable.draw_hours.reshape(7, 24) * is_there
+        if not hours.any():
+            hours = np.ones((7, 24), np.int64) * is_there
+        return hours.ravel()
+
+    @property
+    def chances(self) -> Floats:
+        """Give the chances of the hours of the week by which trips depart, which add up to 1: (HOURS,)."""
+        hours = self._hours / CERTAIN
+        chances: Floats = hours / hours.sum()
+        return chances
+
+    @cached_property
     def _schedule(self) -> tuple[Integers, Floats, Integers, Integers]:
         """Prepare weights of the parts of trips and of speeds, running sums of hours, and days by weekday."""
         assert self.timetable is not None and self.calendar is not None
         days = np.array(self.calendar.days)
         on = [days[weekdays(days) == weekday] for weekday in range(7)]
         first_and_count = np.array([[some[0] if len(some) else 0, len(some)] for some in on])
-        hours = self.timetable.draw_hours.reshape(7, 24) * (first_and_count[:, 1:] > 0)
-        if not hours.any():
-            hours = np.ones((7, 24), np.int64) * (first_and_count[:, 1:] > 0)
-        by_part = hours.reshape(7, N_PARTS, HOURS_OF_PART).transpose(1, 0, 2).reshape(N_PARTS, -1)
+        hours = self._hours.reshape(7, N_PARTS, HOURS_OF_PART)
+        by_part = hours.transpose(1, 0, 2).reshape(N_PARTS, -1)
         is_there = by_part.sum(axis=1) > 0
         parts = np.maximum(self.timetable.draw_parts, 1) * is_there[:, np.newaxis, np.newaxis]
         tempos = np.maximum(self.timetable.draw_tempos, 1) / CERTAIN
@@ -258,6 +278,29 @@ class Timing:
     def on_lines(self, lines: Trajectories, first_trajectory: int, seed: int) -> Placed:
         """Report trips along lines, numbered from `first_trajectory`."""
         return reported(lines, self.region, self.draws, first_trajectory, seed)
+
+    def balanced(self, placed: Placed) -> Timing:
+        """Let the parts of the day come out as departures were measured, for trips like these.
+
+        Where trips lead and how fast they are says when they happen; noise in that would move departures.
+        """
+        assert self.timetable is not None
+        hours = self.timetable.draw_hours.reshape(7, N_PARTS, HOURS_OF_PART).sum(axis=(0, 2))
+        weights = _part_weights(
+            placed.points,
+            placed.offsets,
+            placed.seconds,
+            (self.zones.lattice, np.array(self.region.scale_m)),
+            (self.timetable.draw_parts, np.maximum(self.timetable.draw_tempos, 1) / CERTAIN),
+        )
+        factors, wanted = np.ones(N_PARTS), hours / hours.sum()
+        for _ in range(_BALANCING):
+            drawn = weights * factors
+            made = (drawn / drawn.sum(axis=1, keepdims=True)).mean(axis=0)
+            factors *= wanted / np.maximum(made, _TINY)
+        tempos = self.timetable.draw_tempos / CERTAIN * factors[:, np.newaxis]
+        timetable = replace(self.timetable, draw_tempos=in_weights(tempos / tempos.max()))
+        return replace(self, timetable=timetable)
 
     def times(self, placed: Placed, first_trajectory: int, seed: int) -> npt.NDArray[np.datetime64]:
         """Let trips depart, and add the seconds since then: times in UTC, (n_points,)."""
@@ -343,13 +386,13 @@ _NO_CLOCK = {
 
 def _is_noisy(table: Integers, shape: tuple[int, ...]) -> bool:
     """Tell whether a table is as the ledger gives it."""
-    return table.shape == shape and bool(np.all(np.abs(table) <= CLAMP))
+    return table.shape == shape and bool(np.all((table >= -CLAMP) & (table <= CLAMP)))
 
 
 def _can_draw(weights: Integers, shape: tuple[int, ...]) -> bool:
-    """Tell whether a table of weights can be drawn from, row by row."""
+    """Tell whether a table of weights can be drawn from, row by row; one without entries never is."""
     right = weights.shape == shape and bool(np.all((weights >= 0) & (weights <= CERTAIN)))
-    return right and bool(weights.any(axis=-1).all())
+    return right and (weights.size == 0 or bool(weights.any(axis=-1).all()))
 
 
 def _check(**checks: bool) -> None:
@@ -361,7 +404,6 @@ def _check(**checks: bool) -> None:
 @njit(cache=True, nogil=True)
 def _departures(points, offsets, seconds, place, schedule, first_trajectory, seed):  # type: ignore[no-untyped-def]
     """Draw when trips depart, in local seconds since 1970: the part by where they lead, and how fast."""
-    lattice, scale_m = place
     parts, tempos, hours, days = schedule
     local_s = np.zeros(len(offsets) - 1, np.int64)
     weights = np.empty(len(parts))
@@ -370,15 +412,7 @@ def _departures(points, offsets, seconds, place, schedule, first_trajectory, see
         if last < first:
             continue
         trajectory = np.uint64(first_trajectory + path)
-        origin, goal = _zone_of(points, first, lattice), _zone_of(points, last, lattice)
-        weights[:] = parts[:, origin, goal]
-        if last > first:
-            length_m = 0.0
-            for p in range(first, last):
-                x = (points[p + 1, 0] - points[p, 0]) * scale_m[0]
-                y = (points[p + 1, 1] - points[p, 1]) * scale_m[1]
-                length_m += np.sqrt(x * x + y * y)
-            weights *= tempos[:, bin_of(length_m / seconds[last], SPEEDS)]
+        _weigh_parts(weights, points, (first, last), seconds, place, (parts, tempos))
         words = philox(seed, trajectory, np.uint64(_HOUR), np.uint64(REPORTING))
         sums = np.cumsum(weights)
         part = min(np.searchsorted(sums, uniform(words[0]) * sums[-1], side="right"), len(parts) - 1)
@@ -390,6 +424,38 @@ def _departures(points, offsets, seconds, place, schedule, first_trajectory, see
         hour_of_day = part * HOURS_OF_PART + hour % HOURS_OF_PART
         local_s[path] = DAY_S * day + 3600 * hour_of_day + np.int64(3600 * uniform(words[1]))
     return local_s
+
+
+@njit(cache=True, nogil=True)
+def _part_weights(points, offsets, seconds, place, tables):  # type: ignore[no-untyped-def]
+    """Weigh the parts of the day for each trip: (n_trips, N_PARTS); trips without points are left out."""
+    weights = np.empty((len(offsets) - 1, N_PARTS))
+    n = 0
+    for path in range(len(weights)):
+        if offsets[path] < offsets[path + 1]:
+            _weigh_parts(weights[n], points, (offsets[path], offsets[path + 1] - 1), seconds, place, tables)
+            n += 1
+    return weights[:n]
+
+
+@njit(cache=True, nogil=True)
+def _weigh_parts(weights, points, ends, seconds, place, tables):  # type: ignore[no-untyped-def]
+    """Weigh the parts of the day for a trip from one point to another, by where it leads and how fast it is."""
+    first, last = ends
+    lattice, scale_m = place
+    parts, tempos = tables
+    bounds, turn = lattice.area.bounds, lattice.area.turn
+    origin, goal = _zone_of(points, first, lattice), _zone_of(points, last, lattice)
+    weights[:] = parts[:, origin, goal]
+    if last > first:
+        length_m = 0.0
+        bounds, turn = lattice.area.bounds, lattice.area.turn
+        for p in range(first, last):
+            x = unwrapped(points[p + 1, 0], bounds, turn) - unwrapped(points[p, 0], bounds, turn)
+            x *= scale_m[0]
+            y = (points[p + 1, 1] - points[p, 1]) * scale_m[1]
+            length_m += np.sqrt(x * x + y * y)
+        weights *= tempos[:, bin_of(length_m / seconds[last], SPEEDS)]
 
 
 @njit(cache=True, nogil=True, inline="always")

@@ -10,14 +10,14 @@ OF_POINTS = {"points": Fraction(3, 4), "gaps": Fraction(1, 4)}
 
 #: Of what is spent on times. Departures need most: 168 hours; ticks and pauses are few numbers that stand out.
 OF_CLOCK = {
-    "departures": Fraction(30, 100),
-    "ticks": Fraction(7, 100),
+    "departures": Fraction(38, 100),
+    "ticks": Fraction(6, 100),
     "stretches": Fraction(5, 100),
-    "paces": Fraction(20, 100),
+    "paces": Fraction(17, 100),
     "pauses": Fraction(6, 100),
-    "speeds": Fraction(5, 100),
-    "tempos": Fraction(5, 100),
-    "parts": Fraction(22, 100),
+    "speeds": Fraction(4, 100),
+    "tempos": Fraction(4, 100),
+    "parts": Fraction(20, 100),
 }
 
 #: What needs no measuring where the tick is public: a trip of n points then takes n - 1 ticks.
@@ -25,20 +25,20 @@ BY_TICK = ("ticks", "stretches", "paces", "pauses")
 
 #: What gets the noise of each stage, for plans.
 NOISY = {
-    "points": "a bin of length and number of points",
-    "gaps": "a bin of the distance between points",
+    "points": "a number of points by length",
+    "gaps": "a distance between points",
     "departures": "an hour of the week",
-    "ticks": "a bin of the time between points",
-    "stretches": "a class of uneven times between points",
-    "paces": "a bin of length and duration",
-    "pauses": "a bin of pauses",
+    "ticks": "a time between points",
+    "stretches": "a class of uneven times",
+    "paces": "a duration by length",
+    "pauses": "a pause",
     "parts": "a trip in a part of the day",
-    "speeds": "a bin of speed",
-    "tempos": "a bin of speed in a part of the day",
+    "speeds": "a speed between points",
+    "tempos": "a speed in a part of the day",
 }
 
 #: Trips of a part of the day between two zones, on average, in errors of one.
-_TRIPS_PER_ERROR = 0.5
+_TRIPS_PER_ERROR = 0.4
 MOST_PER_SIDE = 6
 
 

@@ -23,5 +23,5 @@ CONTRACT = {
 }
 SENSITIVITY = {"bridgetrace": partial(pt.BridgeTrace, rounds=0, cell_factor=2.0, zone_factor=0.5)}
 VARIANTS = {"bridgetrace, calibrated": partial(pt.BridgeTrace, rounds=2, spacing=0.5)}
-HEAVY = {"bridgetrace": [(5.0, 5.0)]}
-POINT: dict[str, dict[str, float | None]] = {"bridgetrace": {}}
+HEAVY = {"bridgetrace": [(5.1, 5.1), (5.2, 5.1)]}
+POINT: dict[str, dict[str, float | None]] = {"bridgetrace": {"gaps": 0}}

@@ -12,7 +12,7 @@ import pytest
 import shapely
 from scipy import stats
 from tests import polygons
-from tests.conftest import trajectories
+from tests.conftest import in_time, trajectories
 from tests.counting import lists
 from tests.test_models import put_together, taken_apart
 
@@ -21,6 +21,11 @@ from privtrace.geometry import diameters_m, lengths_m
 from privtrace.methods.bridgetrace.model import SCHEMA, BridgeTraceModel
 from privtrace.models import from_bytes, to_bytes
 from privtrace.privacy.unit import WEIGHT
+from privtrace.timing.shares import BY_TICK, OF_CLOCK
+
+#: The stages of times that are measured where the tick is public, and their share.
+UNKNOWN = [stage for stage in OF_CLOCK if stage not in BY_TICK]
+UNKNOWN_SHARE = sum(OF_CLOCK[stage] for stage in UNKNOWN)
 
 
 @pytest.fixture(scope="module")
@@ -105,10 +110,10 @@ def test_cells_that_meet_at_corners_alone(wanderers: pt.Trajectories) -> None:
 
 @pytest.mark.parametrize("spacing", [30.0, 100.0, None])
 def test_points_are_as_far_apart_as_asked(spacing: float | None, wanderers: pt.Trajectories) -> None:
-    """In meters, along the line; a default follows from the region alone."""
+    """In meters, along the line; where points are not measured, a default follows from the region alone."""
     trips = pt.Trajectories(wanderers.points / 100 + [8, 41], wanderers.offsets, crs="lonlat")
     region = pt.Region.box(8, 41, 8.1, 41.1).for_data("lonlat")
-    model = pt.BridgeTrace(epsilon=4, region=region, rounds=1, spacing=spacing).fit(trips)
+    model = pt.BridgeTrace(epsilon=4, region=region, rounds=1, spacing=spacing, sampling=False).fit(trips)
     made = model.sample(1000, seed=1)
     lengths = lengths_m(made.points * region.scale_m, made.offsets)
     asked = spacing or min(region.width_m, region.height_m) / 160
@@ -119,20 +124,27 @@ def test_points_are_as_far_apart_as_asked(spacing: float | None, wanderers: pt.T
     assert np.diff(made.offsets).min() >= 2
 
 
+@pytest.mark.parametrize("settings", [{"spacing": 0.2}, {"times": False}, {"times": True}], ids=str)
 @pytest.mark.parametrize("shape", [None, "mixed 1", "two banks", "two squares at a corner"])
 def test_samples_are_the_points_on_the_lines_of_walks(
-    shape: str | None, wanderers: pt.Trajectories, region: pt.Region
+    shape: str | None, settings: dict[str, Any], region: pt.Region
 ) -> None:
     """Sampling draws each line once, and comes to what `walk` and `place` come to one after the other."""
     area = region if shape is None else polygons.region(shape)
-    model = pt.BridgeTrace(epsilon=2, region=area, K=2, rounds=1, spacing=0.2).fit(
-        wanderers, noise=pt.SeededNoise(2)
+    model = pt.BridgeTrace(epsilon=2, region=area, K=2, rounds=1, **settings).fit(
+        in_time(), noise=pt.SeededNoise(2)
     )
     for numbers in (range(0, 500), range(77, 79), range(5, 5)):
         made, n_capped = model.sample_block(numbers, 9)
         placed = model.place(model.walk(numbers, 9)[0], numbers.start, 9)
         assert np.array_equal(made.points, placed.points) and np.array_equal(made.offsets, placed.offsets)
         assert (made.crs, made.about, n_capped) == (placed.crs, model.about, 0)
+        assert made.crs == model.release.crs == "planar"
+        if settings.get("times"):
+            assert made.times is not None and made.zone == placed.zone == "Europe/Lisbon"
+            assert np.array_equal(made.times, placed.times)
+        else:
+            assert made.times is None and placed.times is None
 
 
 def test_a_spacing_changes_points_and_not_walks(wanderers: pt.Trajectories, region: pt.Region) -> None:
@@ -180,15 +192,22 @@ def test_the_same_on_any_number_of_threads(wanderers: pt.Trajectories, region: p
     assert np.array_equal(many[:5000].points, few.points)
 
 
+@pytest.mark.parametrize("sampling", [False, True])
 def test_a_retraced_trajectory_keeps_its_ends_about(
-    noiseless: BridgeTraceModel, wanderers: pt.Trajectories
+    sampling: bool, noiseless: BridgeTraceModel, wanderers: pt.Trajectories, region: pt.Region
 ) -> None:
+    """But for one that is reported by one point, which is about where it starts."""
+    if not sampling:
+        evenly = pt.BridgeTrace(epsilon=1, region=region, K=4, rounds=0, sampling=False)
+        noiseless = evenly.fit(wanderers, noise=pt.NoNoise())
     part = wanderers[:200]
     paths, back = lists(noiseless.encode(part)), noiseless.retrace(part, 0, seed=1)
     assert [len(path) > 0 for path in paths] == (np.diff(back.offsets) > 0).tolist()
     for path, first, last in zip(paths, back.offsets[:-1], back.offsets[1:], strict=True):
         if path:
-            for cell, point in ((path[0], back.points[first]), (path[-1], back.points[last - 1])):
+            ends = [(path[0], back.points[first]), (path[-1], back.points[last - 1])]
+            assert last - first > 1 or sampling
+            for cell, point in ends if last - first > 1 else ends[:1]:
                 west, south, east, north = noiseless.grid.boxes[cell]
                 assert west <= point[0] <= east and south <= point[1] <= north
 
@@ -205,11 +224,37 @@ def test_budgets_of_all_sizes(epsilon: str, source: str, wanderers: pt.Trajector
 
 
 def test_the_budget_is_divided_exactly(region: pt.Region) -> None:
-    budget = pt.BridgeTrace(epsilon="0.7", region=region).budget
+    budget = pt.BridgeTrace(epsilon="0.7", region=region, sampling=False).budget
     assert sum(budget.values()) == Fraction(7, 10)
     assert [*budget] == ["count", "density", "visits", "moves", "trips", "shapes"]
-    declared = pt.BridgeTrace(epsilon="0.7", region=region, public_count=9).budget
+    declared = pt.BridgeTrace(epsilon="0.7", region=region, sampling=False, public_count=9).budget
     assert declared["density"] == budget["count"] + budget["density"] and "count" not in declared
+
+
+@pytest.mark.parametrize(
+    ("settings", "stages", "spent"),
+    [
+        ({"times": False}, ["points", "gaps"], Fraction("0.04")),
+        ({"times": True}, ["points", "gaps", *OF_CLOCK], Fraction("0.14")),
+        ({}, ["points", "gaps", *OF_CLOCK], Fraction("0.14")),  # open: what a table with times leads to
+        # What is not measured where the tick is public is left to the method.
+        ({"every": "15s"}, ["points", "gaps", *UNKNOWN], Fraction("0.04") + UNKNOWN_SHARE / 10),
+        ({"times": True, "clock_share": "0.2"}, ["points", "gaps", *OF_CLOCK], Fraction("0.24")),
+    ],
+    ids=["points", "times", "open", "every", "more"],
+)
+def test_points_and_times_come_first_and_the_rest_is_divided_as_ever(
+    settings: dict[str, Any], stages: list[str], spent: Fraction, region: pt.Region
+) -> None:
+    shares = {"points_share": "0.04", "clock_share": "0.1", **settings}
+    budget = pt.BridgeTrace(epsilon="0.7", region=region, **shares).budget
+    assert sum(budget.values()) == Fraction(7, 10)
+    assert [*budget] == [*stages, "count", "density", "visits", "moves", "trips", "shapes"]
+    assert sum(budget[stage] for stage in stages) == spent * Fraction(7, 10)
+    alone = pt.BridgeTrace(epsilon="0.7", region=region, sampling=False).budget
+    assert {stage: budget[stage] for stage in alone} == {
+        stage: share * (1 - spent) for stage, share in alone.items()
+    }
 
 
 def test_sizes_follow_the_noise_of_the_unit(region: pt.Region) -> None:
@@ -223,12 +268,24 @@ def test_sizes_follow_the_noise_of_the_unit(region: pt.Region) -> None:
     )
 
 
-@pytest.mark.parametrize("settings", [{}, {"K": 3}, {"public_count": 600}, {"max_states": 16}])
-def test_plans_say_what_a_fit_gives(
-    settings: dict[str, Any], wanderers: pt.Trajectories, region: pt.Region
-) -> None:
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"K": 3},
+        {"public_count": 600},
+        {"max_states": 16},
+        {"sampling": False},
+        {"times": False},
+        {"times": True, "K": 3},
+        {"every": "15s", "K": 3},
+    ],
+    ids=str,
+)
+def test_plans_say_what_a_fit_gives(settings: dict[str, Any], region: pt.Region) -> None:
+    """To a table with times, where nothing is said of them."""
     synthesizer = pt.BridgeTrace(epsilon=2, region=region, rounds=0, **settings)
-    plan, model = synthesizer.plan(600), synthesizer.fit(wanderers, noise=pt.SeededNoise(4))
+    plan, model = synthesizer.plan(600), synthesizer.fit(in_time(), noise=pt.SeededNoise(4))
     charges, sizes = model.release.charges, model.summary()
     assert [(stage.stage, stage.epsilon) for stage in plan.stages] == [(c.stage, c.epsilon) for c in charges]
     assert [stage.scale for stage in plan.stages] == [c.scale_in_trajectories for c in charges]
@@ -260,6 +317,11 @@ def test_plans_say_what_a_fit_gives(
         ({"trips_share": "0.6"}, "shares of density, visits, moves, trips and shapes must add up to exactly 1"),
         ({"count_share": "0.5"}, "must be smaller"),
         ({"shapes_share": "0"}, r"shapes_share\) must be a positive"),
+        ({"spacing": 5, "sampling": True}, r"and --sampling \(sampling\) as they are measured; leave one"),
+        ({"spacing": 5, "times": True}, r"and --times \(times\) as they are measured; leave one"),
+        ({"spacing": 5, "every": "15s"}, r"--every \(every\) is about times"),
+        ({"sampling": False, "times": True}, "times are set on points that are measured"),
+        ({"sampling": False, "every": "15s"}, r"--every \(every\) is about times"),
     ],
 )
 def test_bad_settings_are_refused_in_words(settings: dict[str, Any], word: str, region: pt.Region) -> None:

@@ -18,7 +18,7 @@ from privtrace.methods.bridgetrace.calibrate import Calibration, Target, calibra
 from privtrace.methods.bridgetrace.hitting import hitting_probabilities
 from privtrace.methods.bridgetrace.initial import POSSIBLE, WalkParameters, clean_shapes, initialize, normalized
 from privtrace.methods.bridgetrace.measure import measure_walks
-from privtrace.methods.bridgetrace.polyline import place_on_lines
+from privtrace.methods.bridgetrace.polyline import Placing, place_on_lines
 from privtrace.methods.bridgetrace.sampler import Sampler
 from privtrace.methods.bridgetrace.states import N_CLASSES, StateSpace
 from privtrace.methods.bridgetrace.tuning import LOSSES, Tuning
@@ -28,10 +28,12 @@ from privtrace.privacy.unit import WEIGHT
 from privtrace.space.grid import Grid
 from privtrace.space.shapes import N_BINS
 from privtrace.space.traverse import trace
+from privtrace.timing.draw import NO_DRAWS
 from privtrace.trajectories import Floats, Integers
 
 PLANAR = pt.Region.box(0, 0, 10, 10, crs="planar")
 TUNING = Tuning()
+EVENLY = Placing(0.2, NO_DRAWS)
 N = 4000
 
 
@@ -94,7 +96,13 @@ def walked(space: StateSpace, fitted: Calibration, n: int = 6000) -> Paths:
         hitting_probabilities(space, parameters.chances, backend),
         in_weights(fitted.levels),
         fitted.kept,
+        EVENLY,
     ).walk(range(n), seed=77)
+
+
+def lines_of(paths: Paths, space: StateSpace) -> pt.Trajectories:
+    made = place_on_lines(paths, space.geometry, EVENLY, 0, 77)
+    return pt.Trajectories(made.points, made.offsets, crs="planar")
 
 
 def visits_of(space: StateSpace, fitted: Calibration) -> Floats:
@@ -121,7 +129,7 @@ def test_walks_are_measured_by_the_kernels_that_measure_the_data(monkeypatch: py
         return seen[-1][2]
 
     monkeypatch.setattr(calibration, "measure_walks", looked_at)
-    calibrate(space, parameters, target, 2, TUNING, Threads(2))
+    calibrate(space, parameters, target, 2, TUNING, EVENLY, Threads(2))
     assert len(seen) == 2
     for paths, weights, (visits, moves) in seen:
         assert len(weights) == len(paths.offsets) - 1
@@ -145,7 +153,7 @@ def test_visits_of_walks_come_nearer_to_what_was_measured() -> None:
     parameters, target = measured()
     wanted = target.visits / target.visits.sum()
     off = [
-        apart(visits_of(space, calibrate(space, parameters, target, n, TUNING, Threads(2))), wanted)
+        apart(visits_of(space, calibrate(space, parameters, target, n, TUNING, EVENLY, Threads(2))), wanted)
         for n in (0, 6)
     ]
     assert off[1] < 0.7 * off[0] and off[1] < 0.15
@@ -154,7 +162,7 @@ def test_visits_of_walks_come_nearer_to_what_was_measured() -> None:
 def test_more_rounds_do_not_lead_astray() -> None:
     space = space_of("box")
     parameters, target = measured()
-    visits = visits_of(space, calibrate(space, parameters, target, 12, TUNING, Threads(2)))
+    visits = visits_of(space, calibrate(space, parameters, target, 12, TUNING, EVENLY, Threads(2)))
     assert apart(visits, target.visits / target.visits.sum()) < 0.15
 
 
@@ -162,7 +170,7 @@ def test_shapes_of_walks_are_those_called_for() -> None:
     """Levels and what is kept are fitted even without a round."""
     space = space_of("box")
     parameters, target = measured()
-    fitted = calibrate(space, parameters, target, 4, TUNING, Threads(2))
+    fitted = calibrate(space, parameters, target, 4, TUNING, EVENLY, Threads(2))
     _, drawn = Sampler(
         space,
         np.round(fitted.parameters.trips * 2.0**20).astype(np.int64),
@@ -171,6 +179,7 @@ def test_shapes_of_walks_are_those_called_for() -> None:
         hitting_probabilities(space, fitted.parameters.chances, Threads(1)),
         np.ones((N_CLASSES, len(LOSSES)), np.int64),
         fitted.kept,
+        EVENLY,
     ).candidates(range(6000), 5)
     wanted = target.shapes.sum(axis=0)
     at_any = np.bincount(drawn.lengths, minlength=N_BINS) / 6000
@@ -198,7 +207,7 @@ def drifted(seed: int) -> tuple[float, float]:
     space, target = space_of("box"), noise_only(2000.0, seed)
     parameters, _ = measured()
     before, after = (
-        visits_of(space, calibrate(space, parameters, target, n, TUNING, Threads(2))) for n in (0, 4)
+        visits_of(space, calibrate(space, parameters, target, n, TUNING, EVENLY, Threads(2))) for n in (0, 4)
     )
     noisy = np.maximum(target.visits, 0)
     return apart(after, before), apart(noisy / noisy.sum(), before)
@@ -228,7 +237,9 @@ def arrays(fitted: Calibration) -> list[Floats]:
 def test_the_same_comes_out_again_on_any_number_of_threads() -> None:
     space = space_of("box")
     parameters, target = measured()
-    first, *others = (arrays(calibrate(space, parameters, target, 2, TUNING, Threads(n))) for n in (1, 1, 3))
+    first, *others = (
+        arrays(calibrate(space, parameters, target, 2, TUNING, EVENLY, Threads(n))) for n in (1, 1, 3)
+    )
     for other in others:
         assert all(np.array_equal(a, b) for a, b in zip(first, other, strict=True))
 
@@ -240,7 +251,7 @@ def test_what_is_given_stays_as_it_is() -> None:
         values.copy()
         for values in (parameters.trips, parameters.starts, parameters.chances, target.visits, target.moves)
     ]
-    calibrate(space, parameters, target, 1, TUNING, Threads(2))
+    calibrate(space, parameters, target, 1, TUNING, EVENLY, Threads(2))
     after = (parameters.trips, parameters.starts, parameters.chances, target.visits, target.moves)
     assert all(np.array_equal(a, b) for a, b in zip(before, after, strict=True))
 
@@ -261,7 +272,7 @@ def test_whatever_is_measured_walks_can_go_by_what_comes_out(name: str, amount: 
     )
     shapes = clean_shapes(noisy(N_BINS, N_BINS), 50.0, TUNING)
     target = Target(noisy(n_cells), weights_of(space), noisy(n_entries), shapes, 50.0, 50.0)
-    fitted = calibrate(space, parameters, target, 2, TUNING, Threads(2))
+    fitted = calibrate(space, parameters, target, 2, TUNING, EVENLY, Threads(2))
     for values in arrays(fitted):
         assert np.isfinite(values).all() and values.min() >= 0
     assert np.allclose(fitted.levels.sum(axis=1), 1)
@@ -279,7 +290,7 @@ def test_weights_are_whole_and_never_zero() -> None:
 
 def test_impossible_shapes_are_hardly_kept() -> None:
     space = space_of("box")
-    fitted = calibrate(space, *measured(), 0, TUNING, Threads(2))
+    fitted = calibrate(space, *measured(), 0, TUNING, EVENLY, Threads(2))
     assert fitted.kept[~POSSIBLE].max() <= fitted.kept[POSSIBLE].min()
 
 
@@ -301,7 +312,7 @@ def known(near: int, far: int) -> tuple[StateSpace, Calibration]:
 def target_of(space: StateSpace, law: Calibration) -> Target:
     """Measure many walks of a law, without noise."""
     paths = walked(space, law, 5 * N)
-    lines = place_on_lines(paths, space.grid, space.geometry, 0.2, 0, 77)
+    lines = lines_of(paths, space)
     return Target(
         visits_in(paths, space) / 5,
         weights_of(space),
@@ -315,7 +326,7 @@ def target_of(space: StateSpace, law: Calibration) -> Target:
 def test_levels_of_near_and_far_trips_are_found_from_shapes() -> None:
     """Trips within a zone wander, those to others do not: nearly all are drawn at the level that made them."""
     space, law = known(near=len(LOSSES) - 1, far=0)
-    fitted = calibrate(space, law.parameters, target_of(space, law), 4, TUNING, Threads(2))
+    fitted = calibrate(space, law.parameters, target_of(space, law), 4, TUNING, EVENLY, Threads(2))
     there = np.unique(space.classes)
     assert fitted.levels[0, -1] > 0.7 and fitted.levels[there[1:], 0].min() > 0.7
 
@@ -324,7 +335,7 @@ def test_right_parameters_stay_right() -> None:
     """Where long walks are called for, calibration listens to long ones, though it draws short ones as well."""
     space, law = known(near=len(LOSSES) - 1, far=len(LOSSES) - 1)
     target = target_of(space, law)
-    paths = walked(space, calibrate(space, law.parameters, target, 1, TUNING, Threads(2)), 5 * N)
+    paths = walked(space, calibrate(space, law.parameters, target, 1, TUNING, EVENLY, Threads(2)), 5 * N)
     assert apart(shares(visits_in(paths, space)), shares(target.visits)) < 0.06
     assert apart(shares(moves_in(paths, space)), shares(target.moves)) < 0.14
 
@@ -336,7 +347,9 @@ def test_visits_are_followed_where_moves_are_all_noise() -> None:
     noisy = replace(target, moves=noise_only(2000.0).moves, moves_error=2000.0)
     wanted, entries = shares(target.visits), space.entries
     middle = int(np.argmax(wanted))
-    before, after = (calibrate(space, parameters, noisy, n_rounds, TUNING, Threads(2)) for n_rounds in (0, 6))
+    before, after = (
+        calibrate(space, parameters, noisy, n_rounds, TUNING, EVENLY, Threads(2)) for n_rounds in (0, 6)
+    )
     visits = [visits_of(space, fitted) for fitted in (before, after)]
     assert apart(visits[1], wanted) < 0.75 * apart(visits[0], wanted)
     assert (
@@ -352,7 +365,7 @@ def test_moves_are_followed_where_visits_are_all_noise() -> None:
     noisy = replace(target, visits=noise_only(2000.0).visits, visits_error=2000.0)
     off = []
     for n_rounds in (0, 6):
-        paths = walked(space, calibrate(space, parameters, noisy, n_rounds, TUNING, Threads(2)))
+        paths = walked(space, calibrate(space, parameters, noisy, n_rounds, TUNING, EVENLY, Threads(2)))
         off.append(apart(shares(moves_in(paths, space)), shares(target.moves)))
     assert off[1] < 0.3 * off[0]
 
@@ -363,7 +376,7 @@ def test_zones_that_are_visited_oftener_than_walked_to_get_more_trips() -> None:
     parameters, target = measured()
     busy = space.zone_of == 3
     tripled = replace(target, visits=np.where(busy, 3.0, 1.0) * target.visits, moves_error=2000.0)
-    more = calibrate(space, parameters, tripled, 4, TUNING, Threads(2)).parameters.trips
+    more = calibrate(space, parameters, tripled, 4, TUNING, EVENLY, Threads(2)).parameters.trips
     grown = (more.sum(axis=1) / more.sum()) / (parameters.trips.sum(axis=1) / parameters.trips.sum())
     assert grown[3] > 1.2 > 1 > grown[:3].max()
 
@@ -372,8 +385,8 @@ def test_walks_have_the_shapes_that_were_measured() -> None:
     """Diameters and lengths in half octaves, in total variation."""
     space = space_of("box")
     parameters, target = measured()
-    paths = walked(space, calibrate(space, parameters, target, 4, TUNING, Threads(2)), 3 * N)
-    lines = place_on_lines(paths, space.grid, space.geometry, 0.2, 0, 77)
+    paths = walked(space, calibrate(space, parameters, target, 4, TUNING, EVENLY, Threads(2)), 3 * N)
+    lines = lines_of(paths, space)
     made = shares(shapes_in(lines, space))
     for axis in (0, 1):
         assert apart(made.sum(axis=axis), target.shapes.sum(axis=axis)) < 0.065

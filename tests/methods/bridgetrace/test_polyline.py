@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 from tests import polygons
+from tests.conftest import BOX, in_time
 
 import privtrace as pt
-from privtrace.methods.bridgetrace.polyline import geometry, place_on_lines, sides
+from privtrace.methods.bridgetrace.polyline import Placing, geometry, place_on_lines, sides
 from privtrace.paths import Paths
 from privtrace.space.adjacency import adjacency
 from privtrace.space.grid import Grid
+from privtrace.space.shapes import shape_edges
+from privtrace.timing.draw import NO_DRAWS, Draws
 from privtrace.trajectories import Floats
 
 PLANAR = pt.Region.box(0, 0, 10, 10, crs="planar")
@@ -56,8 +61,34 @@ def spacing(grid: Grid, share: float = 0.02) -> float:
     return share * min(grid.region.width_m, grid.region.height_m)
 
 
-def placed(paths: Paths, grid: Grid, share: float = 0.02, first: int = 0, seed: int = 9) -> pt.Trajectories:
-    return place_on_lines(paths, grid, geometry(grid, adjacency(grid)), spacing(grid, share), first, seed)
+@cache
+def draws() -> Draws:
+    """Measure, without noise, how wanderers are reported: some by one point, some gaps are none."""
+    settings = pt.PrivTrace(epsilon=1, region=pt.Region.box(*BOX), K=1, order=1, times=True)
+    timing = settings.fit(in_time(), noise=pt.NoNoise()).timing
+    assert timing is not None
+    return timing.draws
+
+
+def placing(grid: Grid, share: float | None) -> Placing:
+    """Set points as far apart as a share of the region's side, or as wanderers are reported."""
+    if share is None:
+        return Placing(0.0, draws()._replace(edges=shape_edges(grid.region)))
+    return Placing(spacing(grid, share), NO_DRAWS)
+
+
+def placed(
+    paths: Paths, grid: Grid, share: float | None = 0.02, first: int = 0, seed: int = 9
+) -> pt.Trajectories:
+    made = place_on_lines(paths, geometry(grid, adjacency(grid)), placing(grid, share), first, seed)
+    if share is None:  # departures, and then later and later
+        assert len(made.seconds) == len(made.points)
+        firsts = made.offsets[:-1][np.diff(made.offsets) > 0]
+        later = np.diff(made.seconds, prepend=-1.0) > 0
+        assert not made.seconds[firsts].any() and np.delete(later, firsts).all()
+    else:
+        assert len(made.seconds) == 0
+    return pt.Trajectories(made.points, made.offsets, crs=grid.region.crs or "planar")
 
 
 def each(made: pt.Trajectories, grid: Grid) -> list[Floats]:
@@ -74,8 +105,8 @@ def test_sides_are_what_the_boxes_of_linked_cells_share(grid: Grid) -> None:
         assert low[along] == found.low[link] < found.high[link] == high[along]
 
 
-@pytest.mark.parametrize("share", [0.5, 0.05, 0.003])
-def test_points_lie_in_the_cells_of_their_path_in_order(grid: Grid, share: float) -> None:
+@pytest.mark.parametrize("share", [0.5, 0.05, 0.003, None])
+def test_points_lie_in_the_cells_of_their_path_in_order(grid: Grid, share: float | None) -> None:
     paths = random_paths(grid)
     made = placed(paths, grid, share)
     near = 1e-12 * np.abs(grid.region.bounds).max()  # longitudes lose a bit at the antimeridian
@@ -83,7 +114,8 @@ def test_points_lie_in_the_cells_of_their_path_in_order(grid: Grid, share: float
         boxes = grid.boxes[path]
         low, high = boxes[:, :2] - near, boxes[:, 2:] + near
         assert np.all((low[0] <= points[0]) & (points[0] <= high[0]))
-        assert np.all((low[-1] <= points[-1]) & (points[-1] <= high[-1]))
+        if len(points) > 1 or share is not None:
+            assert np.all((low[-1] <= points[-1]) & (points[-1] <= high[-1]))
         place = 0
         for point in points:
             while place < len(path) and not np.all((low[place] <= point) & (point <= high[place])):
@@ -91,20 +123,26 @@ def test_points_lie_in_the_cells_of_their_path_in_order(grid: Grid, share: float
             assert place < len(path)
 
 
-@pytest.mark.parametrize("share", [0.5, 0.02])
-def test_points_are_in_the_region(grid: Grid, share: float) -> None:
+@pytest.mark.parametrize("share", [0.5, 0.02, None])
+def test_points_are_in_the_region(grid: Grid, share: float | None) -> None:
     made = placed(random_paths(grid), grid, share)
-    assert grid.region.contains(made.points).all()
-    assert made.crs == grid.region.crs
+    assert grid.region.contains(made.points).all() and np.diff(made.offsets).min() >= 1
 
 
-def test_both_ends_are_points_whatever_the_spacing(grid: Grid) -> None:
+@pytest.mark.parametrize("share", [0.004, None])
+def test_both_ends_are_points_whatever_the_spacing(grid: Grid, share: float | None) -> None:
+    """But for trips of one point, which is where they start."""
     paths = random_paths(grid)
-    wide, narrow = placed(paths, grid, 10.0), placed(paths, grid, 0.004)
+    wide, narrow = placed(paths, grid, 10.0), placed(paths, grid, share)
     assert np.diff(wide.offsets).min() >= 2
+    if share is not None:
+        assert np.diff(narrow.offsets).min() >= 2
+    several = np.diff(narrow.offsets) > 1
+    assert several.sum() > 0.8 * len(several)
     if grid.region.shape is None:  # else a point that leaves the polygon is drawn anew
         assert np.array_equal(wide.points[wide.offsets[:-1]], narrow.points[narrow.offsets[:-1]])
-        assert np.array_equal(wide.points[wide.offsets[1:] - 1], narrow.points[narrow.offsets[1:] - 1])
+        lasts = [made.points[made.offsets[1:] - 1][several] for made in (wide, narrow)]
+        assert np.array_equal(*lasts)
 
 
 @pytest.mark.parametrize("name", ["uniform", "uneven", "town", "antimeridian"])
@@ -144,33 +182,36 @@ def test_starts_are_uniform_in_their_cell() -> None:
     assert np.allclose(np.quantile(within, [0.1, 0.5, 0.9], axis=0).T, [0.1, 0.5, 0.9], rtol=0, atol=0.02)
 
 
-def test_a_line_depends_on_its_path_its_number_and_the_seed_alone(grid: Grid) -> None:
+@pytest.mark.parametrize("share", [0.02, None])
+def test_a_line_depends_on_its_path_its_number_and_the_seed_alone(grid: Grid, share: float | None) -> None:
     paths = random_paths(grid, 100)
-    whole = placed(paths, grid, first=7)
-    assert np.array_equal(placed(paths, grid, first=7).points, whole.points)
+    whole = placed(paths, grid, share, first=7)
+    assert np.array_equal(placed(paths, grid, share, first=7).points, whole.points)
     for first, last in ((0, 1), (13, 60), (99, 100)):
         cells = paths.cells[paths.offsets[first] : paths.offsets[last]]
         part = Paths(cells, paths.offsets[first : last + 1] - paths.offsets[first])
-        made, expected = placed(part, grid, first=7 + first), whole[first:last]
+        made, expected = placed(part, grid, share, first=7 + first), whole[first:last]
         assert np.array_equal(made.points, expected.points)
         assert np.array_equal(made.offsets, expected.offsets)
-    assert not np.array_equal(placed(paths, grid, first=8).points[:2], whole.points[:2])
-    assert not np.array_equal(placed(paths, grid, first=7, seed=10).points[:2], whole.points[:2])
+    assert not np.array_equal(placed(paths, grid, share, first=8).points[:2], whole.points[:2])
+    assert not np.array_equal(placed(paths, grid, share, first=7, seed=10).points[:2], whole.points[:2])
 
 
-def test_empty_paths_have_no_points() -> None:
+@pytest.mark.parametrize("share", [0.02, None])
+def test_empty_paths_have_no_points(share: float | None) -> None:
     grid = GRIDS["uneven"]
-    made = placed(Paths(np.array([0, 1], np.int32), np.array([0, 0, 2, 2])), grid)
+    made = placed(Paths(np.array([0, 1], np.int32), np.array([0, 0, 2, 2])), grid, share)
     sizes = np.diff(made.offsets).tolist()
     assert sizes[0] == sizes[2] == 0 < sizes[1]
-    assert len(placed(Paths(np.empty(0, np.int32), np.zeros(1, np.int64)), grid)) == 0
+    assert len(placed(Paths(np.empty(0, np.int32), np.zeros(1, np.int64)), grid, share)) == 0
 
 
+@pytest.mark.parametrize("share", [0.02, None])
 @pytest.mark.parametrize("name", ["two banks", "mixed 0", "frame"])
-def test_a_step_that_no_side_joins_raises_nothing(name: str) -> None:
+def test_a_step_that_no_side_joins_raises_nothing(name: str, share: float | None) -> None:
     grid = GRIDS[name]
     cells = np.random.default_rng(6).integers(0, grid.n_cells, 400).astype(np.int32)
-    made = placed(Paths(cells, np.arange(0, 401, 8)), grid)
+    made = placed(Paths(cells, np.arange(0, 401, 8)), grid, share)
     assert grid.region.contains(made.points).all()
 
 
@@ -199,6 +240,7 @@ def test_more_points_make_a_line_hardly_longer(name: str) -> None:
 def test_a_long_path_has_room() -> None:
     grid = GRIDS["uniform"]
     made = placed(Paths(np.tile([0, 1], 5000).astype(np.int32), np.array([0, 10_000])), grid)
+    assert made.n_points > 256  # more than the memory for points begins with
     assert made.points[:, 0].max() <= 4 and made.points[:, 1].max() <= 2
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 from tests import polygons
+from tests.methods.bridgetrace.test_polyline import placing
 
 import privtrace as pt
 from privtrace.backends.local import Threads
@@ -39,8 +40,9 @@ def sampler_of(
     ending: float = 0.5,
     starts: Integers | None = None,
     kept: Floats | None = None,
+    share: float | None = 0.02,
 ) -> Sampler:
-    """Make walks that go by random chances, all at one level or at any."""
+    """Make walks that go by random chances, all at one level or at any; `share` is of test_polyline."""
     chances = chances_of(space, ending)
     levels = np.ones((N_CLASSES, len(LOSSES)), np.int64)
     if level is not None:
@@ -53,6 +55,7 @@ def sampler_of(
         hitting_probabilities(space, chances, Threads(1)),
         levels,
         np.ones((N_BINS, N_BINS)) if kept is None else kept,
+        placing(space.grid, share),
     )
 
 
@@ -210,10 +213,11 @@ def test_cells_without_links_are_walked_on_too() -> None:
     assert {len(path) for path in paths_of(sampler, 50)} == {1}
 
 
-def test_a_walk_depends_on_the_seed_and_its_number_alone() -> None:
+@pytest.mark.parametrize("share", [0.02, None])
+def test_a_walk_depends_on_the_seed_and_its_number_alone(share: float | None) -> None:
     space = SPACES["uneven"]
     trips = np.ones((space.n_zones, space.n_zones), np.int64)
-    sampler = sampler_of(space, trips, kept=np.full((N_BINS, N_BINS), 0.4))
+    sampler = sampler_of(space, trips, kept=np.full((N_BINS, N_BINS), 0.4), share=share)
     for walk in (sampler.walk, lambda numbers, seed: sampler.candidates(numbers, seed)[0]):
         whole = walk(range(500), 9)
         for numbers in (range(0, 1), range(7, 300), range(499, 500)):
@@ -224,26 +228,28 @@ def test_a_walk_depends_on_the_seed_and_its_number_alone() -> None:
     assert len(sampler.walk(range(0), 9).cells) == 0
 
 
-def test_walks_that_are_all_kept_are_the_first_drawn() -> None:
+@pytest.mark.parametrize("share", [0.02, None])
+def test_walks_that_are_all_kept_are_the_first_drawn(share: float | None) -> None:
     space = SPACES["uneven"]
-    sampler = sampler_of(space, np.ones((space.n_zones, space.n_zones), np.int64))
+    sampler = sampler_of(space, np.ones((space.n_zones, space.n_zones), np.int64), share=share)
     walked, drawn = sampler.walk(range(300), 2), sampler.candidates(range(300), 2)[0]
     assert np.array_equal(walked.cells, drawn.cells) and np.array_equal(walked.offsets, drawn.offsets)
 
 
-def test_shapes_that_are_kept_come_oftener() -> None:
+@pytest.mark.parametrize("share", [0.02, None])
+def test_shapes_that_are_kept_come_oftener(share: float | None) -> None:
     """Keep short walks for certain and long ones seldom; the lines' lengths follow."""
     space = SPACES["uniform"]
     trips = np.ones((space.n_zones, space.n_zones), np.int64)
-    usual = sampler_of(space, trips, ending=0.2)
+    usual = sampler_of(space, trips, ending=0.2, share=share)
     _, drawn = usual.candidates(range(4000), 1)
     middle = int(np.median(drawn.lengths))
     kept = np.tile(np.where(np.arange(N_BINS) <= middle, 1.0, 0.1), (N_BINS, 1))
     sizes = [
-        np.diff(sampler_of(space, trips, ending=0.2, kept=some).walk(range(4000), 1).offsets)
+        np.diff(sampler_of(space, trips, ending=0.2, kept=some, share=share).walk(range(4000), 1).offsets)
         for some in (usual.kept, kept)
     ]
     assert sizes[1].mean() < 0.9 * sizes[0].mean()
-    never = sampler_of(space, trips, ending=0.2, kept=np.zeros((N_BINS, N_BINS)))
+    never = sampler_of(space, trips, ending=0.2, kept=np.zeros((N_BINS, N_BINS)), share=share)
     ends = never.walk(range(200), 1)
     assert np.diff(ends.offsets).min() >= 1  # the last of several is kept, whatever its shape

@@ -11,6 +11,7 @@ import pytest
 from experiments.defaults import trials, tuned, tuning_values
 
 import privtrace as pt
+from privtrace import empirical_bayes
 from privtrace.methods.bridgetrace import tuning
 from privtrace.methods.bridgetrace.tuning import Tuning
 from privtrace.models import from_bytes, to_bytes
@@ -39,7 +40,8 @@ def test_the_sweep_can_be_of_some_alone() -> None:
 
 
 def test_every_number_is_used() -> None:
-    sources = "".join(path.read_text() for path in Path(tuning.__file__).parent.glob("*.py"))
+    files = [Path(empirical_bayes.__file__), *Path(tuning.__file__).parent.glob("*.py")]
+    sources = "".join(path.read_text() for path in files)
     assert {*re.findall(r"\btuning\.([a-z_]+)\b(?! import)", sources)} == {*NAMES}
 
 

@@ -18,7 +18,6 @@ from privtrace.methods.adatrace.trips import clean_trips
 from privtrace.methods.common.normcut import normcut, shrunk
 from privtrace.methods.common.placing import decode
 from privtrace.methods.model import Model, check_sound, within_limits
-from privtrace.methods.sampling import BLOCK_POINTS
 from privtrace.methods.view import Flows, Layer, Noisy, View, error_of
 from privtrace.paths import Paths
 from privtrace.space.grid import MAX_DIVISION, Grid
@@ -131,7 +130,7 @@ class AdaTraceModel(Model):
     @property
     def block_trajectories(self) -> int:
         """Let a task walk more where cells are many: paths to the same cell share what is computed for it."""
-        return max(super().block_trajectories, min(16 * self.grid.n_cells, BLOCK_POINTS // self.longest_walk))
+        return max(super().block_trajectories, min(16 * self.grid.n_cells, self.most_trajectories))
 
     def walk(self, trajectories: range, seed: int) -> tuple[Paths, int]:
         """Walk one path of cells for each trajectory number; none is cut short."""
@@ -163,7 +162,7 @@ class AdaTraceModel(Model):
             0, np.arange(m), self.shortest.neighbors, bridge.transitions, error_of(release, "transitions")
         )
         trips = Flows.of_table(0, bridge.trips, error_of(release, "trips"))
-        return View(tuple(layers), trips, _MEASURED, (moves,))
+        return self.timed(View(tuple(layers), trips, _MEASURED, (moves,)))
 
     def summary(self) -> dict[str, Any]:
         """Describe sizes for a reader."""

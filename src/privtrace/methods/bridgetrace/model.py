@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,12 +20,13 @@ from privtrace.methods.bridgetrace.settings import MOST_BY_RULE, MOST_DIVISION, 
 from privtrace.methods.bridgetrace.states import N_CLASSES, StateSpace
 from privtrace.methods.bridgetrace.tuning import LOSSES
 from privtrace.methods.common.normcut import normcut
-from privtrace.methods.model import SAMPLED, Model, check_sound, within_limits
+from privtrace.methods.model import Model, check_sound, within_limits
 from privtrace.methods.view import Flows, Layer, Noisy, View, error_of
 from privtrace.paths import Paths
 from privtrace.space.grid import Grid
 from privtrace.space.shapes import N_BINS
 from privtrace.space.traverse import trace
+from privtrace.timing.draw import Placed
 from privtrace.timing.lines import spaced
 from privtrace.trajectories import Integers, Trajectories
 
@@ -164,10 +165,9 @@ class BridgeTraceModel(Model):
         """Walk one path of cells for each trajectory number; one that cannot arrive stays where it starts."""
         return self.sampler.walk(trajectories, seed), 0
 
-    def sample_block(self, trajectories: range, seed: int) -> tuple[Trajectories, int]:
-        """Make the trajectories of these numbers: as by `walk` and `place`, but each line is drawn once."""
-        made = self.reported(self.sampler.sample(trajectories, seed), trajectories.start, seed)
-        return replace(made, about=self.about), 0
+    def sample_points(self, trajectories: range, seed: int) -> tuple[Placed, int]:
+        """Make the points of these trajectories: as by `walk` and `place`, but each line is drawn once."""
+        return self.sampler.sample(trajectories, seed), 0
 
     def encode(self, part: Trajectories) -> Paths:
         """Turn real trajectories into the cells that their lines pass. NOT PRIVATE."""
@@ -221,7 +221,7 @@ class BridgeTraceModel(Model):
             error_of(release, "moves", per_cell),
         )
         layers = (Layer("coarse cells", coarse, (density,)), Layer("states", self.grid, numbers))
-        return View(layers, self._sampled_trips(0, coarse), SAMPLED, (flows,))
+        return self.view_of_samples(layers, 0, (flows,))
 
     def summary(self) -> dict[str, Any]:
         """Describe sizes for a reader."""

@@ -264,7 +264,7 @@ def report(scratch, cells, geometry, placing, stream):  # type: ignore[no-untype
 
 @njit(cache=True, nogil=True, inline="always")
 def _with_reports(scratch, reports, n_points):  # type: ignore[no-untyped-def]
-    """Put reports in the memory, with room for as many points."""
+    """Put reports in the memory, and have memory for as many points."""
     points = scratch.points if n_points <= len(scratch.points) else np.empty((2 * n_points, 2))
     return Scratch(scratch.line, scratch.links, scratch.drawn, reports, points)
 

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from privtrace.methods.bridgetrace.calibrate import fitted_walks
 from privtrace.methods.bridgetrace.initial import clean_density
 from privtrace.methods.bridgetrace.measure import measure_paths
+from privtrace.methods.bridgetrace.settings import BridgeTrace
 from privtrace.methods.bridgetrace.states import state_space_of
 from privtrace.methods.common.measure import measure_count, measure_density
 from privtrace.methods.fitting import Fitting
 from privtrace.privacy.unit import WEIGHT
 from privtrace.space.grid import Grid
 
-if TYPE_CHECKING:
-    from privtrace.methods.bridgetrace.settings import BridgeTrace
-
 
 def released(settings: BridgeTrace, fitting: Fitting) -> dict[str, Any]:
     """Measure a source stage by stage, and give the fields of the model: noisy, or made from what is."""
-    settings.spacing_m(fitting.region)  # refuses a spacing that is too small, before anything is spent
+    placing = settings.placing(fitting.region, fitting.timing)  # refuses a spacing before anything is spent
 
     # State space: a coarse grid, finer cells where its noisy density is high, and zones of about equal density.
     n_trajectories = measure_count(fitting.crossing, fitting.region, settings.public_count)
@@ -36,7 +34,6 @@ def released(settings: BridgeTrace, fitting: Fitting) -> dict[str, Any]:
 
     # Walks that do the same: post-processing, like all that follows.
     with fitting.observer.stage("Fitting walks to what was measured"):
-        placing = settings.placing(fitting.region, fitting.timing)
         walks = fitted_walks(space, visits, weights, measured, settings, placing, fitting.backend)
 
     return {

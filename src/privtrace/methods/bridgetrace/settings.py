@@ -101,6 +101,11 @@ class BridgeTrace(Settings):
                 f"states at least, and {spelled('max_states')} allows {self.max_states:,}; set fewer cells or "
                 "more states"
             )
+        if self.spacing is not None and (self.times or self.sampling):
+            raise SettingsError(
+                f"{spelled('spacing')} sets points as far apart, and "
+                f"{spelled('times' if self.times else 'sampling')} as they are measured; leave one of them out"
+            )
         self.shares_sum_to_one("density", "visits", "moves", "trips", "shapes")
         self.share_is_within("density", "count")
 

@@ -17,7 +17,7 @@ from privtrace.methods.dpt.events import Mapper
 from privtrace.methods.dpt.settings import DPT, EVENTS_PER_SIDE_CELL
 from privtrace.methods.dpt.systems import STOP, Systems, kept
 from privtrace.methods.dpt.walker import TreeWalker
-from privtrace.methods.model import SAMPLED, Model, check_sound, within_limits
+from privtrace.methods.model import Model, check_sound, within_limits
 from privtrace.methods.view import Flows, Layer, Noisy, View, error_of
 from privtrace.paths import Paths
 from privtrace.trajectories import Integers, Trajectories
@@ -148,7 +148,7 @@ class DPTModel(Model):
             flows = cells[here] - first, neighbors, events[here]
             moves.append(Flows.to_neighbors(layer, *flows, error_of(release, "level 2")))
         zones = max(layer for layer, (first, last) in enumerate(bounds) if layer == 0 or last - first <= _ZONES)
-        return View(layers, self._sampled_trips(zones, layers[zones].grid), SAMPLED, tuple(moves))
+        return self.view_of_samples(layers, zones, tuple(moves))
 
     @property
     def _after_single_cells(self) -> tuple[Integers, Integers]:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from privtrace.caching import cached_property
 from privtrace.methods.common.normcut import normcut
 from privtrace.methods.common.placing import decode
-from privtrace.methods.model import SAMPLED, Model, check_sound, only_number, within_limits
+from privtrace.methods.model import Model, check_sound, only_number, within_limits
 from privtrace.methods.privtrace.transitions import Transitions
 from privtrace.methods.privtrace.walker import Walker
 from privtrace.methods.view import Flows, Layer, Noisy, View, error_of
@@ -133,8 +133,8 @@ class PrivTraceModel(Model):
             1, origins[between], self.first.successors[between], self.first.weights[between], error
         )
         if not self.trips.any():
-            return View(layers, self._sampled_trips(1, self.grid), SAMPLED, (moves,))
-        return View(layers, Flows.of_table(1, self.trips, None), _ESTIMATED, (moves,))
+            return self.view_of_samples(layers, 1, (moves,))
+        return self.timed(View(layers, Flows.of_table(1, self.trips, None), _ESTIMATED, (moves,)))
 
     def summary(self) -> dict[str, Any]:
         """Describe sizes for a reader."""

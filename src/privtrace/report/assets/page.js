@@ -31,8 +31,29 @@
     }
   }
 
+  /** Draw the cells of a grid in the shades that a text has a letter for each of; a dot is none. */
+  function drawn(grid, shades, palette, full) {
+    const paths = {}, { size } = grid;
+    for (let coarse = 0; coarse < size * size; coarse++) {
+      const division = grid.divisions ? grid.divisions[coarse] : 1;
+      const wide = full.width / size / division, high = full.height / size / division;
+      for (let sub = 0; sub < division * division; sub++) {
+        const slot = grid.first[coarse] + sub;
+        const cell = grid.cells ? grid.cells[slot] : slot;
+        if (cell < 0 || shades[cell] === ".") continue;
+        const column = (coarse % size) * division + (sub % division);
+        const row = Math.floor(coarse / size) * division + Math.floor(sub / division);
+        const at = `M${(column * wide).toFixed(1)} ${(full.height - (row + 1) * high).toFixed(1)}`;
+        const shade = shades.charCodeAt(cell) - 97;
+        paths[shade] = `${paths[shade] ?? ""}${at}h${wide.toFixed(1)}v${high.toFixed(1)}h-${wide.toFixed(1)}z`;
+      }
+    }
+    return Object.entries(paths).map(([shade, d]) => `<path class="${palette}${shade}" d="${d}"/>`).join("");
+  }
+
   /** Write a number with all the digits that it came with. */
   function written(number) {
+    if (number === null) return "unknown";
     return number.toLocaleString("en", { maximumSignificantDigits: 15 }).replace("-", "−");
   }
 
@@ -46,7 +67,9 @@
       this.hint = this.readout.textContent;
       this.full = this.svgs[0].viewBox.baseVal;
       this.full = { x: this.full.x, y: this.full.y, width: this.full.width, height: this.full.height };
-      this.layer = this.data.grids.length - 1;
+      this.chosen = { layer: this.data.grids.length - 1, part: "day", colors: "trips" };
+      this.grounds = [...panel.querySelectorAll(".cells")];
+      this.visits = this.grounds.map((ground) => ground.innerHTML);
       this.reset();
       this.svgs.forEach((svg) => this.listen(svg));
       panel.querySelectorAll(".zoom button").forEach((button) => {
@@ -54,7 +77,10 @@
       });
       // All at each change: of a group, only the button that is chosen tells that it changed.
       const inputs = [...panel.querySelectorAll("[data-shows]")];
-      const choose = () => inputs.forEach((input) => this.choose(panel, input));
+      const choose = () => {
+        inputs.forEach((input) => this.choose(panel, input));
+        this.paint(panel);
+      };
       inputs.forEach((input) => input.addEventListener("change", choose));
       choose();
       addEventListener("resize", () => this.draw());
@@ -72,11 +98,34 @@
 
     /** Show or hide what a control stands for. */
     choose(panel, input) {
-      panel.querySelectorAll(input.dataset.shows).forEach((shown) => {
-        shown.toggleAttribute("hidden", !input.checked);
-      });
-      if (input.type === "radio" && input.checked) this.layer = Number(input.value);
+      if (input.dataset.shows) {
+        panel.querySelectorAll(input.dataset.shows).forEach((shown) => {
+          shown.toggleAttribute("hidden", !input.checked);
+        });
+      }
+      if (input.type === "radio" && input.checked) this.chosen[input.name] = input.value;
       this.point(null);
+    }
+
+    /** Color the cells by what was chosen, and show the scale and the trips that belong to it. */
+    paint(panel) {
+      const { layer, part, colors } = this.chosen;
+      const ofDay = part === "day";
+      const scale = colors === "trips" && ofDay ? "visits" : colors;
+      panel.querySelectorAll("[data-legend]").forEach((legend) => {
+        legend.toggleAttribute("hidden", ![scale, `${scale} ${layer}`].includes(legend.dataset.legend));
+      });
+      panel.querySelectorAll("[data-departs]").forEach((trips) => {
+        trips.toggleAttribute("hidden", !ofDay && trips.dataset.departs !== part);
+      });
+      const ground = this.grounds[layer], grid = this.data.grids[layer];
+      if (!ground || ground.dataset.shown === `${scale} ${part}`) return;
+      // Speeds of the whole day come before those of its parts.
+      const number = colors === "speed" ? (ofDay ? 0 : Number(part) + 1) : Number(part);
+      ground.innerHTML = scale === "visits"
+        ? this.visits[layer]
+        : drawn(grid, grid.shades[colors][number], colors === "speed" ? "d" : "q", this.full);
+      ground.dataset.shown = `${scale} ${part}`;
     }
 
     get scale() {
@@ -218,7 +267,7 @@
 
     /** Mark the cell at a place on all maps, and tell its numbers. */
     point(place, target = null) {
-      const grid = this.data.grids[this.layer];
+      const grid = this.data.grids[this.chosen.layer];
       const units = { x: this.full.width / grid.size, y: this.full.height / grid.size };
       const found = place && cellAt(grid, place.x / units.x, (this.full.height - place.y) / units.y);
       for (const svg of this.svgs) {
@@ -236,7 +285,8 @@
     }
 
     tell(grid, { cell, x, y, side }) {
-      const numbers = grid.numbers.map(({ name, values, error, unit }) => {
+      const told = this.chosen.part === "day" ? grid.numbers : grid.parts[this.chosen.part];
+      const numbers = told.map(({ name, values, error, unit }) => {
         const noise = error === null ? "" : ` ± ${written(error)}`;
         // Lines break between numbers, not within.
         return `${name} ${written(values[cell])}${noise}${unit}`.replaceAll(" ", "\u00a0");

@@ -1,0 +1,149 @@
+"""Draw what a model says of points and times: as measured, with noise, and as synthetic trips have it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from privtrace.methods.model import Model
+from privtrace.methods.plan import rounded
+from privtrace.methods.sampled import MOST_TRIPS
+from privtrace.methods.view import Hours, Layer, Passing, Spread, View
+from privtrace.release import Release
+from privtrace.report import charts, maps
+from privtrace.report.colors import Rising
+from privtrace.report.document import folded, paragraph, percent, plain, section, speed, table
+from privtrace.report.hours import Scale, busiest, by_part, scale_of, span, week
+from privtrace.report.model_map import SPEEDS, per_area, speed_legend, speed_scale, steady_speeds
+from privtrace.space.region import Region
+from privtrace.trajectories import Floats
+
+#: Sizes are shown between those that so much of the synthetic trips lies below, and beyond; and so many bins at
+#: least, because a picture of one would show no scale.
+_TAIL, _LEAST_BINS = 0.002, 9
+
+#: Cells of the layer that small maps show, at most; of a coarser one if need be.
+_SMALL_CELLS = 600
+
+
+def model_hours(model: Model, view: View) -> str:
+    """Show departures, durations, speeds and points, and where trips go by part of the day; or nothing."""
+    if not view.spreads or not model.n_trajectories:
+        return ""
+    release, hours = model.release, view.hours
+    figures = [] if hours is None else [_week(hours)]
+    rows = []
+    for spread in view.spreads:
+        scale = _scale(spread.name, release.region, is_usual=spread.noisy is not None)
+        figures.append(_figure(spread, scale, model.n_trajectories if hours is None else _total(hours)))
+        rows.append((f"{scale.heading}, {scale.meaning}", scale.write(spread.median)))
+    return section(
+        "Point by point" if hours is None else "When, how fast, and point by point",
+        paragraph(_introduced(release)),
+        _KEY,
+        f'<div class="columns">{"".join(figures)}</div>',
+        folded("The same in numbers", table(("Of synthetic trips", "Half are below"), rows, n_words=1)),
+        *([] if hours is None else _parts_of_the_day(model, view, hours)),
+    )
+
+
+def _introduced(release: Release) -> str:
+    """Say what was measured, and which hours and days these are."""
+    every = release.timing.get("every")
+    tick = f" Points come every {every}, which was declared as public." if every else ""
+    if release.calendar is None:
+        return "How many points trips have was measured, and how uneven the distances between them are."
+    return f"{release.when} A trip's date is drawn and not measured; only its weekday and hour are.{tick}"
+
+
+_KEY = (
+    '<ul class="key"><li><i class="band"></i>measured, give or take its noise</li>'
+    '<li><i class="synthetic"></i>synthetic trips</li>'
+    "<li>sizes are to scale by their logarithm; rare ones are left out</li></ul>"
+)
+
+
+def _scale(name: str, region: Region, *, is_usual: bool) -> Scale:
+    scale = scale_of(name, region)
+    if name == "interval" and is_usual:
+        return scale._replace(meaning="the usual time between points")
+    return scale
+
+
+def _total(hours: Hours) -> float:
+    """Count trips with times, as the noisy hours do; never so few that noise would be all."""
+    departures = hours.departures
+    return max(float(departures.values.sum()), departures.error)
+
+
+def _week(hours: Hours) -> str:
+    departures = hours.departures
+    series = [
+        charts.measured(departures.values, departures.error, _total(hours)),
+        charts.Series("synthetic", hours.chances),
+    ]
+    words = (
+        f"the busiest hour of synthetic trips is {busiest(hours.chances)}; the noise of an hour is about "
+        f"{rounded(departures.error)} trips."
+    )
+    return week(series, hours.calendar.zone.name, words)
+
+
+def _figure(spread: Spread, scale: Scale, total: float) -> str:
+    shown = _shown(spread.shares)
+    series = [charts.Series("synthetic", spread.shares[shown])]
+    if spread.noisy is not None:
+        series.insert(0, charts.measured(spread.noisy.values[shown], spread.noisy.error, total))
+    words = f"half of the synthetic trips are below {scale.write(spread.median)}."
+    return scale.figure(spread.bounds[shown.start : shown.stop + 1], series, words)
+
+
+def _shown(shares: Floats) -> slice:
+    """Choose the bins that hold nearly all."""
+    sums = np.cumsum(shares)
+    first, last = (int(np.searchsorted(sums, share * sums[-1])) for share in (_TAIL, 1 - _TAIL))
+    short = max(_LEAST_BINS - (last + 1 - first), 0)
+    first = max(first - (short + 1) // 2, 0)
+    return slice(first, min(max(last + 1 + short // 2, first + _LEAST_BINS), len(shares)))
+
+
+def _parts_of_the_day(model: Model, view: View, hours: Hours) -> list[str]:
+    """Draw where trips go, and how fast, by the part of the day at which they depart, on small maps."""
+    region = model.release.region
+    layer, passing = _small_layer(view, hours)
+    sheet, scale = maps.Sheet(region), Rising.over(per_area(layer, passing.trips))
+    speeds, steady = speed_scale(hours, [passing]), steady_speeds(passing)[1:]
+    drawn = []
+    for part, (share, mean) in enumerate(zip(hours.shares.tolist(), hours.speeds.tolist(), strict=True)):
+        shades = (scale.shades(per_area(layer, passing.trips)[part]), "q"), (speeds.shades(steady[part]), "d")
+        cells = [f'<g class="heat">{maps.cells(sheet, layer.grid, *how)}</g>' for how in shades]
+        told = f"{percent(share)} of trips", speed(mean, region)
+        words = (
+            f"{span(part)}: where the {told[0]} go that depart then.",
+            f"{span(part)}: how fast they go in each cell; the mean is {told[1]}.",
+        )
+        small = (sheet.small(*one) for one in zip(cells, words, strict=True))
+        drawn.append([*zip(small, told, strict=True)])
+    unit = "km²" if region.crs == "lonlat" else "square unit"
+    return [
+        "<h3>By the part of the day</h3>",
+        paragraph(
+            "Where those go who depart in each part of the day, and below it how fast: all days together, "
+            f"counted on {min(model.n_trajectories, MOST_TRIPS):,} sampled trips. {SPEEDS}"
+        ),
+        by_part(drawn),
+        '<div class="columns">',
+        maps.legend(
+            f"Trips that pass a cell in a part of the day, per {unit}",
+            "q",
+            scale.ticks(rounded),
+            f"Color scale from 0 to {plain(scale.most, 2)} trips, logarithmic.",
+        ),
+        speed_legend(speeds, region),
+        "</div>",
+    ]
+
+
+def _small_layer(view: View, hours: Hours) -> tuple[Layer, Passing]:
+    """Choose the finest layer that small maps can show."""
+    pairs = [*zip(view.layers, hours.passing, strict=True)]
+    return ([pair for pair in pairs if pair[0].grid.n_cells <= _SMALL_CELLS] or pairs[:1])[-1]
