@@ -42,7 +42,7 @@ from experiments.data import METRICS, REGIONS, STAND_INS, load, parser_of
 from privtrace.evaluation.frame import Frame
 from privtrace.evaluation.metric import Metric
 from privtrace.evaluation.reference import Reference
-from privtrace.methods import fitting
+from privtrace.methods import timed
 from privtrace.privacy.crossing import Crossing
 from privtrace.privacy.epsilon import decimal
 from privtrace.privacy.ledger import Ledger
@@ -281,14 +281,14 @@ def real_points() -> Iterator[None]:
 
     They are measured with noise first, so that the noise of all other stages is as in any fit.
     """
-    measured = fitting.measure_timing
+    measured = timed.measure_timing
 
     def exactly(crossing: Crossing, region: pt.Region, errors: Mapping[str, float], *others: Any) -> Timing:
         measured(crossing, region, errors, *others)
         ledger = Ledger(crossing.ledger.epsilon, crossing.ledger.unit, pt.NoNoise())
         return measured(replace(crossing, ledger=ledger), region, dict.fromkeys(errors, _TINY), *others)
 
-    with mock.patch.object(fitting, "measure_timing", exactly):
+    with mock.patch.object(timed, "measure_timing", exactly):
         yield
 
 

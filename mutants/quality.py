@@ -243,10 +243,10 @@ BRIDGETRACE = (
     ),
     Mutant(
         "spacing-ignored",
-        "a line has a point a cell, however far apart that is",
-        "methods/bridgetrace/polyline.py",
-        "n_gaps = max(1, int(min(length_m / placing.spacing_m, _MOST_GAPS) + uniform(words[1])))",
-        "n_gaps = len(cells)",
+        "a line has nine points, however far apart they are",
+        "timing/draw.py",
+        "n_gaps = max(1, int(min(length_m / spacing_m, _MOST_GAPS) + uniform(words[1])))",
+        "n_gaps = 8",
         ("methods/bridgetrace/test_polyline.py",),
     ),
 )
