@@ -37,7 +37,9 @@ def test_fit_inspect_generate(folder: Path) -> None:
     for word in ("Protected unit", "Ledger", "steps after another", "Fitting twice"):
         assert word in shown
     facts = json.loads(run("inspect", "a.model", "--json", cwd=folder).stdout)
-    assert facts["private"] is True and facts["epsilon"] == "1" and len(facts["ledger"]) == 6
+    assert facts["private"] is True and facts["epsilon"] == "1"
+    stages = ["points", "gaps", "count", "density", "visits", "moves", "trips", "shapes"]
+    assert [charge["stage"] for charge in facts["ledger"]] == stages
     assert facts["region"] == {"box": [0.0, 0.0, 10.0, 10.0], "crs": "planar"}
     for name in ("one.parquet", "two.parquet"):
         run("generate", "a.model", "--count", "1000", "--seed", "7", "--output", name, cwd=folder)
@@ -142,9 +144,15 @@ def test_the_same_is_said_to_an_observer(wanderers: pt.Trajectories, caplog: pyt
 def test_longitude_and_latitude_stay_so(tmp_path: Path, city: tuple[pt.Trajectories, pt.Region]) -> None:
     trips, region = city
     trips[:500].write(tmp_path / "city.csv")
-    done = run("synth", "city.csv", f"--region={region}", "--epsilon=1", "--output=s.parquet", cwd=tmp_path)
+    arguments = ("synth", "city.csv", f"--region={region}", "--epsilon=1", "--timezone=Europe/Berlin")
+    done = run(*arguments, "--no-times", "--output=s.parquet", cwd=tmp_path)
     assert "times" in done.stdout.lower() and "not synthesized" in done.stdout
     assert pq.read_schema(tmp_path / "s.parquet").names == ["traj_id", "lon", "lat"]
+    done = run(*arguments, "--output=t.parquet", cwd=tmp_path)
+    assert "Times are synthesized" in done.stdout and "not synthesized" not in done.stdout
+    schema = pq.read_schema(tmp_path / "t.parquet")
+    assert schema.names == ["traj_id", "lon", "lat", "datetime"]
+    assert schema.field("datetime").type == pa.timestamp("ms", "Europe/Berlin")
 
 
 @pytest.mark.parametrize(

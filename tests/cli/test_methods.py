@@ -20,6 +20,9 @@ STAGES = {
     "adatrace": ["count", "density", "fine density", "transitions", "trips", "lengths"],
     "dpt": ["count", "systems", "starts", "level 1", "level 2", "level 3"],
 }
+#: What is measured first of points, and of times where a table has them.
+FIRST = {"bridgetrace": ["points", "gaps"]}
+CLOCK = ["departures", "ticks", "stretches", "paces", "pauses", "speeds", "tempos", "parts"]
 
 
 @pytest.fixture
@@ -31,12 +34,16 @@ def folder(tmp_path: Path, wanderers: pt.Trajectories) -> Path:
 @pytest.mark.parametrize("method", STAGES)
 def test_plan_fit_generate_and_explain(method: str, folder: Path) -> None:
     named = (BOX, "--epsilon=1", f"--method={method}")
-    planned = json.loads(run("plan", *named, "--count=600", "--json", cwd=folder).stdout)
-    assert planned["method"] == method and [s["stage"] for s in planned["stages"]] == STAGES[method]
+    stages = FIRST.get(method, []) + STAGES[method]
+    for option in ("--no-times", "--times"):
+        planned = json.loads(run("plan", *named, option, "--count=600", "--json", cwd=folder).stdout)
+        first = FIRST.get(method, []) if option == "--no-times" else ["points", "gaps", *CLOCK]
+        assert planned["method"] == method
+        assert [stage["stage"] for stage in planned["stages"]] == first + STAGES[method]
     fitted = run("fit", "trips.parquet", *named, "--output=a.model", "--json", "--quiet", cwd=folder)
     facts = json.loads(fitted.stdout)
     assert facts["method"] == method and facts["private"] is True
-    assert [charge["stage"] for charge in facts["ledger"]] == STAGES[method]
+    assert [charge["stage"] for charge in facts["ledger"]] == stages
     assert f"{registry.find(method).label}, as in version" in run("inspect", "a.model", cwd=folder).stdout
     run("generate", "a.model", "--count=300", "--seed=7", "--output=s.parquet", cwd=folder)
     table = pq.read_table(folder / "s.parquet")
