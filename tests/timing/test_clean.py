@@ -83,6 +83,13 @@ def test_where_all_is_noise_points_and_ticks_are_moderate(error: float) -> None:
     assert 100 < means[side] < 400 and means[0] == 2
 
 
+def test_noise_alone_hardly_ever_makes_thousands_of_points() -> None:
+    rng, error = RNG(8), 30.0
+    shape = N_BINS, bins.N_POINTS
+    means = [clean.clean_points(laplace(rng, error, shape), error)[1][8] @ bins.POINTS for _ in range(150)]
+    assert np.quantile(means, 0.97) < 500
+
+
 @pytest.mark.parametrize("value", [0.0, -5.0])
 def test_tables_without_anything_are_chances_too(value: float) -> None:
     tables = {stage: np.full(table.shape, value) for stage, table in exact(fleet()).items()}

@@ -70,6 +70,7 @@ _SOME = 4
 #: Where nothing stands out, it is as if trips had a point each time they are so much of the region's side
 #: farther, evenly in meters and seconds, and usual gaps from a second to five minutes: public, and moderate.
 _SPACING = 1 / 160
+_CLOSEST = 8  # half octaves more points than that, where trips of all lengths are taken to be alike
 _EVEN_METERS = (METERS >= 0.5) & (METERS < 2.0)
 _USUAL_TICKS = (TICKS >= 1.0) & (TICKS <= 300.0)
 
@@ -87,7 +88,7 @@ def in_weights(chances: Floats) -> Integers:
 
 def clean_points(noisy: Floats, error: float) -> tuple[Floats, Floats]:
     """Estimate the chances of lengths, (N_BINS,), and of the number of points of each: (N_BINS, N_POINTS)."""
-    cloud = _cloud(noisy, error)
+    cloud = _cloud(noisy, error, most=_CLOSEST)
     return _normalized(cloud.sum(axis=1)), _rows(cloud) if cloud.any() else _points_by_spacing()
 
 
@@ -234,20 +235,20 @@ def fitted_clock(
     return tuple(one / one.max() for one in weights)
 
 
-def _cloud(noisy: Floats, error: float, likely: float = _LIKELY) -> Floats:
+def _cloud(noisy: Floats, error: float, likely: float = _LIKELY, most: int | None = None) -> Floats:
     """Estimate a table by length whose entries lie together in one cloud: of several, the largest.
 
-    Where none stands out, trips of all lengths are taken to be alike.
+    Where none stands out, trips of all lengths are taken to be alike: by diagonals, up to `most` beyond the main.
     """
     blurred, part = _blurred(noisy, _BLURS, range(noisy.ndim))
     labels, sure = _standing_out(blurred / (part * error), np.ones((3, 3)), likely)
     if not len(sure):
-        return _alike(noisy, error)
+        return _alike(noisy, error, noisy.shape[1] if most is None else most)
     largest = max(sure.tolist(), key=lambda label: float(noisy[labels == label].sum()))
     return np.where(labels == largest, _estimated(noisy, blurred, error), 0.0)
 
 
-def _alike(noisy: Floats, error: float) -> Floats:
+def _alike(noisy: Floats, error: float, most: int) -> Floats:
     """Estimate a table by length from sums along its diagonals: a trip twice as long has twice as much.
 
     Of the diagonals, those count that lie together around the one that stands out most; there may be none.
@@ -255,9 +256,10 @@ def _alike(noisy: Floats, error: float) -> Floats:
     n_rows, n_columns = noisy.shape
     diagonal = np.arange(n_columns) - np.arange(n_rows)[:, np.newaxis] + n_rows - 1
     sums = np.bincount(diagonal.ravel(), noisy.ravel()).astype(np.float64)
-    errors = error * np.sqrt(np.bincount(diagonal.ravel()))
+    # In the corners diagonals are short, and one entry could stand for all: they count as if they were not.
+    errors = error * np.sqrt(np.maximum(np.bincount(diagonal.ravel()), n_rows / 2))
     blurred, part = _blurred(sums, _BLURS, [0])
-    standing = blurred / (part * errors)
+    standing = blurred / (part * errors) * (np.arange(len(sums)) < n_rows + most)
     highest = int(np.argmax(standing))
     if standing[highest] <= _AT_ALL:
         return np.zeros(noisy.shape)
