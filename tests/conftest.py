@@ -6,7 +6,6 @@ import signal
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from experiments import data
 from hypothesis import HealthCheck, settings
@@ -16,20 +15,6 @@ from privtrace.datasets import city_trips
 from privtrace.testing import data as checked
 
 BOX, trajectories = checked.BOX, checked.trajectories
-
-
-def in_time(walks: pt.Trajectories | None = None, zone: str = "Europe/Lisbon") -> pt.Trajectories:
-    """Give walks, or else the wanderers, times in the spring of 2024: 15 s apart, and some pauses."""
-    walks = checked.wanderers() if walks is None else walks
-    rng = np.random.default_rng(8)
-    departures = rng.integers(0, 120 * 86_400, len(walks)) + 1_704_067_200
-    gaps = np.where(rng.random(walks.n_points) < 0.1, rng.integers(16, 200, walks.n_points), 15)
-    seconds = np.cumsum(gaps)
-    sizes = np.diff(walks.offsets)
-    firsts = walks.offsets[:-1][sizes > 0]
-    seconds += np.repeat(departures[sizes > 0] - seconds[firsts], sizes[sizes > 0])
-    return replace(walks, times=seconds.astype("datetime64[s]"), zone=zone)
-
 
 # A job in the background ignores interrupts, and so would the commands that tests start and interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

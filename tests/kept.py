@@ -20,12 +20,17 @@ import privtrace as pt
 from privtrace.datasets import city_trips
 from privtrace.models import to_bytes
 
+#: Points a public spacing apart, and no times.
+EVENLY = {"sampling": False, "times": False}
+
 #: Settings that reach all stages of all methods, over the city's box; those called "polygon" over its limits.
 SETUPS: dict[str, tuple[str, dict[str, Any]]] = {
-    **{name: (name, {}) for name in ("BridgeTrace", "PrivTrace", "AdaTrace", "DPT")},
-    **{f"{name}, polygon": (name, {}) for name in ("BridgeTrace", "PrivTrace", "AdaTrace", "DPT")},
+    "BridgeTrace": ("BridgeTrace", EVENLY),
+    **{name: (name, {}) for name in ("PrivTrace", "AdaTrace", "DPT")},
+    "BridgeTrace, polygon": ("BridgeTrace", EVENLY),
+    **{f"{name}, polygon": (name, {}) for name in ("PrivTrace", "AdaTrace", "DPT")},
     "BridgeTrace, users": ("BridgeTrace", {"unit": "user", "max_per_user": 3, "rounds": 1, "spacing": 90.0}),
-    "BridgeTrace, K": ("BridgeTrace", {"K": 4, "rounds": 0, "public_count": 3000}),
+    "BridgeTrace, K": ("BridgeTrace", {"K": 4, "rounds": 0, "public_count": 3000, **EVENLY}),
     "PrivTrace, order 2": ("PrivTrace", {"order": 2, "max_states": 60, "trip_estimation": False}),
     "PrivTrace, theta": ("PrivTrace", {"theta1": 20.0}),
     "PrivTrace, one layer": ("PrivTrace", {"order": 1, "second_layer": False}),
@@ -33,6 +38,14 @@ SETUPS: dict[str, tuple[str, dict[str, Any]]] = {
     "AdaTrace, users": ("AdaTrace", {"unit": "user", "max_per_user": 3}),
     "DPT, four": ("DPT", {"finest": 16, "keep": 1e-9, "expand": 0.2, "height": 4}),
     "DPT, coarsest": ("DPT", {"mapping": "coarsest", "hysteresis": False, "heading_strength": 0.0}),
+    "BridgeTrace, points": ("BridgeTrace", {"times": False, "rounds": 1}),
+    "BridgeTrace, times": ("BridgeTrace", {}),
+    "BridgeTrace, times, polygon": ("BridgeTrace", {"times": True, "rounds": 1}),
+    "BridgeTrace, times, users": ("BridgeTrace", {"unit": "user", "max_per_user": 3, "rounds": 0}),
+    "BridgeTrace, times, count": ("BridgeTrace", {"K": 4, "rounds": 0, "public_count": 3000}),
+    "BridgeTrace, every": ("BridgeTrace", {"every": "15s", "rounds": 0}),
+    "BridgeTrace, period": ("BridgeTrace", {"period": "2025-05-10/2025-05-24", "rounds": 0}),
+    **{f"{name}, times": (name, {"times": True}) for name in ("PrivTrace", "AdaTrace", "DPT")},
 }
 
 
@@ -72,12 +85,22 @@ def results(name: str) -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pt.CappedWalks)
         sample = model.sample(400, seed=5)
+    timing = {} if model.timing is None else model.timing.arrays()
     return {
-        "arrays": {array: digest(values) for array, values in model.arrays().items()},
+        "arrays": {array: digest(values) for array, values in (model.arrays() | timing).items()},
         "sample": digest(sample.points, sample.offsets),
-        "file": hashlib.sha256(to_bytes(model)).hexdigest()[:16],
+        **({} if sample.times is None else {"times": digest(sample.times.astype(np.int64))}),
+        "file": hashlib.sha256(to_bytes(_undated(model))).hexdigest()[:16],
         "retraced": digest(model.retrace(made.trajectories[:50], 0, 3).points),
     }
+
+
+def _undated(model: Any) -> Any:
+    """Take out the version of the zones' data, which is that of the machine."""
+    calendar = model.release.calendar
+    if calendar is None:
+        return model
+    return replace(model, release=replace(model.release, calendar=replace(calendar, tzdata="any")))
 
 
 if __name__ == "__main__":

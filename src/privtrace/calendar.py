@@ -37,6 +37,16 @@ class Zone:
     breaks: Integers  # (n,): seconds since 1970, UTC, rising
     offsets: Integers  # (n + 1,): seconds ahead of UTC, before the first of them and from each one on
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Zone) and (
+            self.name == other.name
+            and np.array_equal(self.breaks, other.breaks)
+            and np.array_equal(self.offsets, other.offsets)
+        )
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
     @classmethod
     def named(cls, name: str) -> Zone:
         """Find a zone by its IANA name, such as Europe/Lisbon."""
@@ -203,7 +213,7 @@ def _milliseconds(value: Any) -> int:
 TYPICAL_WEEK = Period(date(2024, 1, 1), date(2024, 1, 8))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Calendar:
     """Hold the public facts of local time: the zone, the days, and the version of the zone's data."""
 

@@ -53,9 +53,27 @@ def test_a_raster_is_density(folder: Path) -> None:
     assert (folder / "d.tif").read_bytes()[:2] == b"II"
 
 
+def test_hours_are_written_of_models_with_times(folder: Path) -> None:
+    model("adatrace, frame, times").save(folder / "timed.model")
+    done = run("export", "timed.model", "--what=hourly-od", "--output=h.csv", cwd=folder)
+    assert "Trips from cell to cell by part of the day, written to h.csv." in done.stdout
+    assert done.stderr.startswith("warning: NOT PRIVATE")
+    assert pyarrow.csv.read_csv(folder / "h.csv").column_names[3:6] == ["hour_from", "hour_to", "trips"]
+
+
 REFUSALS = {
-    "no product": (["--output=a.csv"], "--what (what) must be one of od, density, transitions, grid"),
-    "trips as a raster": (["--what=od", "--output=a.tif"], "GeoTIFF holds density, not od"),
+    "no product": (
+        ["--output=a.csv"],
+        "--what (what) must be one of od, density, transitions, grid, departures",
+    ),
+    "trips as a raster": (
+        ["--what=od", "--output=a.tif"],
+        "GeoTIFF holds density, hourly-density, speeds, not od",
+    ),
+    "times of a model without": (
+        ["--what=departures", "--output=a.csv"],
+        "departures: the model has no times. Fit one with --times (times=True)",
+    ),
     "the model by another name": (
         ["--what=od", "--output=link.csv", "--force"],
         "--output and the model are the same file",

@@ -6,6 +6,7 @@ Epsilon is large, so that few walks leave more than noise.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -28,6 +29,17 @@ def walks(crs: str = "planar") -> pt.Trajectories:
         points = points * [0.5, 0.8] + [ACROSS[0], ACROSS[1]]
         points[:, 0] = np.where(points[:, 0] > 180, points[:, 0] - 360, points[:, 0])
     return pt.Trajectories(points, np.arange(301) * 12, crs=crs)  # type: ignore[arg-type]
+
+
+@cache
+def timed_walks(crs: str = "planar") -> pt.Trajectories:
+    """Give the same walks, 90 s from point to point, that depart by day and most of them in the morning."""
+    rng, data = np.random.default_rng(9), walks(crs)
+    hours = np.where(rng.uniform(size=300) < 0.7, rng.uniform(6, 10, 300), rng.uniform(10, 22, 300))
+    departures = 86_400 * rng.integers(0, 7, 300) + np.round(3600 * hours).astype(np.int64)
+    seconds = departures[:, np.newaxis] + 90 * np.arange(12)
+    times = np.datetime64("2024-01-01", "ms") + (1000 * seconds.ravel()).astype("timedelta64[ms]")
+    return replace(data, times=times, zone="Europe/London")
 
 
 def strait() -> pt.Region:
@@ -60,6 +72,14 @@ _SETTINGS: dict[str, Callable[[], Any]] = {
     "privtrace, strait": lambda: pt.PrivTrace(epsilon=20, region=strait(), K=5, density_per_cell=5),
 }
 MODELS = [*_SETTINGS]
+_TIMED_SETTINGS: dict[str, Callable[[], Any]] = {
+    "bridgetrace, times": lambda: pt.BridgeTrace(epsilon=100, region=BOX, K=3, rounds=1, times=True),
+    "privtrace, strait, times": lambda: pt.PrivTrace(epsilon=100, region=strait(), K=4, times=True),
+    "adatrace, frame, times": lambda: pt.AdaTrace(
+        epsilon=100, region=polygons.region("frame"), N=4, times=True, period="2024-01-01/2024-01-08"
+    ),
+}
+TIMED_MODELS = [*_TIMED_SETTINGS]
 POLYGONS = {
     "bridgetrace, holes": polygons.oracle("mixed 1"),
     "privtrace, holes": polygons.oracle("mixed 1"),
@@ -72,6 +92,7 @@ POLYGONS = {
 @cache
 def model(name: str, *, private: bool = False) -> Any:
     """Fit a model; one that is not private has seeded noise."""
-    settings = _SETTINGS[name]()
-    source = walks(settings.region.crs or ("lonlat" if settings.region.west == ACROSS[0] else "planar"))
+    settings = (_SETTINGS | _TIMED_SETTINGS)[name]()
+    made = timed_walks if settings.times else walks
+    source = made(settings.region.crs or ("lonlat" if settings.region.west == ACROSS[0] else "planar"))
     return settings.fit(source, noise=None if private else pt.SeededNoise(3))

@@ -12,7 +12,7 @@ from tests.conftest import trajectories
 from tests.export.samples import BOX, model
 
 import privtrace as pt
-from privtrace.export import FORMATS, PRODUCTS, check_export, export, geojson, geotiff
+from privtrace.export import FORMATS, PRODUCTS, RASTERS, TIMED, check_export, export, geojson, geotiff
 
 SUFFIXES = {
     "a.csv": "CSV",
@@ -24,7 +24,15 @@ SUFFIXES = {
     "a.tif": "GeoTIFF",
     "a.tiff": "GeoTIFF",
 }
-PAIRS = [(what, suffix) for what in PRODUCTS for suffix in (".csv", ".csv.gz", ".parquet", ".geojson")]
+UNTIMED = [what for what in PRODUCTS if what not in TIMED]
+SUFFIXES_OF_ALL = (".csv", ".csv.gz", ".parquet", ".geojson")
+PAIRS = [(what, suffix) for what in UNTIMED for suffix in SUFFIXES_OF_ALL]
+TIMED_PAIRS = [
+    *((what, suffix) for what in TIMED for suffix in SUFFIXES_OF_ALL if what in FORMATS["geojson"].products),
+    ("departures", ".csv"),
+    ("departures", ".parquet"),
+    *((what, ".tif") for what in RASTERS if what in TIMED),
+]
 METHODS = {"bridgetrace": pt.BridgeTrace, "privtrace": pt.PrivTrace, "adatrace": pt.AdaTrace, "dpt": pt.DPT}
 
 
@@ -41,13 +49,14 @@ def test_a_format_can_be_named(format: str, tmp_path: Path) -> None:
     assert (tmp_path / "named").read_bytes() == known.read_bytes()
 
 
-@pytest.mark.parametrize(("what", "suffix"), [*PAIRS, ("density", ".tif")])
+@pytest.mark.parametrize(("what", "suffix"), [*PAIRS, ("density", ".tif"), *TIMED_PAIRS])
 def test_the_same_model_gives_the_same_bytes(
     what: str, suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(geotiff, "MOST_PIXELS", 256)
-    model("privtrace, strait").save(tmp_path / "a.model")
-    model("privtrace, strait").export(what, tmp_path / f"a{suffix}")
+    name = "privtrace, strait, times" if what in TIMED else "privtrace, strait"
+    model(name).save(tmp_path / "a.model")
+    model(name).export(what, tmp_path / f"a{suffix}")
     pt.load(tmp_path / "a.model").export(what, tmp_path / f"b{suffix}")
     assert (tmp_path / f"a{suffix}").read_bytes() == (tmp_path / f"b{suffix}").read_bytes() != b""
 
@@ -65,14 +74,28 @@ REFUSALS: dict[str, tuple[Any, str, dict[str, Any], type[Exception], str]] = {
         "a.csv",
         {},
         pt.SettingsError,
-        r"--what \(what\) must be one of od, density, transitions, grid$",
+        r"--what \(what\) must be one of od, density, transitions, grid, departures, hourly-od, .*, speeds$",
     ),
     "trips as a raster": (
         "od",
         "a.tif",
         {},
         pt.OutputError,
-        r"a\.tif: GeoTIFF holds density, not od; for od give a path .* one of \.csv, \.parquet, .*json$",
+        r"a\.tif: GeoTIFF holds density, .*, not od; for od give a path .* one of \.csv, \.parquet, .*json$",
+    ),
+    "hours on a map": (
+        "departures",
+        "a.geojson",
+        {},
+        pt.OutputError,
+        r"GeoJSON holds od, .*, not departures; for departures give a path .* \.csv, \.parquet, \.pq$",
+    ),
+    "times of a model without": (
+        "speeds",
+        "a.csv",
+        {},
+        pt.SettingsError,
+        r"speeds: the model has no times\. Fit one with --times \(times=True\) to data .* one of od, .* grid$",
     ),
     "another suffix": ("od", "a.xlsx", {}, pt.OutputError, r"unknown format '\.xlsx'; .* \.csv, .* \.tif"),
     "a packed raster": ("density", "a.tif.gz", {}, pt.OutputError, "unknown format"),
@@ -126,8 +149,9 @@ def test_force_overwrites(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("what", PRODUCTS)
 def test_parquet_says_whether_it_is_private(what: str, tmp_path: Path) -> None:
+    name = "adatrace, frame, times" if what in TIMED else "adatrace"
     for private in (True, False):
-        model("adatrace", private=private).export(what, tmp_path / "a.parquet", force=True)
+        model(name, private=private).export(what, tmp_path / "a.parquet", force=True)
         about = pq.read_schema(tmp_path / "a.parquet").metadata
         assert (about.get(b"privtrace.private") == b"true") == private
         assert (b"NOT PRIVATE" in about[b"privtrace.guarantee"]) != private

@@ -12,12 +12,16 @@ import pytest
 import shapely
 from shapely.geometry import shape
 from tests import polygons
-from tests.export.samples import MODELS, POLYGONS, model
+from tests.export.samples import MODELS, POLYGONS, TIMED_MODELS, model
 
 import privtrace as pt
-from privtrace.export import PRODUCTS, geojson
+from privtrace.export import FORMATS, TIMED, geojson
 from privtrace.export.geojson import _line_texts, cell_texts
 from privtrace.space.grid import Grid
+
+MAPS = FORMATS["geojson"].products
+PAIRS = [(name, what) for name in MODELS for what in MAPS if what not in TIMED]
+PAIRS += [(name, what) for name in TIMED_MODELS for what in MAPS if what in TIMED]
 
 
 def exported(name: str, what: str, folder: Path) -> dict[str, Any]:
@@ -29,8 +33,7 @@ def cells(grid: Grid) -> list[Any]:
     return [shape(json.loads(text)) for text in cell_texts(grid, np.arange(grid.n_cells)).to_pylist()]
 
 
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("what", PRODUCTS)
+@pytest.mark.parametrize(("name", "what"), PAIRS)
 def test_properties_are_the_rows_of_the_table(
     name: str, what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -43,8 +46,7 @@ def test_properties_are_the_rows_of_the_table(
     assert {feature["type"] for feature in features} <= {"Feature"}
 
 
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("what", PRODUCTS)
+@pytest.mark.parametrize(("name", "what"), PAIRS)
 def test_geometry_is_valid_and_within_180(name: str, what: str, tmp_path: Path) -> None:
     for feature in exported(name, what, tmp_path)["features"]:
         if feature["geometry"] is None:

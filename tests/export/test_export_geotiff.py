@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.export.samples import MODELS, POLYGONS, model
+from tests.export.samples import MODELS, POLYGONS, TIMED_MODELS, model
 
 import privtrace as pt
 from privtrace.export import geotiff
 from privtrace.export.geotiff import cells_of_pixels, pixels_per_side
-from privtrace.export.tables import per_area
+from privtrace.export.tables import areas, per_area
 from privtrace.space.grid import Grid
 
 rasterio = pytest.importorskip("rasterio")
@@ -43,6 +43,26 @@ def test_points_have_the_density_of_their_cells(name: str, tmp_path: Path) -> No
             hidden = set(range(layer.grid.n_cells)) - set(cells.tolist())
             assert (~same).sum() == len(hidden)
         assert tuple(file.bounds) == pytest.approx(tuple(layer.grid.region.bounds))
+
+
+@pytest.mark.parametrize("name", TIMED_MODELS)
+@pytest.mark.parametrize("what", ["hourly-density", "speeds"])
+def test_every_layer_has_a_band_for_each_part_of_the_day(name: str, what: str, tmp_path: Path) -> None:
+    view = model(name).view()
+    model(name).export(what, tmp_path / "a.tif")
+    with rasterio.open(tmp_path / "a.tif") as file:
+        spans = ("0 to 4 h", "4 to 8 h", "8 to 12 h", "12 to 16 h", "16 to 20 h", "20 to 24 h")
+        assert file.descriptions == tuple(f"{layer.name}, {span}" for layer in view.layers for span in spans)
+        assert ("trips for each" if what == "hourly-density" else "per second") in file.tags()[
+            "privtrace.bands"
+        ]
+        for number, layer in enumerate(view.layers):
+            cells, passing = cells_of_pixels(layer.grid, file.width)[::-1], view.hours.passing[number]
+            numbers = passing.trips / areas(layer.grid) if what == "hourly-density" else passing.speeds
+            for part in range(6):
+                shown = file.read(6 * number + part + 1)
+                wanted = np.where(cells < 0, np.nan, numbers[part][cells]).astype(np.float32)
+                assert np.array_equal(shown, wanted, equal_nan=True)
 
 
 def cells_at(points: Any, grid: Grid) -> Any:

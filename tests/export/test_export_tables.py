@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from tests.export.samples import ACROSS, MODELS, POLYGONS, model
+from tests.export.samples import ACROSS, MODELS, POLYGONS, TIMED_MODELS, model
 
-from privtrace.export import PRODUCTS, tables
+from privtrace.export import PRODUCTS, TIMED, tables
 from privtrace.export.tables import areas, product
 
 
@@ -118,9 +118,14 @@ def test_centers_lie_in_the_region(name: str) -> None:
         assert model(name).release.region.contains(centers).all()
 
 
+#: Models with what can be exported of them.
+PAIRS = [(name, what) for name in MODELS for what in PRODUCTS if what not in TIMED]
+PAIRS += [(name, what) for name in TIMED_MODELS for what in TIMED]
+
+
 @pytest.mark.parametrize("what", PRODUCTS)
 def test_every_column_is_explained(what: str, tmp_path: Path) -> None:
-    model("dpt").export(what, tmp_path / "a.parquet")
+    model("bridgetrace, times" if what in TIMED else "dpt").export(what, tmp_path / "a.parquet")
     schema = pq.read_schema(tmp_path / "a.parquet")
     assert list(json.loads(schema.metadata[b"privtrace.columns"])) == schema.names
     assert schema.metadata[b"privtrace.product"].decode().startswith(f"{what}: ")
@@ -128,8 +133,68 @@ def test_every_column_is_explained(what: str, tmp_path: Path) -> None:
         assert "walks on the model" in json.loads(schema.metadata[b"privtrace.columns"])["trips"]
 
 
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("what", PRODUCTS)
+@pytest.mark.parametrize("name", TIMED_MODELS)
+def test_departures_are_those_of_the_view(name: str) -> None:
+    rows, hours = table(name, "departures"), model(name).view().hours
+    assert rows.column_names == ["hour_of_week", "weekday", "hour", "trips", "error", "share"]
+    assert rows["hour_of_week"].to_pylist() == [*range(168)]
+    assert rows["weekday"].to_pylist()[::24] == [
+        "Monday",
+        "Tuesday",
+        "Wednesday",
+        "Thursday",
+        "Friday",
+        "Saturday",
+        "Sunday",
+    ]
+    assert rows["hour"].to_pylist() == [*range(24)] * 7
+    assert np.array_equal(column(rows, "trips"), np.round(hours.departures.values, 6))
+    assert set(rows["error"].to_pylist()) == {hours.departures.error}
+    assert np.array_equal(column(rows, "share"), hours.chances)
+
+
+@pytest.mark.parametrize("name", TIMED_MODELS)
+def test_trips_by_part_are_those_of_the_view(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, view = table(name, "hourly-od"), model(name).view()
+    assert whole.column_names[:6] == ["layer", "origin", "destination", "hour_from", "hour_to", "trips"]
+    assert set(whole["layer"].to_pylist()) == {view.layers[view.trips.layer].name}
+    for part, flows in enumerate(view.hours.trips):
+        rows = whole.filter(pa.compute.equal(whole["hour_from"], 4 * part))
+        assert set(rows["hour_to"].to_pylist()) <= {4 * part + 4}
+        for place, field in ((1, "origins"), (2, "destinations")):
+            assert np.array_equal(rows[place].to_numpy(), getattr(flows, field))
+        assert np.array_equal(column(rows, "trips"), np.round(flows.weights, 6))
+    assert len(whole) == sum(len(flows.weights) for flows in view.hours.trips) > 0
+    monkeypatch.setattr(tables, "CHUNK_ROWS", 7)
+    assert table(name, "hourly-od").equals(whole)
+
+
+@pytest.mark.parametrize("name", TIMED_MODELS)
+def test_density_and_speeds_by_part_are_those_of_the_view(name: str) -> None:
+    density, speeds, view = table(name, "hourly-density"), table(name, "speeds"), model(name).view()
+    unit = "units_per_second" if model(name).release.crs == "planar" else "meters_per_second"
+    first = 0
+    for layer, passing in zip(view.layers, view.hours.passing, strict=True):
+        for part in range(6):
+            rows, fast = (whole.slice(first, layer.grid.n_cells) for whole in (density, speeds))
+            first += layer.grid.n_cells
+            for some in (rows, fast):
+                assert set(some["layer"].to_pylist()) == {layer.name}
+                assert some["cell"].to_pylist() == [*range(layer.grid.n_cells)]
+                assert set(some["hour_from"].to_pylist()) == {4 * part}
+                assert set(some["hour_to"].to_pylist()) == {4 * part + 4}
+            assert np.array_equal(column(rows, "trips"), np.round(passing.trips[part], 6))
+            per_area = column(rows, rows.column_names[-1])
+            assert np.allclose(per_area, passing.trips[part] / areas(layer.grid))
+            assert np.array_equal(column(fast, "sampled_trips"), passing.n_sampled[part])
+            wanted = [
+                None if np.isnan(speed) else speed for speed in np.round(passing.speeds[part], 6).tolist()
+            ]
+            assert fast[unit].to_pylist() == wanted
+    assert first == len(density) == len(speeds)
+
+
+@pytest.mark.parametrize(("name", "what"), PAIRS)
 def test_files_hold_the_tables(name: str, what: str, tmp_path: Path) -> None:
     for suffix in (".csv", ".csv.gz", ".parquet"):
         model(name).export(what, tmp_path / f"a{suffix}")

@@ -28,6 +28,20 @@ from privtrace.methods import registry
         ({"unit": "user", "max_per_user": "5"}, r"max_per_user\) must be"),
         ({"unit": "user", "max_per_user": 10_000, "epsilon": "0.01"}, "too small"),
         ({"public_count": -1}, "public_count"),
+        ({"times": 1}, r"times\) must be True or False, not 1"),
+        ({"sampling": "no"}, r"sampling\) must be True or False, not 'no'"),
+        ({"times": True, "sampling": False}, "times are set on points that are measured"),
+        ({"period": "2024"}, "a period is two days, such as"),
+        ({"period": "2024-03-02/2024-03-01"}, "must begin in 1970 or later and end on a later day"),
+        ({"period": "1969-03-02/2024-03-01"}, "must begin in 1970 or later"),
+        ({"times": True, "every": 15}, r"every\) must be a time from 1ms to 24h with its unit"),
+        ({"times": True, "every": "15 m"}, r"every\) must be a time"),
+        ({"times": False, "every": "15s"}, r"--every \(every\) is about times; pass --times"),
+        (
+            {"points_share": "0.5", "clock_share": "0.5"},
+            r"points_share\) and .* must leave something",
+        ),
+        ({"clock_share": "0"}, r"clock_share\) must be a positive"),
     ],
 )
 def test_bad_settings_are_refused_in_words(

@@ -51,7 +51,7 @@ def scale_of(name: str, region: Region) -> Scale:
         per_unit, unit = (1 / 3.6, "km/h") if region.crs == "lonlat" else (1.0, "units/s")
         speeds = [(number * per_unit, f"{plain(number, 3)}") for number in _ROUND]
         return Scale("Mean speed", f"length over duration, {unit}", lambda size: speed(size, region), speeds)
-    jumps = [(number, distance(number, region).removesuffix(" units")) for number in _ROUND[::3]]
+    jumps = [(number, distance(number, region).removesuffix(" units")) for number in _ROUND]
     unit = "" if region.crs == "lonlat" else ", units"
     meaning = f"the distance from point to point{unit}"
     return Scale("Jump", meaning, lambda size: distance(size, region), jumps)

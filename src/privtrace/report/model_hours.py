@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from privtrace.calendar import seconds_in
 from privtrace.methods.model import Model
 from privtrace.methods.plan import rounded
 from privtrace.methods.sampled import MOST_TRIPS
@@ -11,11 +12,11 @@ from privtrace.methods.view import Hours, Layer, Passing, Spread, View
 from privtrace.release import Release
 from privtrace.report import charts, maps
 from privtrace.report.colors import Rising
-from privtrace.report.document import folded, paragraph, percent, plain, section, speed, table
+from privtrace.report.document import duration, folded, paragraph, percent, plain, section, speed, table
 from privtrace.report.hours import Scale, busiest, by_part, scale_of, span, week
 from privtrace.report.model_map import SPEEDS, per_area, speed_legend, speed_scale, steady_speeds
 from privtrace.space.region import Region
-from privtrace.trajectories import Floats
+from privtrace.trajectories import Integers
 
 #: Sizes are shown between those that so much of the synthetic trips lies below, and beyond; and so many bins at
 #: least, because a picture of one would show no scale.
@@ -49,7 +50,7 @@ def model_hours(model: Model, view: View) -> str:
 def _introduced(release: Release) -> str:
     """Say what was measured, and which hours and days these are."""
     every = release.timing.get("every")
-    tick = f" Points come every {every}, which was declared as public." if every else ""
+    tick = f" Points come every {duration(seconds_in(str(every)))}, as was declared." if every else ""
     if release.calendar is None:
         return "How many points trips have was measured, and how uneven the distances between them are."
     return f"{release.when} A trip's date is drawn and not measured; only its weekday and hour are.{tick}"
@@ -89,21 +90,23 @@ def _week(hours: Hours) -> str:
 
 
 def _figure(spread: Spread, scale: Scale, total: float) -> str:
-    shown = _shown(spread.shares)
-    series = [charts.Series("synthetic", spread.shares[shown])]
+    bins = _shown(spread)
+    series = [charts.Series("synthetic", spread.shares[bins])]
     if spread.noisy is not None:
-        series.insert(0, charts.measured(spread.noisy.values[shown], spread.noisy.error, total))
+        series.insert(0, charts.measured(spread.noisy.values[bins], spread.noisy.error, total))
     words = f"half of the synthetic trips are below {scale.write(spread.median)}."
-    return scale.figure(spread.bounds[shown.start : shown.stop + 1], series, words)
+    return scale.figure(spread.bounds[np.append(bins, bins[-1] + 1)], series, words)
 
 
-def _shown(shares: Floats) -> slice:
-    """Choose the bins that hold nearly all."""
-    sums = np.cumsum(shares)
-    first, last = (int(np.searchsorted(sums, share * sums[-1])) for share in (_TAIL, 1 - _TAIL))
+def _shown(spread: Spread) -> Integers:
+    """Choose the bins that hold nearly all, next to each other; before them that of zero, if it holds some."""
+    n_zero = int(spread.bounds[0] == 0)
+    sums, n_bins = np.cumsum(spread.shares[n_zero:]), len(spread.shares)
+    first, last = (n_zero + int(np.searchsorted(sums, share * sums[-1])) for share in (_TAIL, 1 - _TAIL))
     short = max(_LEAST_BINS - (last + 1 - first), 0)
-    first = max(first - (short + 1) // 2, 0)
-    return slice(first, min(max(last + 1 + short // 2, first + _LEAST_BINS), len(shares)))
+    first, last = max(first - (short + 1) // 2, n_zero), min(last + short // 2, n_bins - 1)
+    has_zero = bool(n_zero and spread.shares[0] > _TAIL)
+    return np.array([*([0] if has_zero else []), *range(first, last + 1)])
 
 
 def _parts_of_the_day(model: Model, view: View, hours: Hours) -> list[str]:

@@ -22,7 +22,7 @@ from privtrace.models import from_bytes, load, to_bytes
 from privtrace.privacy.ledger import CLAMP
 from privtrace.privacy.unsafe_noise import SeededNoise
 from privtrace.testing.check import Check, Make
-from privtrace.testing.data import REGIONS, Cut, trajectories, wanderers
+from privtrace.testing.data import REGIONS, Cut, timed_wanderers, trajectories, wanderers
 from privtrace.trajectories import Source, Trajectories
 
 EPSILON = "1.5"
@@ -62,7 +62,12 @@ def _made(make: Make) -> Any:
 
 
 def _fitted(make: Make, source: Source | None = None, **how: Any) -> Model:
-    return _made(make).fit(wanderers() if source is None else source, **how)  # type: ignore[no-any-return]
+    return _made(make).fit(_data(make) if source is None else source, **how)  # type: ignore[no-any-return]
+
+
+def _data(make: Make) -> Trajectories:
+    """Give the wanderers, with times where those are asked for."""
+    return timed_wanderers() if _made(make).times else wanderers()
 
 
 def _sampled(model: Model, count: int | None, seed: int, **how: Any) -> Trajectories:
@@ -72,7 +77,9 @@ def _sampled(model: Model, count: int | None, seed: int, **how: Any) -> Trajecto
 
 
 def _same(one: Trajectories, two: Trajectories) -> bool:
-    return np.array_equal(one.points, two.points) and np.array_equal(one.offsets, two.offsets)
+    times = [np.empty(0) if some.times is None else some.times for some in (one, two)]
+    same = np.array_equal(one.points, two.points) and np.array_equal(one.offsets, two.offsets)
+    return same and one.zone == two.zone and np.array_equal(*times)
 
 
 def _inside(made: Trajectories, model: Model) -> bool:
@@ -117,7 +124,7 @@ def _refuses_a_bad_count(make: Make) -> None:
 def _parts_and_threads_do_not_matter(make: Make) -> None:
     whole = to_bytes(_fitted(make, noise=SeededNoise(3), backend=Threads(2)))
     for sizes, n_threads in (([1] * 20, 4), ([0, 300, 0], 1), ([599], 4), ([200, 200, 200], 1)):
-        cut = Cut(wanderers(), sizes)
+        cut = Cut(_data(make), sizes)
         other = _fitted(make, cut, noise=SeededNoise(3), backend=Threads(n_threads))
         assert to_bytes(other) == whole, f"parts of {sizes[:3]}, {n_threads} threads"
 
@@ -160,6 +167,8 @@ def _secret_noise_never_repeats(make: Make) -> None:
 def _refuses_no_value(make: Make, source: Callable[[], Trajectories]) -> None:
     data = source()
     data = replace(data, users=np.full(len(data), np.nan))  # unknown ones
+    if _made(make).times:
+        data = replace(data, times=np.full(data.n_points, "NaT", "datetime64[ms]"))
     for seed in range(3):
         model = _fitted(make, data, noise=SeededNoise(seed))
         made = _sampled(model, 50, 1)
@@ -195,7 +204,7 @@ def _plans_without_data(make: Make) -> None:
 
 
 def _settings_come_back(make: Make) -> None:
-    settings = _made(make).settled(wanderers())
-    release = settings.fit(wanderers()).release
+    settings = _made(make).settled(_data(make))
+    release = settings.fit(_data(make)).release
     again = type(settings).of_release(release)
     assert again.own_settings() == settings.own_settings() and again.budget == settings.budget

@@ -155,6 +155,11 @@ class Cut:
         """Give the gap at which logs were cut."""
         return self.whole.gap_minutes
 
+    @property
+    def zone(self) -> str:
+        """Say in which time zone times are told."""
+        return self.whole.zone
+
     def parts(self) -> Iterator[Trajectories]:
         """Start a pass."""
         whole, first = self.whole.joined(), 0

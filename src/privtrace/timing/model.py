@@ -293,7 +293,7 @@ class Timing:
             (self.zones.lattice, np.array(self.region.scale_m)),
             (self.timetable.draw_parts, np.maximum(self.timetable.draw_tempos, 1) / CERTAIN),
         )
-        factors, wanted = np.ones(N_PARTS), hours / hours.sum()
+        factors, wanted = np.ones(N_PARTS), np.maximum(hours / hours.sum(), _TINY)
         for _ in range(_BALANCING):
             drawn = weights * factors
             made = (drawn / drawn.sum(axis=1, keepdims=True)).mean(axis=0)
@@ -444,7 +444,6 @@ def _weigh_parts(weights, points, ends, seconds, place, tables):  # type: ignore
     first, last = ends
     lattice, scale_m = place
     parts, tempos = tables
-    bounds, turn = lattice.area.bounds, lattice.area.turn
     origin, goal = _zone_of(points, first, lattice), _zone_of(points, last, lattice)
     weights[:] = parts[:, origin, goal]
     if last > first:

@@ -19,6 +19,7 @@ CONTRACT = {
     "adatrace, users": partial(pt.AdaTrace, unit="user", max_per_user=2),
     "adatrace, polygon": over_a_polygon,
     "adatrace, public count": partial(pt.AdaTrace, public_count=500),
+    "adatrace, times": partial(pt.AdaTrace, times=True),
 }
 SENSITIVITY = {"adatrace": partial(pt.AdaTrace, N=5, density_per_cell=20.0, max_extra=9)}
 VARIANTS = {"adatrace, one layer": partial(pt.AdaTrace, second_layer=False)}

@@ -10,16 +10,25 @@ import privtrace as pt
 
 
 def over_a_polygon(**setup: object) -> pt.BridgeTrace:
-    return pt.BridgeTrace(**setup | {"region": polygons.region("mixed 1"), "rounds": 1, "K": 4})
+    return pt.BridgeTrace(**{"rounds": 1} | setup | {"region": polygons.region("mixed 1"), "K": 4})
 
+
+#: Points a public spacing apart, and no times.
+evenly = partial(pt.BridgeTrace, sampling=False, times=False)
+in_time = partial(pt.BridgeTrace, times=True, rounds=0)
 
 CONTRACT = {
-    "bridgetrace": partial(pt.BridgeTrace, rounds=1),
+    "bridgetrace": partial(evenly, rounds=1),
     "bridgetrace, K and spacing": partial(pt.BridgeTrace, rounds=0, K=3, spacing=2),
-    "bridgetrace, few states": partial(pt.BridgeTrace, rounds=0, max_states=16, max_zones=2),
-    "bridgetrace, users": partial(pt.BridgeTrace, rounds=0, unit="user", max_per_user=2),
-    "bridgetrace, polygon": over_a_polygon,
-    "bridgetrace, public count": partial(pt.BridgeTrace, rounds=0, K=2, public_count=500),
+    "bridgetrace, few states": partial(evenly, rounds=0, max_states=16, max_zones=2),
+    "bridgetrace, users": partial(evenly, rounds=0, unit="user", max_per_user=2),
+    "bridgetrace, polygon": partial(over_a_polygon, sampling=False, times=False),
+    "bridgetrace, public count": partial(evenly, rounds=0, K=2, public_count=500),
+    "bridgetrace, points": partial(pt.BridgeTrace, rounds=0),
+    "bridgetrace, times": in_time,
+    "bridgetrace, times, polygon": partial(over_a_polygon, times=True, rounds=0),
+    "bridgetrace, times, users": partial(in_time, unit="user", max_per_user=2, public_count=500),
+    "bridgetrace, every": partial(in_time, every="15s", period="2013-07-08/2013-07-15"),
 }
 SENSITIVITY = {"bridgetrace": partial(pt.BridgeTrace, rounds=0, cell_factor=2.0, zone_factor=0.5)}
 VARIANTS = {"bridgetrace, calibrated": partial(pt.BridgeTrace, rounds=2, spacing=0.5)}

@@ -12,7 +12,7 @@ import pytest
 import shapely
 from scipy import stats
 from tests import polygons
-from tests.conftest import in_time, trajectories
+from tests.conftest import trajectories
 from tests.counting import lists
 from tests.test_models import put_together, taken_apart
 
@@ -21,6 +21,7 @@ from privtrace.geometry import diameters_m, lengths_m
 from privtrace.methods.bridgetrace.model import SCHEMA, BridgeTraceModel
 from privtrace.models import from_bytes, to_bytes
 from privtrace.privacy.unit import WEIGHT
+from privtrace.testing.data import timed_wanderers
 from privtrace.timing.shares import BY_TICK, OF_CLOCK
 
 #: The stages of times that are measured where the tick is public, and their share.
@@ -132,7 +133,7 @@ def test_samples_are_the_points_on_the_lines_of_walks(
     """Sampling draws each line once, and comes to what `walk` and `place` come to one after the other."""
     area = region if shape is None else polygons.region(shape)
     model = pt.BridgeTrace(epsilon=2, region=area, K=2, rounds=1, **settings).fit(
-        in_time(), noise=pt.SeededNoise(2)
+        timed_wanderers(), noise=pt.SeededNoise(2)
     )
     for numbers in (range(0, 500), range(77, 79), range(5, 5)):
         made, n_capped = model.sample_block(numbers, 9)
@@ -285,7 +286,7 @@ def test_sizes_follow_the_noise_of_the_unit(region: pt.Region) -> None:
 def test_plans_say_what_a_fit_gives(settings: dict[str, Any], region: pt.Region) -> None:
     """To a table with times, where nothing is said of them."""
     synthesizer = pt.BridgeTrace(epsilon=2, region=region, rounds=0, **settings)
-    plan, model = synthesizer.plan(600), synthesizer.fit(in_time(), noise=pt.SeededNoise(4))
+    plan, model = synthesizer.plan(600), synthesizer.fit(timed_wanderers(), noise=pt.SeededNoise(4))
     charges, sizes = model.release.charges, model.summary()
     assert [(stage.stage, stage.epsilon) for stage in plan.stages] == [(c.stage, c.epsilon) for c in charges]
     assert [stage.scale for stage in plan.stages] == [c.scale_in_trajectories for c in charges]

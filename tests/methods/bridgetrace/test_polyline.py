@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 from tests import polygons
-from tests.conftest import BOX, in_time
+from tests.conftest import BOX
 
 import privtrace as pt
 from privtrace.methods.bridgetrace.polyline import Placing, geometry, place_on_lines, sides
@@ -15,6 +15,7 @@ from privtrace.paths import Paths
 from privtrace.space.adjacency import adjacency
 from privtrace.space.grid import Grid
 from privtrace.space.shapes import shape_edges
+from privtrace.testing.data import timed_wanderers
 from privtrace.timing.draw import NO_DRAWS, Draws
 from privtrace.trajectories import Floats
 
@@ -65,7 +66,7 @@ def spacing(grid: Grid, share: float = 0.02) -> float:
 def draws() -> Draws:
     """Measure, without noise, how wanderers are reported: some by one point, some gaps are none."""
     settings = pt.PrivTrace(epsilon=1, region=pt.Region.box(*BOX), K=1, order=1, times=True)
-    timing = settings.fit(in_time(), noise=pt.NoNoise()).timing
+    timing = settings.fit(timed_wanderers(), noise=pt.NoNoise()).timing
     assert timing is not None
     return timing.draws
 

@@ -20,6 +20,7 @@ CONTRACT = {
     "dpt, users": partial(pt.DPT, unit="user", max_per_user=2, finest=8, keep=1e-9, hysteresis=True),
     "dpt, polygon": over_a_polygon,
     "dpt, public count": partial(pt.DPT, public_count=500),
+    "dpt, times": partial(pt.DPT, times=True),
 }
 SENSITIVITY = {
     "dpt": partial(pt.DPT, finest=8, keep=1e-9, expand=0.5),

@@ -22,6 +22,7 @@ CONTRACT = {
     "users": partial(pt.PrivTrace, unit="user", max_per_user=2),
     "polygon": over_a_polygon,
     "public count": partial(pt.PrivTrace, public_count=500),
+    "times": partial(pt.PrivTrace, times=True),
 }
 SENSITIVITY = {
     "adaptive": partial(pt.PrivTrace, theta1=5.0),

@@ -1,0 +1,307 @@
+"""What a model shows of times: as released, and as a slow count over sampled trips has it."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from functools import cache
+from itertools import pairwise
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pytest
+import shapely
+from tests import polygons
+
+import privtrace as pt
+from privtrace.methods import sampled
+from privtrace.methods.view import Spread, View
+from privtrace.privacy.unit import WEIGHT
+from privtrace.timing.bins import N_PARTS, POINTS, SECONDS, SPEEDS, TICKS
+
+METHODS = {"bridgetrace": pt.BridgeTrace, "privtrace": pt.PrivTrace, "adatrace": pt.AdaTrace, "dpt": pt.DPT}
+SIZES: dict[str, dict[str, Any]] = {
+    "bridgetrace": {"K": 3, "rounds": 1},
+    "privtrace": {"K": 3},
+    "adatrace": {"N": 4},
+    "dpt": {"finest": 8, "keep": 1e-9},
+}
+BOX = pt.Region.box(0, 0, 1000, 1000, crs="planar")
+ZONE = "America/New_York"
+MONDAY = np.datetime64("2024-02-05T00:00:00", "s")  # local time
+
+
+@cache
+def commuters(zone: str = ZONE, step_s: int = 15) -> pt.Trajectories:
+    """Give 120 trips: most leave the southwest from 8 to 9 on weekdays, the others go back at 18 on any day."""
+    rng = np.random.default_rng(3)
+    lengths = rng.integers(4, 20, 120)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    points, times = np.empty((offsets[-1], 2)), np.empty(offsets[-1], "datetime64[ms]")
+    for trip, (first, last) in enumerate(pairwise(offsets.tolist())):
+        out = trip % 4 < 3
+        here, there = rng.uniform(30, 250, 2), rng.uniform(700, 970, 2)
+        ways = np.linspace(0, 1, last - first)[:, np.newaxis]
+        points[first:last] = here + ways * (there - here) if out else there + ways * (here - there)
+        day, hour = rng.integers(0, 5 if out else 7), 8 if out else 18
+        departure = MONDAY + np.timedelta64(int(86_400 * day + 3600 * hour + rng.integers(0, 3600)), "s")
+        local = departure.astype("datetime64[ms]") + np.arange(last - first) * np.timedelta64(
+            1000 * step_s, "ms"
+        )
+        times[first:last] = local - offset_of(zone)
+    return pt.Trajectories(points, offsets, times, crs="planar", zone=zone)
+
+
+def offset_of(zone: str) -> np.timedelta64:
+    """Give how far a zone is ahead of UTC in that week, in which no clock changes."""
+    offset = MONDAY.item().replace(tzinfo=ZoneInfo(zone)).utcoffset()
+    return np.timedelta64(int(offset.total_seconds()), "s")
+
+
+@cache
+def fitted(method: str, region: pt.Region = BOX, **settings: Any) -> Any:
+    made = METHODS[method](epsilon=1000, region=region, times=True, **SIZES[method], **settings)
+    return made.fit(commuters(), noise=pt.NoNoise())
+
+
+@cache
+def view_of(method: str, region: pt.Region = BOX) -> View:
+    return fitted(method, region).view()  # type: ignore[no-any-return]
+
+
+@cache
+def trips_of(method: str, region: pt.Region = BOX) -> list[tuple[Any, Any, int]]:
+    """List the points, seconds and part of the day of each trip that a view counts."""
+    model = fitted(method, region)
+    made = model.sample(seed=0)
+    zone, listed = ZoneInfo(ZONE), []
+    for first, last in pairwise(made.offsets.tolist()):
+        seconds = made.times[first:last].astype("datetime64[ms]").astype(np.int64) / 1000
+        hour = made.times[first].astype("datetime64[s]").item().replace(tzinfo=ZoneInfo("UTC"))
+        listed.append((made.points[first:last], seconds, hour.astimezone(zone).hour // 4))
+    return listed
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_departures_are_as_measured_with_the_error_of_the_ledger(method: str) -> None:
+    settings = METHODS[method](epsilon=100, region=BOX, times=True, **SIZES[method])
+    model = settings.fit(commuters(), noise=pt.SeededNoise(1))
+    hours = model.view().hours
+    assert np.array_equal(hours.departures.values, model.timing.timetable.departures / WEIGHT)
+    scale = {charge.stage: charge.scale_in_trajectories for charge in model.release.charges}["departures"]
+    assert hours.departures.error == pytest.approx(math.sqrt(2) * scale)
+    assert hours.chances.sum() == pytest.approx(1) and np.all(hours.chances >= 0)
+    assert hours.calendar is model.release.calendar
+
+
+def test_departures_are_in_local_hours() -> None:
+    """Without noise the hours are exact: 90 trips at 8 from Monday to Friday, and 30 at 18 on any day."""
+    hours = view_of("bridgetrace").hours
+    assert hours is not None
+    exact = hours.departures.values.reshape(7, 24)
+    assert exact[:5, 8].sum() == 90 and exact[:, 18].sum() == 30 and exact.sum() == 120
+    assert hours.shares[2] == pytest.approx(0.75, abs=0.06) and hours.shares[4] == pytest.approx(0.25, abs=0.06)
+    assert hours.chances.reshape(7, 24)[:, [8, 18]].sum() > 0.9
+
+
+def test_hours_of_days_that_the_period_lacks_have_no_chance() -> None:
+    hours = fitted("bridgetrace", period="2024-02-06/2024-02-08").view().hours  # Tuesday and Wednesday
+    assert hours.departures.values[:24].sum() == 0  # others do not count
+    by_day = hours.chances.reshape(7, 24).sum(axis=1)
+    assert by_day[1:3].sum() == pytest.approx(1) and np.all(by_day[[0, 3, 4, 5, 6]] == 0)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("region", [BOX, polygons.region("frame")], ids=["box", "polygon"])
+def test_trips_by_part_are_those_of_samples(method: str, region: pt.Region) -> None:
+    if region is not BOX:
+        region = _stretched(region)
+    view, model = view_of(method, region), fitted(method, region)
+    assert view.hours is not None
+    grid = view.layers[view.trips.layer].grid
+    counts: Counter[tuple[int, int, int]] = Counter()
+    for points, _, part in trips_of(method, region):
+        origin, destination = (cell_of(grid, points[end]) for end in (0, -1))
+        counts[part, origin, destination] += 1
+    shown = {
+        (part, origin, destination): weight
+        for part, flows in enumerate(view.hours.trips)
+        for origin, destination, weight in zip(
+            flows.origins.tolist(), flows.destinations.tolist(), flows.weights.tolist(), strict=True
+        )
+    }
+    per_trip = model.count / WEIGHT / len(trips_of(method, region))
+    assert shown.keys() == counts.keys()
+    assert all(shown[key] == pytest.approx(counts[key] * per_trip, rel=1e-4) for key in shown)
+    assert all(flows.layer == view.trips.layer and flows.error is None for flows in view.hours.trips)
+    if view.trips_from == "Flows are counted on walks on the model, as synthetic trips are.":
+        assert sum(flows.weights.sum() for flows in view.hours.trips) == pytest.approx(view.trips.weights.sum())
+
+
+@cache
+def _stretched(region: pt.Region) -> pt.Region:
+    """Bring a polygon to the size of the box."""
+    assert region.shape is not None
+    west, south, east, north = region.bounds
+    sizes = np.array([1000 / (east - west), 1000 / (north - south)])
+    rings = [((np.array(ring) - [west, south]) * sizes).tolist() for ring in region.shape.rings]
+    return pt.Region.polygon([rings], crs="planar")
+
+
+def cell_of(grid: Any, point: Any) -> int:
+    """Find a cell by its box, or -1; on a side, that to the east or north."""
+    west, south, east, north = grid.boxes.T
+    edge_x, edge_y = grid.region.bounds[2:]
+    across = (west <= point[0]) & ((point[0] < east) | ((point[0] == edge_x) & (east == edge_x)))
+    up = (south <= point[1]) & ((point[1] < north) | ((point[1] == edge_y) & (north == edge_y)))
+    found = np.flatnonzero(across & up)
+    return int(found[0]) if len(found) else -1
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_passing_is_that_of_lines_and_speeds_are_meters_over_seconds(method: str) -> None:
+    view, trips = view_of(method), trips_of(method)
+    assert view.hours is not None and len(view.hours.passing) == len(view.layers)
+    for layer, passing in zip(view.layers, view.hours.passing, strict=True):
+        boxes = shapely.box(*layer.grid.boxes.T)
+        touched = np.zeros((N_PARTS, layer.grid.n_cells))
+        crossed = np.zeros_like(touched)
+        meters, seconds, n_sampled = (np.zeros_like(touched) for _ in range(3))
+        for points, times, part in trips:
+            line = shapely.LineString(points) if len(points) > 1 else shapely.Point(points[0])
+            touched[part] += shapely.intersects(boxes, line)
+            inside = shapely.length(shapely.intersection(boxes, line)) > 1e-6
+            inside[cell_of(layer.grid, points[0])] = True
+            crossed[part] += inside
+            cells = [cell_of(layer.grid, point) for point in points[:-1]]
+            np.add.at(meters[part], cells, np.hypot(*np.diff(points, axis=0).T))
+            np.add.at(seconds[part], cells, np.diff(times))
+            n_sampled[part, [*set(cells)]] += 1
+        per_trip = fitted(method).count / WEIGHT / len(trips)
+        # A line that meets a corner goes over one of the two cells beside it.
+        assert np.all(passing.trips >= (crossed - 1e-6) * per_trip)
+        assert np.all(passing.trips <= (touched + 1e-6) * per_trip)
+        assert np.array_equal(passing.n_sampled, n_sampled)
+        assert np.allclose(passing.meters, meters) and np.allclose(passing.seconds, seconds)
+        assert np.array_equal(np.isnan(passing.speeds), seconds == 0)
+        there = seconds > 0
+        assert np.allclose(passing.speeds[there], meters[there] / seconds[there])
+        day = meters.sum(axis=0)[seconds.any(axis=0)] / seconds.sum(axis=0)[seconds.any(axis=0)]
+        assert np.allclose(passing.speeds_of_day[seconds.any(axis=0)], day)
+    parts = np.array([part for _, _, part in trips])
+    assert np.allclose(view.hours.shares, np.bincount(parts, minlength=N_PARTS) / len(parts))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_spreads_are_as_measured_and_as_samples_have_it(method: str) -> None:
+    spreads, timing = {one.name: one for one in view_of(method).spreads}, fitted(method).timing
+    assert [*spreads] == ["duration", "speed", "interval", "jump", "points"]
+    table = timing.timetable
+    for name, noisy in {
+        "points": timing.sampling.points.sum(axis=0),
+        "duration": table.paces.sum(axis=0),
+        "speed": table.tempos.sum(axis=0),
+        "interval": table.ticks,
+    }.items():
+        assert np.array_equal(spreads[name].noisy.values, noisy / WEIGHT) and noisy.sum() == 120 * WEIGHT
+    assert spreads["jump"].noisy is None
+    trips = trips_of(method)
+    lengths = [np.hypot(*np.diff(points, axis=0).T).sum() for points, _, _ in trips]
+    lasting = [times[-1] - times[0] for _, times, _ in trips]
+    check(spreads["points"], [len(points) for points, _, _ in trips], np.append(POINTS, 10**9) - 0.5)
+    check(spreads["duration"], lasting, np.append(SECONDS, 1e9))
+    moving = [length / s for length, s in zip(lengths, lasting, strict=True) if s > 0]
+    check(spreads["speed"], moving, np.append(SPEEDS, 1e9))
+    jumps = np.zeros(len(spreads["jump"].shares))
+    for points, _, _ in trips:
+        steps = np.hypot(*np.diff(points, axis=0).T)
+        edges = np.append(spreads["jump"].bounds[:-1], 1e9)
+        jumps += np.histogram(steps, edges)[0] / max(len(steps), 1)
+    assert np.allclose(spreads["jump"].shares, jumps / jumps.sum())
+    usual = Counter(
+        int(np.histogram(np.diff(t), np.append(SECONDS, 1e9))[0].argmax()) for _, t, _ in trips if len(t) > 1
+    )
+    assert {
+        n: round(share * usual.total()) for n, share in enumerate(spreads["interval"].shares) if share
+    } == usual
+    assert spreads["interval"].median in TICKS
+
+
+def check(spread: Spread, sizes: Any, edges: Any) -> None:
+    assert np.allclose(spread.shares, np.histogram(sizes, edges)[0] / len(sizes))
+    assert spread.median == pytest.approx(np.median(sizes))
+    assert np.allclose(spread.bounds[:-1], edges[:-1]) and np.all(np.diff(spread.bounds) > 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "stage", "added"),
+    [("points", "points", 21), ("duration", "paces", 21), ("speed", "tempos", 6), ("interval", "ticks", 1)],
+)
+def test_errors_of_spreads_are_those_of_sums(name: str, stage: str, added: int) -> None:
+    (spread,) = (one for one in view_of("adatrace").spreads if one.name == name)
+    charges = fitted("adatrace").release.charges
+    scale = {charge.stage: charge.scale_in_trajectories for charge in charges}[stage]
+    assert spread.noisy is not None and spread.noisy.error == pytest.approx(math.sqrt(2 * added) * scale)
+
+
+def test_with_a_public_tick_durations_follow_from_points() -> None:
+    model = fitted("bridgetrace", every="15s")
+    spreads = {one.name: one for one in model.view().spreads}
+    assert [*spreads] == ["duration", "speed", "jump", "points"]
+    points, durations = spreads["points"], spreads["duration"]
+    assert np.array_equal(durations.noisy.values, points.noisy.values)
+    # Ten points take nine ticks, which lie in the same bin.
+    for n in (1, 2, 3, 10, 30):
+        place = np.searchsorted(points.bounds, n, side="right")
+        assert place == np.searchsorted(durations.bounds, 15 * (n - 1), side="right")
+
+
+def test_without_times_there_are_no_hours() -> None:
+    data = commuters()
+    untimed = pt.Trajectories(data.points, data.offsets, crs="planar")
+    plain = pt.PrivTrace(epsilon=1, region=BOX).fit(untimed, noise=pt.NoNoise()).view()
+    assert plain.spreads == () and plain.hours is None
+    reported = pt.BridgeTrace(epsilon=1, region=BOX, rounds=1).fit(untimed, noise=pt.NoNoise()).view()
+    assert [one.name for one in reported.spreads] == ["jump", "points"] and reported.hours is None
+    assert reported.spreads[1].noisy is not None and reported.spreads[1].noisy.values.sum() == 120
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_all_is_counted_on_one_sample(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, asked = fitted(method), []
+    monkeypatch.setattr(sampled, "MOST_TRIPS", 50)
+    real = sampled.sample_parts
+
+    def sample_parts(model: Any, count: int, seed: int) -> Any:
+        asked.append((count, seed))
+        return real(model, count, seed)
+
+    monkeypatch.setattr(sampled, "sample_parts", sample_parts)
+    view = model.view()
+    assert asked == [(50, 0)]
+    assert sum(flows.weights.sum() for flows in view.hours.trips) == pytest.approx(
+        model.n_trajectories, rel=1e-3
+    )
+    assert view.hours.passing[0].n_sampled.sum(axis=1).max() <= 50 * view.layers[0].grid.n_cells
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("noise", [pt.NoNoise(), pt.SeededNoise(1)], ids=["exact", "seeded"])
+@pytest.mark.filterwarnings("ignore:.*walks reached")
+def test_nothing_can_be_shown_too(method: str, noise: Any) -> None:
+    nothing = pt.Trajectories(
+        np.zeros((0, 2)), np.zeros(1, np.int64), np.zeros(0, "datetime64[s]"), crs="planar"
+    )
+    model = METHODS[method](epsilon=1000, region=BOX, times=True, **SIZES[method]).fit(nothing, noise=noise)
+    hours = model.view().hours
+    assert hours.chances.sum() == pytest.approx(1) and len(hours.trips) == N_PARTS
+    assert all(np.all(passing.trips >= 0) for passing in hours.passing)
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Kolkata", "Pacific/Auckland"])
+def test_parts_are_those_of_the_zone(zone: str) -> None:
+    settings = pt.AdaTrace(epsilon=1000, region=BOX, N=3, times=True)
+    hours = settings.fit(commuters(zone), noise=pt.NoNoise()).view().hours
+    assert hours is not None and hours.calendar.zone.name == zone
+    assert np.flatnonzero(hours.shares > 0.05).tolist() == [2, 4]

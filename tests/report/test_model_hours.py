@@ -1,0 +1,236 @@
+"""What the release page shows of times: as the view has it, with its noise, and by part of the day."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.report.reading import BOX, Element, fitted, map_data, read, rows, walks
+
+import privtrace as pt
+from privtrace.report import charts
+from privtrace.report.colors import STEPS, Around
+
+REGION = pt.Region.box(*BOX)
+SECTION = "When, how fast, and point by point"
+SPANS = ["0 to 4 h", "4 to 8 h", "8 to 12 h", "12 to 16 h", "16 to 20 h", "20 to 24 h"]
+
+
+@cache
+def timed_walks() -> pt.Trajectories:
+    """Give walks that depart at 8 in Lisbon, a point every half minute."""
+    data, rng = walks(300, steps=20), np.random.default_rng(2)
+    within = np.arange(data.n_points) - np.repeat(data.offsets[:-1], np.diff(data.offsets))
+    departures = 86_400 * rng.integers(0, 14, 300) + 8 * 3600 + rng.integers(0, 3600, 300)
+    seconds = np.repeat(departures, np.diff(data.offsets)) + 30 * within
+    times = np.datetime64("2024-01-01", "s") + seconds.astype("timedelta64[s]")
+    return replace(data, times=times, zone="Europe/Lisbon")
+
+
+SETTINGS: dict[str, Any] = {
+    "BridgeTrace": lambda: pt.BridgeTrace(epsilon=100, region=REGION, K=3, rounds=1, times=True),
+    "PrivTrace": lambda: pt.PrivTrace(
+        epsilon=100, region=REGION, K=3, times=True, period="2024-01-01/2024-01-15"
+    ),
+    "AdaTrace": lambda: pt.AdaTrace(epsilon=100, region=REGION, N=4, times=True, every="30s"),
+    "DPT": lambda: pt.DPT(epsilon=100, region=REGION, finest=8, times=True),
+}
+METHODS = pytest.mark.parametrize("method", SETTINGS)
+
+
+@cache
+def model(method: str) -> Any:
+    return fitted(SETTINGS[method](), timed_walks())
+
+
+@cache
+def page(method: str) -> Element:
+    return read(model(method).report().html)
+
+
+@METHODS
+def test_the_section_shows_all_sizes_and_the_week(method: str) -> None:
+    captions = [one.text for one in page(method).section(SECTION).all("figcaption")]
+    sizes = ["Departures over the week", "Duration", "Mean speed", "Interval", "Jump", "Points"]
+    if method == "AdaTrace":  # whose tick is declared
+        sizes.remove("Interval")
+    assert [caption.partition(",")[0] for caption in captions[: len(sizes)]] == sizes
+    assert captions[len(sizes) : len(sizes) + 6] == SPANS
+    bands = page(method).section(SECTION).all("path", "band")
+    assert len(bands) == len(sizes) - 1  # distances are not measured by themselves
+
+
+@METHODS
+def test_it_says_whose_hours_and_days_these_are(method: str) -> None:
+    words = page(method).section(SECTION).all("p")[0].text
+    assert "Europe/Lisbon" in words and "date is drawn and not measured; only its weekday and hour are" in words
+    facts = page(method).all("dl", "facts")[0].text
+    if method == "PrivTrace":
+        assert "from 2024-01-01 up to, and without, 2024-01-15" in words
+        assert "Time 1 Jan to 14 Jan 2024" in facts
+    else:
+        assert "typical week" in words and "Time a typical week" in facts
+    assert ("Points come every 30 s, as was declared" in words) == (method == "AdaTrace")
+
+
+@METHODS
+def test_uses_follow(method: str) -> None:
+    uses = page(method).section("What it can be used for, and what not").text
+    assert "When trips depart" in uses and "Nothing about single days" in uses
+    assert "times are not synthesized" not in page(method).text
+
+
+def test_settings_of_times_are_listed() -> None:
+    tables = page("PrivTrace").section("How it was made").all("table")
+    listed = dict(rows(tables[-1])[1:])
+    assert listed["times"] == "True" and listed["period"] == "2024-01-01/2024-01-15"
+    assert listed["clock_share"] == model("PrivTrace").release.timing["clock_share"]
+
+
+@METHODS
+def test_the_week_has_a_band_of_its_noise(method: str) -> None:
+    hours = model(method).view().hours
+    (figure,) = (
+        one for one in page(method).section(SECTION).all("figure") if one.text.startswith("Departures")
+    )
+    (band,), (line,) = (figure.all("path", css) for css in ("band", "synthetic"))
+    total = hours.departures.values.sum()
+    low, high = (np.maximum(hours.departures.values + side * hours.departures.error, 0) for side in (-1, 1))
+    most = max(high.max() / total, hours.chances.max())
+    upper, lower = (heights(path) for path in band.attributes["d"].split("L"))  # type: ignore[union-attr]
+    assert np.allclose(upper, high / total / most, atol=1e-3)
+    assert np.allclose(lower[::-1], low / total / most, atol=1e-3)
+    assert np.allclose(heights(line.attributes["d"]), hours.chances / most, atol=1e-3)  # type: ignore[arg-type]
+    assert "8" in figure.all("svg")[0].attributes["aria-label"]  # type: ignore[operator]
+
+
+def heights(path: str) -> Any:
+    """Read the heights of steps, as shares of the chart's height."""
+    up = np.array([float(y) for y in re.findall(r"V([\d.]+)H", path)])
+    return (200 - 34 - up) / (200 - 34 - 10)
+
+
+@METHODS
+def test_controls_offer_the_parts_of_the_day_and_colors(method: str) -> None:
+    found = page(method).section("The model on a map")
+    radios = [one.attributes for one in found.all("input") if one.attributes["type"] == "radio"]
+    parts = [one for one in radios if one["name"] == "part"]
+    assert [one["value"] for one in parts] == ["day", *"012345"]
+    assert ["checked" in one for one in parts] == [True, *[False] * 6]
+    assert [one["value"] for one in radios if one["name"] == "colors"] == ["trips", "speed"]
+    groups = [one for one in found.all("g") if "data-part" in one.attributes]
+    assert ["hidden" in one.attributes for one in groups] == [False, *[True] * 6]
+    legends = {
+        one.attributes["data-legend"]: one for one in found.all("div") if "data-legend" in one.attributes
+    }
+    shown = [name for name, one in legends.items() if "hidden" not in one.attributes]
+    n_layers = len(model(method).view().layers)
+    assert shown == [f"visits {n_layers - 1}"]
+    assert {"speed", *(f"trips {n}" for n in range(n_layers))} < {*legends}
+
+
+@METHODS
+def test_flows_of_each_part_are_the_strongest_of_the_view(method: str) -> None:
+    view, found = model(method).view(), page(method).section("The model on a map")
+    groups = {one.attributes["data-part"]: one for one in found.all("g") if "data-part" in one.attributes}
+    for part, flows in enumerate(view.hours.trips):
+        strongest, arcs = flows.strongest(40), groups[str(part)].all("path", "flow")
+        ends = [re.findall(r"(\d+) to (\d+)$", arc.text)[0] for arc in arcs]
+        wanted = zip(strongest.origins.tolist(), strongest.destinations.tolist(), strict=True)
+        assert ends == [(str(origin), str(destination)) for origin, destination in wanted]
+        assert all(f"departing from {SPANS[part]}" in arc.text for arc in arcs)
+
+
+@METHODS
+def test_trips_are_drawn_in_the_part_at_which_they_depart(method: str) -> None:
+    """All depart at 8 local time, or nearly all: noise leaves a few elsewhere."""
+    found = page(method).section("The model on a map")
+    lines = {
+        one.attributes["data-departs"]: len(one.all("path", "trip"))
+        for one in found.all("g")
+        if "data-departs" in one.attributes
+    }
+    assert [*lines] == [*"012345"]
+    assert lines["2"] > 0.85 * sum(lines.values()) > 20
+
+
+@METHODS
+def test_the_script_is_told_trips_speeds_and_shades(method: str) -> None:
+    view = model(method).view()
+    grids = map_data(page(method))["grids"]
+    assert len(grids) == len(view.layers)
+    for grid, layer, passing in zip(grids, view.layers, view.hours.passing, strict=True):
+        assert [len(grid["shades"]["trips"]), len(grid["shades"]["speed"])] == [6, 7]
+        for letters in (*grid["shades"]["trips"], *grid["shades"]["speed"]):
+            assert len(letters) == layer.grid.n_cells and re.fullmatch("[a-x.]*", letters)
+        for part, (trips, speeds) in enumerate(grid["parts"]):
+            assert trips["name"] == "trips that pass" and speeds["unit"] == " units/s"
+            assert np.allclose(trips["values"], passing.trips[part], rtol=5e-3)
+            told = [np.nan if speed is None else speed for speed in speeds["values"]]
+            assert np.allclose(told, passing.speeds[part], rtol=5e-3, equal_nan=True)
+        busiest = int(passing.trips[2].argmax())
+        assert grid["shades"]["trips"][2][busiest] > min(grid["shades"]["trips"][2])
+        few = passing.n_sampled.sum(axis=0) < 20
+        assert [letter == "." for letter in grid["shades"]["speed"][0]] == few.tolist()
+
+
+@METHODS
+def test_small_maps_show_each_part(method: str) -> None:
+    found, hours = page(method).section(SECTION), model(method).view().hours
+    (parts,) = found.all("div", "parts")
+    assert len(parts.all("svg", "small-map")) == 12
+    words = [one.text for one in parts.all("p")]
+    for part, (share, speed) in enumerate(zip(words[::2], words[1::2], strict=True)):
+        if share != "none of trips":
+            assert float(share.split()[0]) == pytest.approx(100 * hours.shares[part], rel=0.05)
+        assert speed.endswith("units/s") or speed == "none"
+    assert "not by place" in found.text
+
+
+def test_points_alone_have_a_section_of_their_own() -> None:
+    data = walks(300)
+    told = read(fitted(pt.BridgeTrace(epsilon=10, region=REGION, rounds=1), data).report().html)
+    section = told.section("Point by point")
+    assert [one.text.partition(",")[0] for one in section.all("figcaption")] == ["Jump", "Points"]
+    assert not section.all("div", "parts")
+    radios = {one.attributes.get("name") for one in told.all("input")}
+    assert "part" not in radios and "Time" not in told.all("dl", "facts")[0].text
+    uses = told.section("What it can be used for, and what not").text
+    assert "times are not synthesized" in uses
+    plain = fitted(pt.BridgeTrace(epsilon=10, region=REGION, rounds=1, sampling=False, times=False), data)
+    assert [one.text for one in read(plain.report().html).all("h2")] == [
+        "What is promised",
+        "The model on a map",
+        "The synthetic trips",
+        "What it can be used for, and what not",
+        "How it was made",
+    ]
+
+
+def test_a_model_of_nothing_has_no_hours_to_show() -> None:
+    nothing = pt.Trajectories(
+        np.zeros((0, 2)), np.zeros(1, np.int64), np.zeros(0, "datetime64[s]"), crs="planar"
+    )
+    settings = pt.AdaTrace(epsilon=1, region=REGION, N=2, times=True)
+    html = settings.fit(nothing, noise=pt.NoNoise()).report().html
+    assert "The model takes the data to be empty" in html and SECTION not in html
+
+
+def test_a_band_lies_around_noisy_numbers_and_not_below_zero() -> None:
+    band = charts.measured(np.array([10.0, 1.0, -5.0]), 2.0, 100.0)
+    assert band.css == "band" and band.low is not None
+    assert np.allclose(band.shares, [0.12, 0.03, 0]) and np.allclose(band.low, [0.08, 0, 0])
+
+
+def test_speeds_are_colored_by_their_ratio_to_the_mean() -> None:
+    scale = Around(20.0, 1.0)  # from half to twice
+    shades = scale.shades(np.array([10.0, 20.0, 40.0, 5.0, 400.0, 20 * 2**0.5, np.nan, 0.0]))
+    assert shades.tolist() == [0, STEPS, 2 * STEPS, 0, 2 * STEPS, STEPS + STEPS // 2, -1, 0]
+    assert [text for _, text in scale.ticks(lambda size: f"{size:.0f}")] == ["10", "14", "20", "28", "40"]
+    assert Around.over(20.0, np.array([np.nan, 20.0, 20.1])).octaves == 0.2
+    assert Around.over(20.0, np.array([np.nan])).octaves == 0.2
+    assert Around.over(8.0, np.array([4.0, 8.0, 16.0] * 9)).octaves == 1
