@@ -19,7 +19,8 @@ more than those of lines alone. The speed that one gap between points in a thous
 real one.
 
 With --shares, the shares of epsilon for points and for times, and how these are divided among their stages, are
-halved and doubled one at a time. A row has the errors relative to the defaults, geometric means of the data.
+halved and doubled one at a time. A row has the errors relative to the defaults, geometric means of the data;
+those below a tenth of their target count as that tenth.
 
 Reads real data, and measures some of it without noise: NOT PRIVATE.
 """
@@ -58,6 +59,9 @@ TIMES_REAL_POINTS = 1.1
 #: Errors of points and times at most; that of departures in limits.
 MOST = {"jump": 0.05, "interval": 0.05, "points": 0.02, "duration": 0.015, "speed": 0.025}
 DEPARTURE_LIMITS = 5
+
+#: Errors that are smaller, as part of their target, are all the same.
+NEGLIGIBLE = 0.1
 
 #: Errors of lines at most, over those of lines alone; or so many limits.
 OVER_ALONE = {"density": 1.1, "length": 1.25, "diameter": 1.25}
@@ -330,8 +334,9 @@ def print_shares(data: list[str], epsilons: list[str], runs: int) -> None:
                 with divided:
                     synthesizer = pt.BridgeTrace(epsilon=epsilon, region=given.region, **settings)
                     means = mean_of([given.values(sampled(given, synthesizer, seed)) for seed in range(runs)])
-                defaults = means if defaults is None else defaults
-                ratios.setdefault(words, []).append([means[one] / defaults[one] for one in names])
+                errors = {one: max(means[one], NEGLIGIBLE * MOST.get(one, 0.0)) for one in names}
+                defaults = errors if defaults is None else defaults
+                ratios.setdefault(words, []).append([errors[one] / defaults[one] for one in names])
                 print(name, epsilon, words, file=sys.stderr)
     print(f"| shares | {' | '.join(names)} |")
     print("|" + "---|" * (1 + len(names)))
