@@ -238,7 +238,7 @@ def fitted_clock(
 def _cloud(noisy: Floats, error: float, likely: float = _LIKELY, most: int | None = None) -> Floats:
     """Estimate a table by length whose entries lie together in one cloud: of several, the largest.
 
-    Where none stands out, trips of all lengths are taken to be alike, by diagonals up to `most` beyond the main.
+    Where none stands out, trips of all lengths are taken to be alike: by diagonals, up to `most` past the main.
     """
     blurred, part = _blurred(noisy, _BLURS, range(noisy.ndim))
     labels, sure = _standing_out(blurred / (part * error), np.ones((3, 3)), likely)
