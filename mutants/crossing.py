@@ -9,6 +9,8 @@ _LEDGER = "privacy/test_ledger.py"
 _PURITY = "privacy/test_purity.py"
 _REPLAY = "privacy/test_sensitivity.py"
 _USERS = "privacy/test_user_sensitivity.py"
+_TIMES = "privacy/test_times.py"
+_TIMING = "timing/test_counts.py"
 
 ACCUMULATOR = (
     Mutant(
@@ -214,4 +216,48 @@ CROSSING = (
     ),
 )
 
-MUTANTS = (*ACCUMULATOR, *LEDGER, *CROSSING)
+#: Kernels and sizes of points and times.
+TIMING = (
+    Mutant(
+        "one-trip-emitted-twice",
+        "a kernel says that a trip is two, and leaves it to the accumulator to stop it",
+        "timing/counts.py",
+        "    return once(codes[present], present)\n",
+        "    found = once(codes[present], present)\n    return found._replace(weights=2 * found.weights)\n",
+        (_TIMING,),
+    ),
+    Mutant(
+        "gaps-of-others-counted",
+        "the usual gap of a trip is the usual one of all before it in the part",
+        "timing/counts.py",
+        "    in_bins[:] = 0\n",
+        "",
+        (_TIMING, _TIMES),
+    ),
+    Mutant(
+        "zones-from-the-exact-count",
+        "zones of trips by part of the day follow from how many trajectories there are",
+        "timing/measure.py",
+        'per_side = zones_per_side(n_trips, errors["parts"])',
+        "per_side = 1 + sum(map(len, crossing.passes.source.parts())) % 6",
+        (_TIMES,),
+    ),
+    Mutant(
+        "the-last-day-counts",
+        "trajectories of the day after a period count, and are charged to no other period",
+        "within.py",
+        "(days < self.period.days.stop)",
+        "(days <= self.period.days.stop)",
+        ("test_within.py", _TIMES),
+    ),
+    Mutant(
+        "absurd-times-measured",
+        "times before 1970, or that do not rise, are measured as times",
+        "timing/counts.py",
+        "if time < 0 or time <= latest or (first >= 0 and time - first > 1000 * LONGEST_S):",
+        "if time == _NONE:",
+        (_TIMING,),
+    ),
+)
+
+MUTANTS = (*ACCUMULATOR, *LEDGER, *CROSSING, *TIMING)

@@ -518,4 +518,148 @@ TIMES = (
     ),
 )
 
-MUTANTS = (*BRIDGETRACE, *PRIVTRACE, *ADATRACE, *DPT, *LINES, *TIMES)
+_COUNTS, _CLEAN, _DRAW, _DEPARTURES = (
+    f"timing/test_{name}.py" for name in ("counts", "clean", "draw", "model")
+)
+
+#: How trips are reported, and when they happen.
+TIMING = (
+    Mutant(
+        "departures-an-hour-late",
+        "hours of the week are counted from another hour than midnight on Monday",
+        "timing/counts.py",
+        "return (local // 3600 + 72) % HOURS",
+        "return (local // 3600 + 73) % HOURS",
+        (_COUNTS,),
+    ),
+    Mutant(
+        "departures-measured-in-utc",
+        "departures are measured in UTC, whatever the zone",
+        "timing/counts.py",
+        'local = seconds + zone_offsets[np.searchsorted(breaks, seconds, side="right")]',
+        "local = seconds",
+        (_COUNTS,),
+    ),
+    Mutant(
+        "departures-told-in-utc",
+        "trips depart at the right hours of UTC",
+        "timing/model.py",
+        "departures = np.repeat(zone.to_utc(local_s), np.diff(placed.offsets))",
+        "departures = np.repeat(local_s, np.diff(placed.offsets))",
+        (_DEPARTURES,),
+    ),
+    Mutant(
+        "the-first-week-alone",
+        "trips of a period all depart in its first week",
+        "timing/model.py",
+        "day = days[weekday, 0] + 7 * np.int64(uniform(words[0]) * days[weekday, 1])",
+        "day = days[weekday, 0]",
+        (_DEPARTURES,),
+    ),
+    Mutant(
+        "parts-of-the-day-ignored",
+        "trips depart in any part of the day, wherever they lead",
+        "timing/model.py",
+        "weights[:] = parts[:, origin, goal]",
+        "weights[:] = parts[:, 0, 0]",
+        (_DEPARTURES,),
+    ),
+    Mutant(
+        "tempos-ignored",
+        "fast and slow trips depart alike",
+        "timing/model.py",
+        "weights *= tempos[:, bin_of(length_m / seconds[last], SPEEDS)]",
+        "weights *= tempos[:, 0]",
+        (_DEPARTURES,),
+    ),
+    Mutant(
+        "departures-unbalanced",
+        "noise in where trips lead by part of the day moves departures",
+        "timing/model.py",
+        "_BALANCING = 10",
+        "_BALANCING = 0",
+        (_DEPARTURES,),
+    ),
+    Mutant(
+        "tails-not-cut",
+        "noisy numbers of points far from all others are believed",
+        "timing/clean.py",
+        "return np.where(labels == largest, _estimated(noisy, blurred, error), 0.0)",
+        "return np.maximum(noisy, 0.0)",
+        (_CLEAN,),
+    ),
+    Mutant(
+        "clock-not-fitted",
+        "ticks and stretches are drawn without a look at how long trips take",
+        "timing/clean.py",
+        "for _ in range(_ROUNDS):\n        for which,",
+        "for _ in range(0):\n        for which,",
+        (_CLEAN,),
+    ),
+    Mutant(
+        "points-ignore-the-length",
+        "short and long trips have as many points",
+        "timing/draw.py",
+        "sums = draws.points[row]",
+        "sums = draws.points[8]",
+        (_DRAW,),
+    ),
+    Mutant(
+        "ticks-ignored",
+        "all trips report every two minutes",
+        "timing/draw.py",
+        "tick_s, wanted = TICKS[tick],",
+        "tick_s, wanted = TICKS[20],",
+        (_DRAW,),
+    ),
+    Mutant(
+        "fastest-ignored",
+        "trips fly where few points are far apart",
+        "timing/draw.py",
+        "draws.fastest if in_time else np.inf)",
+        "np.inf)",
+        (_DRAW,),
+    ),
+    Mutant(
+        "public-ticks-stretched",
+        "a trip that would be too fast reports at other times than all others",
+        "timing/draw.py",
+        "        if draws.every_s == 0.0:\n            _slow_down",
+        "        if True:\n            _slow_down",
+        (_DRAW,),
+    ),
+    Mutant(
+        "times-not-added-up",
+        "points have the time since the one before, and not since departure",
+        "timing/draw.py",
+        "seconds[gap] += seconds[gap - 1]",
+        "seconds[gap] += 0.0",
+        (_DRAW,),
+    ),
+    Mutant(
+        "nobody-stands-still",
+        "gaps without movement are drawn as short ones",
+        "timing/model.py",
+        "upper[0] = 0.0  # no movement at all",
+        "pass",
+        (_DRAW,),
+    ),
+    Mutant(
+        "speeds-around-the-world",
+        "trips across the antimeridian are taken to go around the world",
+        "timing/model.py",
+        "x = unwrapped(points[p + 1, 0], bounds, turn) - unwrapped(points[p, 0], bounds, turn)",
+        "x = points[p + 1, 0] - points[p, 0]",
+        ("timing/test_lines.py",),
+    ),
+    Mutant(
+        "shape-of-the-line-kept",
+        "walks are kept by their line, though their points cut its corners",
+        "methods/bridgetrace/polyline.py",
+        "shape = shape_of(scratch.points, n_points, geometry.scale_m)",
+        "shape = shape_of(scratch.line, len(cells) + 1, geometry.scale_m)",
+        ("methods/bridgetrace/test_sampler.py",),
+    ),
+)
+
+MUTANTS = (*BRIDGETRACE, *PRIVTRACE, *ADATRACE, *DPT, *LINES, *TIMES, *TIMING)

@@ -16,12 +16,12 @@ from privtrace.backends.local import Threads
 from privtrace.methods.bridgetrace import hitting
 from privtrace.methods.bridgetrace.hitting import hitting_probabilities
 from privtrace.methods.bridgetrace.initial import normalized
-from privtrace.methods.bridgetrace.sampler import Sampler
+from privtrace.methods.bridgetrace.sampler import MOST_TRIES, Sampler
 from privtrace.methods.bridgetrace.states import N_CLASSES, StateSpace
 from privtrace.methods.bridgetrace.tuning import LOSSES
 from privtrace.methods.bridgetrace.zones import zones
 from privtrace.space.grid import Grid
-from privtrace.space.shapes import N_BINS
+from privtrace.space.shapes import N_BINS, shape_bin, shape_edges, shape_of
 from privtrace.trajectories import Floats, Integers
 
 PLANAR = pt.Region.box(0, 0, 10, 10, crs="planar")
@@ -253,3 +253,17 @@ def test_shapes_that_are_kept_come_oftener(share: float | None) -> None:
     never = sampler_of(space, trips, ending=0.2, kept=np.zeros((N_BINS, N_BINS)), share=share)
     ends = never.walk(range(200), 1)
     assert np.diff(ends.offsets).min() >= 1  # the last of several is kept, whatever its shape
+
+
+def test_walks_are_kept_by_the_shape_of_their_points() -> None:
+    """Few points cut corners, so that the line through them is shorter than the one that they were set on."""
+    space = SPACES["uniform"]
+    sampler = sampler_of(space, np.ones((space.n_zones,) * 2, np.int64), share=None)
+    _, drawn = sampler._walk(range(300), 3, MOST_TRIES)
+    made = sampler.sample(range(300), 3)
+    edges, shorter = shape_edges(space.grid.region), 0
+    for t, (first, last) in enumerate(pairwise(made.offsets.tolist())):
+        diameter, length = shape_of(made.points[first:last], last - first, space.grid.region.scale_m)
+        assert (drawn.diameters[t], drawn.lengths[t]) == (shape_bin(diameter, edges), shape_bin(length, edges))
+        shorter += last - first < 4
+    assert shorter > 5
