@@ -151,8 +151,8 @@ def test_longitude_and_latitude_stay_so(tmp_path: Path, city: tuple[pt.Trajector
     done = run(*arguments, "--output=t.parquet", cwd=tmp_path)
     assert "Times are synthesized" in done.stdout and "not synthesized" not in done.stdout
     schema = pq.read_schema(tmp_path / "t.parquet")
-    assert schema.names == ["traj_id", "lon", "lat", "datetime"]
-    assert schema.field("datetime").type == pa.timestamp("ms", "Europe/Berlin")
+    assert schema.names == ["traj_id", "lon", "lat", "t"]
+    assert schema.field("t").type == pa.timestamp("ms", "Europe/Berlin")
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,8 @@ def test_nothing_is_spent_on_what_the_output_cannot_hold(folder: Path) -> None:
         "--budget-file=a.ledger",
         "--limit=1",
     ]
-    done = run(*arguments, "--output=a.mfjson", cwd=folder, code=2)
+    done = run(*arguments, "--no-times", "--output=a.mfjson", cwd=folder, code=2)
     assert "mfjson needs times" in " ".join(done.stderr.split())
     assert not (folder / "a.ledger").exists()
+    run(*arguments, "--count=3", "--output=a.mfjson", cwd=folder)
+    assert (folder / "a.ledger").exists() and "MovingPoint" in (folder / "a.mfjson").read_text()

@@ -36,9 +36,14 @@ def of(*ceilings: float) -> dict[str, float]:
 EXACT = {"region": REGION, "epsilon": 20}  # with this epsilon methods trust numbers that have no noise
 CASES = {
     "bridgetrace": Case(
-        pt.BridgeTrace(**EXACT, K=6, cell_factor=1e6, max_zones=16),
+        pt.BridgeTrace(**EXACT, K=6, cell_factor=1e6, max_zones=16, sampling=False),
         pt.NoNoise,
         of(0.13, 0.135, 0.06, 0.12, 0.065, 0.072, 0.035, 0.038),
+    ),
+    "bridgetrace, points": Case(  # about one in a cell, as people have: lines between them cut corners
+        pt.BridgeTrace(**EXACT, K=6, cell_factor=1e6, max_zones=16),
+        pt.NoNoise,
+        of(0.13, 0.135, 0.06, 0.12, 0.12, 0.165, 0.035, 0.038),
     ),
     "bridgetrace under noise": Case(
         pt.BridgeTrace(region=REGION, epsilon="0.5", K=6, cell_factor=1e6),

@@ -41,6 +41,7 @@ QUESTIONS = [
     "Choices made from data outside differential privacy",
     "Randomness",
     "Numeric safety",
+    "Points and times",
     "Side channels",
     "Post-processing",
     "Evaluation",
