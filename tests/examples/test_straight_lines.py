@@ -7,14 +7,16 @@ import os
 import subprocess
 import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from tests.examples.lines import FOLDER
 
 import privtrace as pt
-from privtrace.export import PRODUCTS
+from privtrace.export import PRODUCTS, TIMED
 
 BOX = "--region=0,0,10,10"
 FIT = (BOX, "--epsilon=1", "--method=straight-lines")
@@ -36,6 +38,9 @@ def installed(tmp_path_factory: pytest.TempPathFactory, wanderers: pt.Trajectori
     (info / "entry_points.txt").write_text(f"[{entries[0]}]\n{listed}\n")
     (site / "straight_lines.py").write_text((FOLDER / "straight_lines.py").read_text())
     wanderers.write(folder / "trips.parquet")
+    since = 15 * np.arange(len(wanderers.points))
+    times = np.datetime64("2024-01-01", "ms") + since.astype("timedelta64[s]")
+    replace(wanderers, times=times).write(folder / "timed.parquet")
     return folder
 
 
@@ -84,11 +89,15 @@ def test_it_is_small() -> None:
 
 
 def test_every_command_knows_it(installed: Path) -> None:
-    outputs = {what: ("export", "a.model", "--what", what, "--output", f"{what}.csv") for what in PRODUCTS}
+    by_model = {what: "b.model" if what in TIMED else "a.model" for what in PRODUCTS}
+    outputs = {
+        what: ("export", model, "--what", what, "--output", f"{what}.csv") for what, model in by_model.items()
+    }
     commands = {
         "help": ("help", "fit", "--method", "straight-lines"),
         "plan": ("plan", *FIT, "--count=600", "--json"),
         "fit": ("fit", "trips.parquet", *FIT, "--cells=6", "--output=a.model"),
+        "fit with times": ("fit", "timed.parquet", *FIT, "--times", "--output=b.model"),
         "inspect": ("inspect", "a.model"),
         "inspect as JSON": ("inspect", "a.model", "--json"),
         "generate": ("generate", "a.model", "--count=300", "--seed=1", "--output=s.parquet"),
