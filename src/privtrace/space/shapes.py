@@ -46,6 +46,17 @@ def shape_of(line, n_points, scale_m):  # type: ignore[no-untyped-def]
     return diameter, length
 
 
+@njit(cache=True, nogil=True)
+def length_of(line, n_points, scale_m):  # type: ignore[no-untyped-def]
+    """Measure the length alone."""
+    length = 0.0
+    for p in range(1, n_points):
+        x = line[p, 0] * scale_m[0] - line[p - 1, 0] * scale_m[0]
+        y = line[p, 1] * scale_m[1] - line[p - 1, 1] * scale_m[1]
+        length += math.sqrt(x * x + y * y)
+    return length
+
+
 @njit(cache=True, nogil=True, inline="always")
 def shape_bin(meters, edges):  # type: ignore[no-untyped-def]
     """Find the bin of a diameter or length."""

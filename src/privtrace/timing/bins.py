@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numba import njit
 
+from privtrace.space.region import Region
 from privtrace.trajectories import Floats, Integers
 
 
@@ -88,6 +89,21 @@ TICK_KIND = 2
 METERS: Floats = np.concatenate([[0.0], half_octaves(1 / 128, 30)])
 N_METERS = len(METERS)
 
+#: Bins of jumps, the meters between points: below the first edge, then half octaves up to twice the shorter side
+#: of the region. Edges are as those of seconds.
+N_JUMPS = 37
+N_MOVES = 2  # times that jumps are moved to where they should be, and scaled to the line again
+_EDGE = 1.14
+_LONGEST_JUMP = 2.0
+
+
+def jump_edges(region: Region) -> Floats:
+    """Give the lower edges of the bins of jumps, in meters (or planar units): (N_JUMPS,)."""
+    most = _LONGEST_JUMP * region.shorter_side_m
+    first = _EDGE * 2.0 ** (math.frexp(most / _EDGE)[1] - N_JUMPS // 2)  # exact: a power of two
+    return np.concatenate([[0.0], half_octaves(first, N_JUMPS - 1)])
+
+
 # --- speeds, hours and parts of the day ---
 
 #: Meters per second (or planar units) in half octaves: lower edges.
@@ -99,6 +115,21 @@ HOURS = 168
 #: Parts of the day, of four hours each.
 N_PARTS = 6
 HOURS_OF_PART = 4
+
+
+#: The square root of a half: from here on, a number from 0.5 to 1 is in the upper half octave.
+_ROOT_HALF = math.sqrt(0.5)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def half_octave(value, edges):  # type: ignore[no-untyped-def]
+    """Find the bin of a value that is not below 0, by half octaves from the second edge on.
+
+    As `bin_of`, but by the number's own exponent, which is ten times as fast.
+    """
+    mantissa, exponent = math.frexp(value / edges[1])
+    place = 2 * exponent - (1 if mantissa < _ROOT_HALF else 0)
+    return min(max(place, 0), len(edges) - 1)
 
 
 @njit(cache=True, nogil=True, inline="always")

@@ -7,6 +7,8 @@ and where they are joined to others that do. All of this is post-processing.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 from numba import njit
@@ -30,6 +32,7 @@ from privtrace.timing.bins import (
     TICK,
     TICKS,
     bin_of,
+    half_octave,
 )
 from privtrace.trajectories import Floats, Integers
 
@@ -44,12 +47,20 @@ _AT_ALL = 3.0  # for one of a few dozen sums, where that is all that there is
 #: Neighbors are averaged with weights 1, 2, 1 so many times.
 _BLURS = 2
 
+#: Half octaves that trips longer than all that stand out may have more points and take longer.
+_LONGER = 2
+
 #: The least that is expected of an entry, as part of the mean of all: where noise left none, there may be some.
 _LEAST = 1e-3
 
 #: Harmonics of the week stay whose power is more than so many times that of noise, less as much of them; and
 #: the least that is expected of an hour, as part of the mean.
 _HARMONIC, _QUIET = 3.0, 0.02
+
+#: Differences of jumps stay, at each scale, whose power is more than so many times that of noise, less as much
+#: of them; averaged over so many shifts. And the least jumps, as part of what was expected.
+_SCALE, _SHIFTS, _LEAST_JUMPS = 5.0, 8, 0.02
+_ROOT_HALF = math.sqrt(0.5)
 
 #: Shares of all that noise may hide beyond the greatest speeds, before these are taken to be a bin greater.
 _HIDDEN = (0.03, 0.1)
@@ -117,6 +128,47 @@ def _still(noisy: Floats, moving: Floats, error: float) -> Floats:
         expected = together * moving[there] / moving[there].sum()
         still[there] = posterior_means(noisy[there], expected, error, _PRIOR)
     return still
+
+
+def clean_jumps(noisy: Floats, made: Floats, error: float) -> Floats:
+    """Estimate the chances of the meters between points that move, expecting them as they come: (N_JUMPS,).
+
+    There may be more or fewer of single jumps, or of all that are short. So differences count at every scale, as
+    far as they stand out of the noise. One jump that is too long takes all of a trip: longer ones than come count
+    only where they stand out by themselves.
+    """
+    likely = np.zeros(noisy.shape)
+    expected = made[1:] * max(float(noisy[1:].sum()), 1.0)
+    likely[1:] = np.maximum(expected + _at_scales(noisy[1:] - expected, error), _LEAST_JUMPS * expected)
+    is_there = (made > _LEAST) | (noisy > _SURE * error)
+    likely[int(np.flatnonzero(is_there)[-1]) + 1 :] = 0.0
+    return _normalized(likely)
+
+
+def _at_scales(noisy: Floats, error: float) -> Floats:
+    """Keep of differences what stands out of the noise: wavelet shrinkage by Haar, averaged over shifts."""
+    size = 2 * (1 << (len(noisy) - 1).bit_length())
+    kept = np.zeros(len(noisy))
+    for shift in range(_SHIFTS):
+        sums = np.zeros(size)
+        sums[shift : shift + len(noisy)] = noisy
+        details = []
+        while len(sums) > 1:
+            even, odd = sums[::2], sums[1::2]
+            details.append(_shrunk((even - odd) * _ROOT_HALF, error))
+            sums = (even + odd) * _ROOT_HALF
+        sums = _shrunk(sums, error)
+        for detail in reversed(details):
+            pairs = np.stack([sums + detail, sums - detail], axis=1)
+            sums = pairs.ravel() * _ROOT_HALF
+        kept += sums[shift : shift + len(noisy)] / _SHIFTS
+    return kept
+
+
+def _shrunk(noisy: Floats, error: float) -> Floats:
+    """Take from each coefficient what noise may have made of it."""
+    kept: Floats = noisy * np.maximum(1.0 - _SCALE * error**2 / np.maximum(noisy**2, _TINY), 0.0)
+    return kept
 
 
 def clean_departures(noisy: Floats, error: float) -> Floats:
@@ -312,13 +364,12 @@ def _rows(table: Floats) -> Floats:
     filled = np.flatnonzero(table.any(axis=1))
     if not len(filled):
         return np.full(table.shape, 1.0 / table.shape[1])
-    chances = np.zeros(table.shape)
+    chances, last = np.zeros(table.shape), int(np.flatnonzero(table.any(axis=0))[-1])
     for row in range(len(table)):
         nearest = int(filled[np.argmin(np.abs(filled - row))])
         columns = np.flatnonzero(table[nearest])
-        np.add.at(
-            chances[row], np.clip(columns + row - nearest, 0, table.shape[1] - 1), table[nearest, columns]
-        )
+        moved = np.clip(columns + row - nearest, 0, min(last + _LONGER, table.shape[1] - 1))
+        np.add.at(chances[row], moved, table[nearest, columns])
     rows: Floats = chances / chances.sum(axis=1, keepdims=True)
     return rows
 
@@ -366,7 +417,7 @@ def _made(points, ticks, paces, stretches):  # type: ignore[no-untyped-def]
                         weight = weights[tick, stretch] * share
                         made_ticks[tick] += weight
                         made_stretches[stretch] += weight
-                        made_paces[length, bin_of(_duration(n_points, tick, stretch), SECONDS)] += weight
+                        made_paces[length, half_octave(_duration(n_points, tick, stretch), SECONDS)] += weight
     return made_ticks, made_paces, made_stretches
 
 
@@ -385,11 +436,13 @@ def clock_weights(weights, length, n_points, ticks, paces, stretches):  # type: 
     """
     total = 0.0
     for tick in range(N_SECONDS):
+        if ticks[tick] <= 0.0:  # is not looked at either
+            continue
         for stretch in range(N_STRETCHES):
             weight, duration = 0.0, _duration(n_points, tick, stretch)
             # One gap is as long as its own tick.
-            if ticks[tick] > 0.0 and (n_points > 2 or stretch == EVEN) and duration <= LONGEST_S:
-                weight = ticks[tick] * stretches[stretch] * paces[length, bin_of(duration, SECONDS)]
+            if (n_points > 2 or stretch == EVEN) and duration <= LONGEST_S:
+                weight = ticks[tick] * stretches[stretch] * paces[length, half_octave(duration, SECONDS)]
             weights[tick, stretch] = weight
             total += weight
     return total

@@ -1,7 +1,8 @@
 """Say what trajectories contribute to the tables of points and times. Private until measured.
 
 All is about the longest run of a trajectory in the region. A point has a time if it has one that is not before
-1970, is later than the time before, and is within a week of the first; others have none.
+1970, is later than the time before, and is within a week of the first; others have none. Where times are
+measured, and a run has two points that have one, all is about those that have.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ from privtrace.timing.bins import (
     TICK_KIND,
     VARIATIONS,
     bin_of,
+    half_octave,
     class_of,
+    jump_edges,
 )
 from privtrace.trajectories import Floats, Integers, Trajectories, is_bad
 
@@ -56,7 +59,8 @@ class Runs(NamedTuple):
     meters: Floats  # (n_points, 2): from the region's southwest corner
     times: Integers  # (n_points,): milliseconds since 1970; _NONE where there is none
     offsets: Integers  # (n_trajectories + 1,)
-    edges: Floats  # (N_LENGTHS,): of the bins of length
+    edges: Floats  # (N_BINS,): of the bins of length
+    jump_edges: Floats  # (N_JUMPS,)
 
 
 def runs_of(part: Trajectories, whole: Grid, *, with_times: bool) -> Runs:
@@ -70,11 +74,11 @@ def runs_of(part: Trajectories, whole: Grid, *, with_times: bool) -> Runs:
             times = part.times.astype("datetime64[ms]").view(np.int64)  # NaT is the least number
     places, kept, offsets = _runs(part.points, times, runs, region.area)
     meters = (places - region.bounds[:2]) * np.array(region.scale_m)
-    return Runs(places, meters, kept, offsets, shape_edges(region))
+    return Runs(places, meters, kept, offsets, shape_edges(region), jump_edges(region))
 
 
 def sampling(runs: Runs, zone: Zone | None) -> Iterator[Contributions]:
-    """Emit the number of points by length, and the gaps between points by their variation.
+    """Emit the number of points by length, the gaps between points by their variation, and as they are.
 
     In a zone, emit also departures, ticks, stretches, duration by length, pauses, and speeds.
     """
@@ -82,6 +86,7 @@ def sampling(runs: Runs, zone: Zone | None) -> Iterator[Contributions]:
     emitted = _sampling(runs, breaks, offsets)
     yield _found(emitted.points)
     yield evenly(emitted.gaps, emitted.gap_offsets)
+    yield evenly(emitted.jumps, emitted.gap_offsets)
     if zone is not None:
         yield _found(emitted.departures)
         yield _found(emitted.ticks)
@@ -153,10 +158,14 @@ def _gaps_for(n_points):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _timed_gaps(gaps, runs, trajectory):  # type: ignore[no-untyped-def]
-    """Fill in the gaps between points that have a time; return their number and the first such point, or -1."""
+def _gaps_of(gaps, runs, trajectory):  # type: ignore[no-untyped-def]
+    """Fill in the gaps between points that have a time, or between all if fewer than two have one.
+
+    Return how many they are, and the first point that has a time, or -1.
+    """
+    start, stop = runs.offsets[trajectory], runs.offsets[trajectory + 1]
     n_gaps, before, first = 0, -1, -1
-    for p in range(runs.offsets[trajectory], runs.offsets[trajectory + 1]):
+    for p in range(start, stop if len(runs.times) else start):
         if runs.times[p] < 0:
             continue
         if before >= 0:
@@ -166,6 +175,12 @@ def _timed_gaps(gaps, runs, trajectory):  # type: ignore[no-untyped-def]
         else:
             first = p
         before = p
+    if n_gaps > 0:
+        return n_gaps, first
+    for p in range(start, stop - 1):
+        gaps.seconds[n_gaps] = 0.0
+        gaps.meters[n_gaps] = _meters_between(runs.meters, p, p + 1)
+        n_gaps += 1
     return n_gaps, first
 
 
@@ -174,11 +189,11 @@ def _tick(seconds, n_gaps, in_bins):  # type: ignore[no-untyped-def]
     """Find the tick of a run, in seconds: the mean of its gaps in the fullest bin."""
     in_bins[:] = 0
     for gap in range(n_gaps):
-        in_bins[bin_of(seconds[gap], SECONDS)] += 1
+        in_bins[half_octave(seconds[gap], SECONDS)] += 1
     fullest = np.argmax(in_bins)
     total = 0.0
     for gap in range(n_gaps):
-        if bin_of(seconds[gap], SECONDS) == fullest:
+        if half_octave(seconds[gap], SECONDS) == fullest:
             total += seconds[gap]
     return total / in_bins[fullest]
 
@@ -193,6 +208,7 @@ class _Emitted(NamedTuple):
     paces: Integers  # (n_trajectories,): length and duration
     tempos: Integers  # (n_trajectories,): part of the day and mean speed
     gaps: Integers  # of all trajectories, one after the other: variation, kind, and meters over their mean
+    jumps: Integers  # of the same gaps: meters
     gap_offsets: Integers  # (n_trajectories + 1,)
     pauses: Integers  # likewise: stretch, and seconds over the tick
     pause_offsets: Integers
@@ -202,69 +218,59 @@ class _Emitted(NamedTuple):
 @njit(cache=True, nogil=True)
 def _sampling(runs, breaks, zone_offsets):  # type: ignore[no-untyped-def]
     """Go over the gaps of each run once, and find all that is measured of them."""
-    n_trajectories, has_times = len(runs.offsets) - 1, len(runs.times) > 0
+    n_trajectories = len(runs.offsets) - 1
     points, departures = np.full(n_trajectories, -1, np.int64), np.full(n_trajectories, -1, np.int64)
     ticks, paces = np.full(n_trajectories, -1, np.int64), np.full(n_trajectories, -1, np.int64)
     stretches, tempos = np.full(n_trajectories, -1, np.int64), np.full(n_trajectories, -1, np.int64)
-    speeds = np.empty(len(runs.times), np.int64)
-    meters_codes, pauses = np.empty(len(runs.meters), np.int64), np.empty(len(runs.times), np.int64)
+    by_mean, jumps = np.empty(len(runs.meters), np.int64), np.empty(len(runs.meters), np.int64)
+    pauses, speeds = np.empty(len(runs.times), np.int64), np.empty(len(runs.times), np.int64)
     gap_offsets, pause_offsets = np.zeros(n_trajectories + 1, np.int64), np.zeros(n_trajectories + 1, np.int64)
     gaps, in_bins = _gaps_for(_longest(runs)), np.zeros(N_SECONDS, np.int64)
     n_emitted, n_pauses = 0, 0
     for trajectory in range(n_trajectories):
-        start, stop = runs.offsets[trajectory], runs.offsets[trajectory + 1]
-        length = 0.0
-        for p in range(start, stop - 1):
-            length += _meters_between(runs.meters, p, p + 1)
-        length_bin = shape_bin(length, runs.edges)
-        if stop > start:
-            points[trajectory] = length_bin * N_POINTS + bin_of(stop - start, POINTS)
-        n_gaps, first, tick = 0, -1, 0.0
-        if has_times:
-            n_gaps, first = _timed_gaps(gaps, runs, trajectory)
-        if first >= 0:
-            departures[trajectory] = _hour_of_week(runs.times[first], breaks, zone_offsets)
-        if n_gaps > 0:
-            tick = _tick(gaps.seconds, n_gaps, in_bins)
-            ticks[trajectory] = bin_of(tick, SECONDS)
-            duration = gaps.seconds[:n_gaps].sum()
-            paces[trajectory] = length_bin * N_SECONDS + bin_of(duration, SECONDS)
-            stretch = class_of(duration / n_gaps / tick, STRETCHES)
-            stretches[trajectory] = stretch
-            part = departures[trajectory] % 24 // HOURS_OF_PART
-            tempos[trajectory] = part * N_SPEEDS + bin_of(length / duration, SPEEDS)
-            for gap in range(n_gaps):
-                pauses[n_pauses] = stretch * N_RATIOS + bin_of(gaps.seconds[gap] / tick, RATIOS)
-                speeds[n_pauses] = bin_of(gaps.meters[gap] / gaps.seconds[gap], SPEEDS)
-                n_pauses += 1
-        else:  # without times, all points count
-            for p in range(start, stop - 1):
-                gaps.meters[n_gaps] = _meters_between(runs.meters, p, p + 1)
-                n_gaps += 1
-        n_emitted = _emit_meters(meters_codes, n_emitted, gaps, n_gaps, tick)
+        if runs.offsets[trajectory] < runs.offsets[trajectory + 1]:
+            n_gaps, first = _gaps_of(gaps, runs, trajectory)
+            length, duration, tick = gaps.meters[:n_gaps].sum(), gaps.seconds[:n_gaps].sum(), 0.0
+            length_bin = shape_bin(length, runs.edges)
+            points[trajectory] = length_bin * N_POINTS + bin_of(n_gaps + 1, POINTS)
+            if first >= 0:
+                departures[trajectory] = _hour_of_week(runs.times[first], breaks, zone_offsets)
+            if duration > 0.0:
+                tick = _tick(gaps.seconds, n_gaps, in_bins)
+                ticks[trajectory] = half_octave(tick, SECONDS)
+                paces[trajectory] = length_bin * N_SECONDS + half_octave(duration, SECONDS)
+                stretch = class_of(duration / n_gaps / tick, STRETCHES)
+                stretches[trajectory] = stretch
+                part = departures[trajectory] % 24 // HOURS_OF_PART
+                tempos[trajectory] = part * N_SPEEDS + half_octave(length / duration, SPEEDS)
+                for gap in range(n_gaps):
+                    pauses[n_pauses] = stretch * N_RATIOS + half_octave(gaps.seconds[gap] / tick, RATIOS)
+                    speeds[n_pauses] = half_octave(gaps.meters[gap] / gaps.seconds[gap], SPEEDS)
+                    n_pauses += 1
+            if length > 0.0:  # who never moves has no gaps to compare
+                _emit_by_mean(by_mean[n_emitted:], gaps, n_gaps, length / n_gaps, tick)
+                for gap in range(n_gaps):
+                    jumps[n_emitted + gap] = half_octave(gaps.meters[gap], runs.jump_edges)
+                n_emitted += n_gaps
         gap_offsets[trajectory + 1], pause_offsets[trajectory + 1] = n_emitted, n_pauses
     trips = points, departures, ticks, stretches, paces, tempos
-    gaps_emitted = meters_codes[:n_emitted], gap_offsets, pauses[:n_pauses], pause_offsets, speeds[:n_pauses]
-    return _Emitted(*trips, *gaps_emitted)
+    gaps_emitted = by_mean[:n_emitted], jumps[:n_emitted], gap_offsets
+    return _Emitted(*trips, *gaps_emitted, pauses[:n_pauses], pause_offsets, speeds[:n_pauses])
 
 
 @njit(cache=True, nogil=True)
-def _emit_meters(codes, n_emitted, gaps, n_gaps, tick):  # type: ignore[no-untyped-def]
-    """Emit gaps by variation, kind, and meters over their mean; who never moves has none to compare."""
-    total, squares = 0.0, 0.0
+def _emit_by_mean(codes, gaps, n_gaps, mean, tick):  # type: ignore[no-untyped-def]
+    """Emit gaps by variation, kind, and meters over their mean."""
+    squares = 0.0
     for gap in range(n_gaps):
-        total += gaps.meters[gap]
         squares += gaps.meters[gap] * gaps.meters[gap]
-    if total <= 0.0:
-        return n_emitted
-    mean, variation = total / n_gaps, 0
+    variation = 0
     if n_gaps > FEW_GAPS:
         variation = 1 + class_of(np.sqrt(max(squares / n_gaps - mean * mean, 0.0)) / mean, VARIATIONS)
     for gap in range(n_gaps):
         kind = class_of(gaps.seconds[gap] / tick, KINDS) if tick > 0.0 else TICK_KIND
         row = variation * N_KINDS + kind
-        codes[n_emitted + gap] = row * N_METERS + bin_of(gaps.meters[gap] / mean, METERS)
-    return n_emitted + n_gaps
+        codes[gap] = row * N_METERS + half_octave(gaps.meters[gap] / mean, METERS)
 
 
 @njit(cache=True, nogil=True)

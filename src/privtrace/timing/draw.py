@@ -7,6 +7,7 @@ the value in the middle of each.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -47,6 +48,9 @@ _GAPS_PER_WORD = 3
 #: Steps of the stream before those of the gaps.
 _NUMBER, _TICK, _VARIATION, _FIRST_GAP = 0, 1, 2, 8
 
+#: Parts of an octave between which jumps move by a straight line.
+_PARTS = 16
+
 #: How far the place of a number of points in its bin may be from the place of the length in its own.
 _COUPLED = 0.5
 
@@ -65,6 +69,10 @@ class Draws(NamedTuple):
     points: Integers  # (N_BINS, N_POINTS): running sums of weights, row by row
     variations: Integers  # (N_VARIATIONS,): running sums of weights; the first is 0
     meters: Floats  # (N_VARIATIONS, N_KINDS, N_QUANTILES): over the mean
+    least_jump: float  # what is shorter is no movement
+    moves: (
+        Floats  # (N_MOVES, n, 2): where and how steeply jumps move, by parts of octaves; none where they stay
+    )
     every_s: float  # the tick, where it is public, else 0
     ticks: Floats  # (N_SECONDS,): weights; none where there is no clock
     paces: Floats  # (N_BINS, N_SECONDS): weights
@@ -97,6 +105,8 @@ NO_DRAWS = Draws(
     points=np.zeros((0, 0), np.int64),
     variations=np.zeros(0, np.int64),
     meters=np.zeros((0, 0, 0)),
+    least_jump=0.0,
+    moves=np.zeros((0, 0, 2)),
     every_s=0.0,
     ticks=np.zeros(0),
     paces=np.zeros((0, 0)),
@@ -125,6 +135,30 @@ def quantiles(weights: Integers, lower: Floats, upper: Floats) -> Floats:
     share = (targets - (sums[bins] - weights[bins])) / np.maximum(weights[bins], 1)
     values: Floats = lower[bins] + np.clip(share, 0.0, 1.0) * (upper[bins] - lower[bins])
     return values
+
+
+def moves(edges: Floats, made: Floats, wanted: Floats) -> Floats:
+    """Prepare moving jumps to where wanted ones are, in order of size, each time as they come then.
+
+    Between parts of octaves it is done by straight lines. Only sums, products and quotients are used, so every
+    machine comes to the same numbers.
+    """
+    ends = np.append(edges[1:], 2 * edges[-1])
+    octaves = edges[1] * 2.0 ** np.arange(len(edges) // 2 + 2)
+    parts = np.outer(octaves, 1 + np.arange(_PARTS) / _PARTS).ravel()
+    there = np.flatnonzero(wanted[1:])
+    goals = np.concatenate([[0.0], np.cumsum(wanted[1:][there])])
+    tables = []
+    for come in made:
+        below = np.concatenate([[0.0], np.cumsum(come[1:])])
+        shares = np.interp(parts, ends, below / below[-1]) * goals[-1]
+        bins = np.clip(np.searchsorted(goals, shares) - 1, 0, len(there) - 1)
+        within = (shares - goals[bins]) / (goals[bins + 1] - goals[bins])
+        low, high = ends[there[bins]], ends[there[bins] + 1]
+        become = low + within * (high - low)
+        slopes = np.append(np.diff(become) / np.diff(parts), 0.0)
+        tables.append(np.stack([become - slopes * parts, slopes], axis=1))
+    return np.stack(tables)
 
 
 def kinds_of(ratios: Floats) -> npt.NDArray[np.int8]:
@@ -162,7 +196,7 @@ def draw_reports(reports, length_m, reported_m, draws, stream):  # type: ignore[
     if n_points > 1 and draws.every_s > 0.0:
         # All gaps are as long, so whoever would be too fast needs more of them.
         needed = min(length_m / (_LEISURE * draws.fastest * draws.every_s), 1.0 * draws.most_points)
-        n_points = max(n_points, min(2 + np.int64(needed), draws.most_points))
+        n_points = min(max(n_points, 2 + np.int64(needed)), draws.most_points)
     if n_points > len(reports.along_m):
         reports = reports_for(2 * n_points)
     along_m, seconds = reports.along_m, reports.seconds
@@ -215,6 +249,9 @@ def draw_reports(reports, length_m, reported_m, draws, stream):  # type: ignore[
         total_s = _set_clock(seconds, n_gaps, tick_s, change)
         if draws.every_s == 0.0:
             _slow_down(seconds, n_gaps, total_s, length_m / (_LEISURE * draws.fastest))
+    for move in range(len(draws.moves)):
+        if meters > 0.0:
+            meters = _move(along_m, n_gaps, reported_m / meters, draws.least_jump, draws.moves[move])
     _spread(along_m, seconds, n_gaps, (length_m, meters), draws.fastest if in_time else np.inf)
     return reports, n_points
 
@@ -286,6 +323,21 @@ def _slow_down(seconds, n_gaps, total_s, least_s):  # type: ignore[no-untyped-de
             parts = _parts(seconds[gap])
             gap_s = parts * change * seconds[gap]
             seconds[gap] = (np.ceil(gap_s) if change > 1.0 else max(np.floor(gap_s), 1.0)) / parts
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _move(along_m, n_gaps, scale, least, moves):  # type: ignore[no-untyped-def]
+    """Scale gaps, and move them to where jumps are; those that are no movement stay. Return their sum."""
+    per_least, total = 1.0 / least, 0.0
+    for gap in range(1, n_gaps + 1):
+        meters = scale * along_m[gap]
+        if meters >= least:
+            mantissa, octave = math.frexp(meters * per_least)  # from 0.5 to 1, times two to the octave
+            part = min(_PARTS * (octave - 2) + np.int64(2 * _PARTS * mantissa), len(moves) - 1)
+            meters = moves[part, 0] + moves[part, 1] * meters
+        along_m[gap] = meters
+        total += meters
+    return total
 
 
 @njit(cache=True, nogil=True, inline="always")

@@ -14,6 +14,7 @@ from privtrace.space.shapes import N_BINS
 from privtrace.timing import counts
 from privtrace.timing.bins import (
     HOURS,
+    N_JUMPS,
     N_KINDS,
     N_METERS,
     N_PARTS,
@@ -35,6 +36,7 @@ _SAMPLING = (
         "meters between points over their mean, with a total weight of one per trajectory",
         (N_VARIATIONS, N_KINDS, N_METERS),
     ),
+    Table("jumps", "meters between points, with a total weight of one per trajectory", (N_JUMPS,)),
 )
 _CLOCK = (
     Table("departures", "hour of the week of departure, one per trajectory", (HOURS,)),

@@ -25,9 +25,12 @@ from privtrace.timing import clean
 from privtrace.timing.bins import (
     HOURS,
     HOURS_OF_PART,
+    LONGEST_S,
     METERS,
+    N_JUMPS,
     N_KINDS,
     N_METERS,
+    N_MOVES,
     N_PARTS,
     N_POINTS,
     N_RATIOS,
@@ -39,10 +42,12 @@ from privtrace.timing.bins import (
     RATIOS,
     SPEEDS,
     TICK,
-    bin_of,
+    half_octave,
+    jump_edges,
 )
 from privtrace.timing.clean import CERTAIN, in_weights
-from privtrace.timing.draw import N_QUANTILES, Draws, Placed, kinds_of, quantiles
+from privtrace.timing.draw import NO_DRAWS, N_QUANTILES, Draws, Placed, kinds_of, moves, quantiles
+from privtrace.timing.jumps import fitted_jumps
 from privtrace.timing.lines import reported
 from privtrace.timing.shares import MOST_PER_SIDE
 from privtrace.trajectories import Floats, Integers, Trajectories
@@ -66,18 +71,24 @@ class Sampling:
 
     points: Integers  # (N_BINS, N_POINTS): number of points by length
     gaps: Integers  # (N_VARIATIONS, N_KINDS, N_METERS): meters over their mean
+    jumps: Integers  # (N_JUMPS,): meters
     draw_points: Integers  # (N_BINS, N_POINTS)
     draw_variations: Integers  # (N_VARIATIONS,)
     draw_gaps: Integers  # (N_VARIATIONS, N_KINDS, N_METERS)
+    draw_jumps: Integers  # (N_MOVES + 1, N_JUMPS): before each move, and at last; all 0 where they stay
 
     def __post_init__(self) -> None:
         _check(
             points=_is_noisy(self.points, (N_BINS, N_POINTS)),
             gaps=_is_noisy(self.gaps, (N_VARIATIONS, N_KINDS, N_METERS)),
+            jumps=_is_noisy(self.jumps, (N_JUMPS,)),
             draw_points=_can_draw(self.draw_points, (N_BINS, N_POINTS)),
             draw_variations=_can_draw(self.draw_variations, (N_VARIATIONS,))
             and bool(self.draw_variations[1:].any()),
             draw_gaps=_can_draw(self.draw_gaps, (N_VARIATIONS, N_KINDS, N_METERS)),
+            draw_jumps=self.draw_jumps.shape == (N_MOVES + 1, N_JUMPS)
+            and not self.draw_jumps[:, 0].any()
+            and (not self.draw_jumps.any() or _can_draw(self.draw_jumps, (N_MOVES + 1, N_JUMPS))),
         )
 
 
@@ -135,7 +146,15 @@ class Timetable:
 #: The arrays of a model file: name, type, number of axes.
 SAMPLING_SCHEMA = {
     f"sampling_{name}": ("<i8", axes)
-    for name, axes in {"points": 2, "gaps": 3, "draw_points": 2, "draw_variations": 1, "draw_gaps": 3}.items()
+    for name, axes in {
+        "points": 2,
+        "gaps": 3,
+        "jumps": 1,
+        "draw_points": 2,
+        "draw_variations": 1,
+        "draw_gaps": 3,
+        "draw_jumps": 2,
+    }.items()
 }
 TIMES_SCHEMA = {
     f"times_{name}": ("<i8", axes)
@@ -209,14 +228,16 @@ class Timing:
             low, high = RATIOS.copy(), np.append(RATIOS[1:], _BEYOND * RATIOS[-1])
             low[TICK] = high[TICK] = 1.0
             seconds = np.stack([quantiles(row, low, high) for row in times.draw_pauses])
-        none = np.zeros(0, np.int64) if times is None else times.draw_ticks
-        return Draws(
+        ticks = np.zeros(0, np.int64) if times is None else times.draw_ticks
+        edges = jump_edges(self.region)
+        draws = NO_DRAWS._replace(
+            least_jump=float(edges[1]),
             edges=shape_edges(self.region),
             points=np.cumsum(sampling.draw_points, axis=1),
             variations=np.cumsum(variations),
             meters=meters.reshape(N_VARIATIONS, N_KINDS, N_QUANTILES),
             every_s=self.every_s,
-            ticks=none / CERTAIN,
+            ticks=ticks / CERTAIN,
             paces=np.zeros((0, 0)) if times is None else times.draw_paces / CERTAIN,
             stretches=np.zeros(0) if times is None else times.draw_stretches / CERTAIN,
             seconds=seconds,
@@ -224,6 +245,10 @@ class Timing:
             fastest=np.inf if times is None else self.fastest,
             most_points=self.most_points,
         )
+        if not sampling.draw_jumps.any():
+            return draws
+        *made, wanted = sampling.draw_jumps / CERTAIN
+        return draws._replace(moves=moves(edges, np.stack(made), wanted))
 
     @property
     def fastest(self) -> float:
@@ -273,7 +298,13 @@ class Timing:
     def most_points(self) -> int:
         """Bound the points of a trip."""
         last = int(np.flatnonzero(self.sampling.draw_points.any(axis=0))[-1])
-        return int(POINTS[min(last + 1, N_POINTS - 1)])
+        most = int(POINTS[min(last + 1, N_POINTS - 1)])
+        return min(most, 1 + int(LONGEST_S / self.every_s)) if self.every_s else most
+
+    def jumping(self, lengths: Floats, noisy: Floats, error: float) -> Timing:
+        """Let points of trips with such lengths be as far apart as was measured; see `jumps`."""
+        drawn = fitted_jumps(self.draws, jump_edges(self.region), lengths, noisy, error)
+        return replace(self, sampling=replace(self.sampling, draw_jumps=in_weights(drawn)))
 
     def on_lines(self, lines: Trajectories, first_trajectory: int, seed: int) -> Placed:
         """Report trips along lines, numbered from `first_trajectory`."""
@@ -335,12 +366,14 @@ def timing_of(
     sampling = Sampling(
         points=measured["points"],
         gaps=measured["gaps"],
+        jumps=measured["jumps"],
         draw_points=in_weights(points),
         draw_variations=in_weights(variations),
         draw_gaps=in_weights(gaps),
+        draw_jumps=np.zeros((N_MOVES + 1, N_JUMPS), np.int64),
     )
     if calendar is None:
-        return Timing(region, sampling)
+        return Timing(region, sampling).jumping(lengths, noisy["jumps"], errors["jumps"])
     hours = clean.clean_departures(noisy["departures"], errors["departures"])
     parts = clean.clean_parts(noisy["parts"], hours, errors["parts"])
     tempos = clean.clean_tempos(noisy["tempos"], hours, errors["tempos"])
@@ -369,7 +402,8 @@ def timing_of(
         per_side=np.array([per_side]),
         **clock,
     )
-    return Timing(region, sampling, calendar, timetable, every_s)
+    timing = Timing(region, sampling, calendar, timetable, every_s)
+    return timing.jumping(lengths, noisy["jumps"], errors["jumps"])
 
 
 _NO_CLOCK = {
@@ -454,7 +488,7 @@ def _weigh_parts(weights, points, ends, seconds, place, tables):  # type: ignore
             x *= scale_m[0]
             y = (points[p + 1, 1] - points[p, 1]) * scale_m[1]
             length_m += np.sqrt(x * x + y * y)
-        weights *= tempos[:, bin_of(length_m / seconds[last], SPEEDS)]
+        weights *= tempos[:, half_octave(length_m / seconds[last], SPEEDS)]
 
 
 @njit(cache=True, nogil=True, inline="always")

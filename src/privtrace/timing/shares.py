@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 
 #: Of what is spent on points.
-OF_POINTS = {"points": Fraction(3, 4), "gaps": Fraction(1, 4)}
+OF_POINTS = {"points": Fraction(60, 100), "gaps": Fraction(20, 100), "jumps": Fraction(20, 100)}
 
 #: Of what is spent on times. Departures need most: 168 hours; ticks and pauses are few numbers that stand out.
 OF_CLOCK = {
@@ -26,7 +26,8 @@ BY_TICK = ("ticks", "stretches", "paces", "pauses")
 #: What gets the noise of each stage, for plans.
 NOISY = {
     "points": "a number of points by length",
-    "gaps": "a distance between points",
+    "gaps": "a distance between points over the mean",
+    "jumps": "a distance between points",
     "departures": "an hour of the week",
     "ticks": "a time between points",
     "stretches": "a class of uneven times",

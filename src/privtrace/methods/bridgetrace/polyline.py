@@ -20,7 +20,7 @@ from privtrace.space.adjacency import Adjacency, link_between
 from privtrace.space.area import Area, is_inside
 from privtrace.space.grid import Grid
 from privtrace.space.pieces import Pieces
-from privtrace.space.shapes import shape_bin, shape_of
+from privtrace.space.shapes import length_of, shape_bin
 from privtrace.timing.draw import Draws, Placed, Reports, draw_reports, has_clock, reports_for, spaced_reports
 from privtrace.trajectories import Floats
 
@@ -213,7 +213,7 @@ def _place(cells, offsets, geometry, placing, first_trajectory, seed):  # type: 
             scratch = enlarged(scratch, len(own))
             stream = Stream(seed, np.uint64(first_trajectory + path))
             draw_line(scratch, own, geometry, stream)
-            scratch, n_points, _ = report(scratch, own, geometry, placing, stream)
+            scratch, n_points = report(scratch, own, geometry, placing, stream)
             found = added(found, scratch, n_points, geometry.area.turn)
         point_offsets[path + 1] = found.total
     return found.points[: found.total].copy(), point_offsets, found.seconds[: found.total].copy()
@@ -237,29 +237,28 @@ def added(found, scratch, n_points, turn):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def report(scratch, cells, geometry, placing, stream):  # type: ignore[no-untyped-def]
-    """Set points on the line of the path `cells`; return the memory, their number, and the line's shape.
+    """Set points on the line of the path `cells`; return the memory, and their number.
 
-    The shape, diameter and length, is that of the line itself where points are as far apart as is set, and else
-    that of the line through the points, which cuts corners. How many points there are follows from that length.
+    Points cut corners. Where they are not as far apart as is set, how many there are follows from the length of
+    the line through them.
     """
-    shape = shape_of(scratch.line, len(cells) + 1, geometry.scale_m)
-    length_m = shape[1]
+    length_m = length_of(scratch.line, len(cells) + 1, geometry.scale_m)
     if placing.spacing_m > 0.0:
         reports, n_points = spaced_reports(scratch.reports, length_m, placing.spacing_m, stream)
         scratch = _with_reports(scratch, reports, n_points)
-        _set_out(scratch, n_points, length_m, cells, geometry)
-        return scratch, n_points, shape
+        _set_out(scratch, n_points, cells, geometry)
+        return scratch, n_points
     edges = placing.draws.edges
     reported_m, n_points = length_m, 0
     for _ in range(_REPORTS):
         reports, n_points = draw_reports(scratch.reports, length_m, reported_m, placing.draws, stream)
         scratch = _with_reports(scratch, reports, n_points)
-        _set_out(scratch, n_points, length_m, cells, geometry)
-        shape = shape_of(scratch.points, n_points, geometry.scale_m)
-        if shape_bin(shape[1], edges) == shape_bin(reported_m, edges):
+        _set_out(scratch, n_points, cells, geometry)
+        made_m = length_of(scratch.points, n_points, geometry.scale_m)
+        if shape_bin(made_m, edges) == shape_bin(reported_m, edges):
             break
-        reported_m = shape[1]
-    return scratch, n_points, shape
+        reported_m = made_m
+    return scratch, n_points
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -270,27 +269,29 @@ def _with_reports(scratch, reports, n_points):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _set_out(scratch, n_points, length_m, cells, geometry):  # type: ignore[no-untyped-def]
+def _set_out(scratch, n_points, cells, geometry):  # type: ignore[no-untyped-def]
     """Set as many points on the line of the path `cells` as the reports say, where they say."""
     line, points, along_m = scratch.line, scratch.points, scratch.reports.along_m
-    n_cells = len(cells)
-    k, before = 0, 0.0  # the stretch in hand, and the length before it
-    stretch = _stretch_m(line, 0, geometry.scale_m)
-    for p in range(n_points):
-        goal = along_m[p]
-        while k < n_cells - 1 and before + stretch < goal:
-            before += stretch
-            k += 1
-            stretch = _stretch_m(line, k, geometry.scale_m)
-        share = min(max((goal - before) / stretch, 0.0), 1.0) if stretch > 0.0 else 0.0
-        if p > 0 and p == n_points - 1:
-            k, share = n_cells - 1, 1.0
-        box = geometry.boxes[cells[k]]
-        x = min(max(line[k, 0] + share * (line[k + 1, 0] - line[k, 0]), box[0]), box[2])
-        y = min(max(line[k, 1] + share * (line[k + 1, 1] - line[k, 1]), box[1]), box[3])
-        if not geometry.area.is_box:
-            x, y = _kept_inside(x, y, cells[k], geometry)
-        points[p, 0], points[p, 1] = x, y
+    n_cells, p, before = len(cells), 0, 0.0
+    for k in range(n_cells):  # the stretch in hand; `before` is the length before it
+        stretch = _stretch_m(line, k, geometry.scale_m)
+        is_last = k == n_cells - 1
+        x, y = line[k, 0], line[k, 1]
+        across, up = line[k + 1, 0] - x, line[k + 1, 1] - y
+        cell = cells[k]
+        west, south, east, north = geometry.boxes[cell]
+        while p < n_points and (is_last or along_m[p] <= before + stretch):
+            share = min(max((along_m[p] - before) / stretch, 0.0), 1.0) if stretch > 0.0 else 0.0
+            if p > 0 and p == n_points - 1:
+                if not is_last:  # rounding alone has left it before the end
+                    break
+                share = 1.0
+            points[p, 0] = min(max(x + share * across, west), east)
+            points[p, 1] = min(max(y + share * up, south), north)
+            if not geometry.area.is_box:
+                points[p, 0], points[p, 1] = _kept_inside(points[p, 0], points[p, 1], cell, geometry)
+            p += 1
+        before += stretch
 
 
 @njit(cache=True, nogil=True, inline="always")

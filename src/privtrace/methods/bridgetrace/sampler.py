@@ -41,6 +41,9 @@ CERTAIN = 1 << 30
 #: shapes more closely where they are hard to make, and take as much longer there.
 MOST_TRIES = 8
 
+#: How many bins shorter the line through a walk's points may be than its own.
+_CUT_BINS = 1
+
 #: Cells of a walk at most. Even the weakest discount makes so many as good as impossible; a walk that had them
 #: all the same is drawn again.
 MOST_CELLS = 1 << 16
@@ -80,6 +83,7 @@ class Keeping(NamedTuple):
 
     edges: Floats  # (N_BINS,): of the bins of shapes
     kept: Floats  # (N_BINS, N_BINS)
+    kept_at_most: Floats  # (N_BINS, N_BINS): by the shape of the line itself
     tries: int  # the last is kept whatever its shape
 
 
@@ -135,7 +139,7 @@ class Sampler:
         return Chain(space.steps, self.chances, self.hitting, space.zone_of, space.classes)
 
     def _keeping(self, tries: int) -> Keeping:
-        return Keeping(self.space.edges, self.kept, tries)
+        return Keeping(self.space.edges, self.kept, _kept_at_most(self.kept), tries)
 
     def walk(self, trajectories: range, seed: int) -> Paths:
         """Walk one path for each trajectory number; it depends on the seed and its own number alone."""
@@ -199,7 +203,7 @@ def _walk(cumulative, chain, geometry, keeping, placing, first_trajectory, n_tra
 @njit(cache=True, nogil=True)
 def _sample(cumulative, chain, geometry, keeping, placing, first_trajectory, n_trajectories, seed):  # type: ignore[no-untyped-def]
     """Make points on the lines of walks."""
-    found = points_for(32 * n_trajectories + 16, has_clock(placing.draws))
+    found = points_for(128 * n_trajectories + 16, has_clock(placing.draws))  # what is not used takes no memory
     offsets = np.zeros(n_trajectories + 1, np.int64)
     cells, scratch = np.empty(64, np.int32), scratch_for(64, 256)
     for path in range(n_trajectories):
@@ -208,10 +212,10 @@ def _sample(cumulative, chain, geometry, keeping, placing, first_trajectory, n_t
         cells, scratch = walk.cells, walk.scratch
         n_points = walk.n_points
         if placing.spacing_m > 0.0:
-            scratch, n_points, _ = report(scratch, cells[: walk.last], geometry, placing, stream)
+            scratch, n_points = report(scratch, cells[: walk.last], geometry, placing, stream)
         found = added(found, scratch, n_points, geometry.area.turn)
         offsets[path + 1] = found.total
-    return found.points[: found.total].copy(), offsets, found.seconds[: found.total].copy()
+    return found.points[: found.total], offsets, found.seconds[: found.total]
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -228,20 +232,39 @@ def _kept_walk(cells, n_cells, scratch, cumulative, chain, lines, stream):  # ty
             cells[n_cells], last = start, n_cells + 1
         scratch = enlarged(scratch, last - n_cells)
         draw_line(scratch, cells[n_cells:last], geometry, stream)
-        n_points = 0
-        if placing.spacing_m > 0.0:  # points do not matter to the shape: they are set once a walk is kept
-            diameter_m, length_m = shape_of(scratch.line, last - n_cells + 1, geometry.scale_m)
-        else:
-            scratch, n_points, (diameter_m, length_m) = report(
-                scratch, cells[n_cells:last], geometry, placing, stream
-            )
-        diameter_bin, length_bin = shape_bin(diameter_m, keeping.edges), shape_bin(length_m, keeping.edges)
+        n_points, share = 0, 0.0
         if attempt + 1 < keeping.tries:
             share = uniform(philox(stream.seed, stream.trajectory, np.uint64(step), np.uint64(WALKING))[0])
             step += 1
-            if arrived and share < keeping.kept[diameter_bin, length_bin]:
-                break
+        diameter_bin, length_bin = _shape_bins(
+            scratch.line, last - n_cells + 1, geometry.scale_m, keeping.edges
+        )
+        if placing.spacing_m == 0.0:  # else points do not matter to the shape: they are set once a walk is kept
+            may_be_kept = arrived and share < keeping.kept_at_most[diameter_bin, length_bin]
+            if attempt + 1 < keeping.tries and not may_be_kept:
+                continue
+            scratch, n_points = report(scratch, cells[n_cells:last], geometry, placing, stream)
+            diameter_bin, length_bin = _shape_bins(scratch.points, n_points, geometry.scale_m, keeping.edges)
+        if arrived and share < keeping.kept[diameter_bin, length_bin]:
+            break
     return Walk(cells, last, scratch, n_points, apart, level, diameter_bin, length_bin)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _shape_bins(line, n_points, scale_m, edges):  # type: ignore[no-untyped-def]
+    """Find the bins of diameter and length of a line."""
+    diameter_m, length_m = shape_of(line, n_points, scale_m)
+    return shape_bin(diameter_m, edges), shape_bin(length_m, edges)
+
+
+def _kept_at_most(kept: Floats) -> Floats:
+    """Bound the chance to keep a walk by its line's shape: points cut corners, by an octave at most.
+
+    So of most walks that are not kept, no points have to be drawn.
+    """
+    padded = np.pad(kept, ((_CUT_BINS, 0), (_CUT_BINS, 0)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (_CUT_BINS + 1, _CUT_BINS + 1))
+    return windows.max(axis=(2, 3))
 
 
 @njit(cache=True, nogil=True, inline="always")
