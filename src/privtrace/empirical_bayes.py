@@ -91,12 +91,17 @@ def _prior(noisy, expected, errors, pseudocounts, is_normal, n_rounds):  # type:
     likelihood = np.empty((len(noisy), len(pseudocounts)))
     for entry in range(len(noisy)):
         _likelihood(likelihood[entry], noisy[entry], expected[entry], errors[entry], is_normal)
-    prior = pseudocounts / pseudocounts.sum()
+    prior, posterior = pseudocounts / pseudocounts.sum(), np.empty(len(pseudocounts))
     for _ in range(n_rounds):
         gathered = pseudocounts.copy()
         for entry in range(len(noisy)):
-            posterior = likelihood[entry] * prior
-            gathered += posterior * (1.0 / posterior.sum())
+            total = 0.0
+            for k in range(len(prior)):
+                posterior[k] = likelihood[entry, k] * prior[k]
+                total += posterior[k]
+            share = 1.0 / total
+            for k in range(len(prior)):
+                gathered[k] += posterior[k] * share
         prior = gathered / gathered.sum()
     return prior
 
@@ -107,8 +112,12 @@ def _means(noisy, expected, errors, prior, is_normal):  # type: ignore[no-untype
     means, likelihood = np.empty(len(noisy)), np.empty(len(prior))
     for entry in range(len(noisy)):
         _likelihood(likelihood, noisy[entry], expected[entry], errors[entry], is_normal)
-        likelihood *= prior
-        mean = expected[entry] * (likelihood * _MULTIPLES).sum() / likelihood.sum()
+        weighted, total = 0.0, 0.0
+        for k in range(len(prior)):
+            likely = likelihood[k] * prior[k]
+            weighted += likely * _MULTIPLES[k]
+            total += likely
+        mean = expected[entry] * weighted / total
         # Where noise is smaller than the step from one multiple to the next, the noisy number knows better:
         # each is weighted by the other's variance, a step's being that of a uniform number.
         step, noise = (_STEP * mean) ** 2 / 12.0, errors[entry] ** 2

@@ -35,9 +35,6 @@ if TYPE_CHECKING:
 #: The fields of a model that are no arrays of its method.
 GIVEN = ("release", "timing")
 
-#: Trips by which departures are balanced.
-_BALANCED_TRIPS = 1 << 12
-
 #: How it is said that trips are those of sampled walks.
 SAMPLED = "Flows are counted on walks on the model, as synthetic trips are."
 
@@ -128,13 +125,6 @@ class Model(ABC):
         if self.timing is not None:
             return self.timing.on_lines(lines, trajectories.start, seed), n_capped
         return Placed(lines.points, lines.offsets, np.zeros(0)), n_capped
-
-    def balanced(self) -> Self:
-        """Let synthetic trips depart as departures were measured. Post-processing: see `Timing.balanced`."""
-        if self.timing is None or self.timing.timetable is None:
-            return self
-        sampled = range(min(_BALANCED_TRIPS, self.block_trajectories))
-        return replace(self, timing=self.timing.balanced(self.sample_points(sampled, 0)[0]))
 
     def made(self, paths: Paths, first: int, seed: int) -> Trajectories:
         """Make trajectories of paths, numbered from `first`, with points as walks have them."""

@@ -102,7 +102,7 @@ class Settings(ABC):
     period: str | None = setting("Days that count, without the last.", Days(), None)
     every: str | None = setting("The time between points, if public: 15s.", Duration(), None)
     points_share: Epsilon = share("points", "0.04")
-    clock_share: Epsilon = share("times", "0.11")
+    clock_share: Epsilon = share("times", "0.125")
 
     def __post_init__(self) -> None:
         for name, one in self.declared().items():
@@ -291,7 +291,7 @@ class Settings(ABC):
             fitting = with_timing(fitting, met)
             released = method.recipe(settings, fitting)
         release = fitting.release(method.label, method.package)
-        return method.model(release=release, timing=fitting.timing, **released).balanced()
+        return method.model(release=release, timing=fitting.timing, **released)
 
     @abstractmethod
     def plan(self, count: int) -> Plan:

@@ -89,8 +89,8 @@ TICK_KIND = 2
 METERS: Floats = np.concatenate([[0.0], half_octaves(1 / 128, 30)])
 N_METERS = len(METERS)
 
-#: Bins of jumps, the meters between points: below the first edge, then half octaves up to twice the shorter side
-#: of the region. Edges are as those of seconds.
+#: Bins of jumps, the meters between points: below the first edge, then half octaves up to twice the region's
+#: shorter side. Edges are as those of seconds.
 N_JUMPS = 37
 N_MOVES = 2  # times that jumps are moved to where they should be, and scaled to the line again
 _EDGE = 1.14

@@ -71,6 +71,9 @@ _LEAST_PART = 0.02
 #: Rounds of fitting ticks, paces and stretches to each other: each brings all nearer to their tables.
 _ROUNDS = 30
 
+#: Rounds of balancing the parts of the day: each brings them nearer to departures.
+_BALANCING = 5
+
 #: How many times larger or smaller the fitted weights may become than they began; and what durations begin
 #: with that are not there by their table.
 _REACH, _SELDOM = 100.0, 1e-3
@@ -133,9 +136,9 @@ def _still(noisy: Floats, moving: Floats, error: float) -> Floats:
 def clean_jumps(noisy: Floats, made: Floats, error: float) -> Floats:
     """Estimate the chances of the meters between points that move, expecting them as they come: (N_JUMPS,).
 
-    There may be more or fewer of single jumps, or of all that are short. So differences count at every scale, as
-    far as they stand out of the noise. One jump that is too long takes all of a trip: longer ones than come count
-    only where they stand out by themselves.
+    There may be more or fewer of single jumps, or of all that are short. So differences count at every scale,
+    as far as they stand out of the noise. One jump that is too long takes all of a trip: longer ones than come
+    count only where they stand out by themselves.
     """
     likely = np.zeros(noisy.shape)
     expected = made[1:] * max(float(noisy[1:].sum()), 1.0)
@@ -212,8 +215,8 @@ def clean_paces(noisy: Floats, error: float) -> Floats:
     return _rows(_cloud(noisy, error, _PERHAPS))
 
 
-def clean_parts(noisy: Floats, departures: Floats, error: float) -> Floats:
-    """Estimate the chances of the parts of the day for each trip from zone to zone: (N_PARTS, n, n).
+def clean_parts(noisy: Floats, departures: Floats, error: float) -> tuple[Floats, Floats]:
+    """Estimate the chances of the parts of the day for each trip from zone to zone, (N_PARTS, n, n), and trips.
 
     Expected are the same trips all day, as many in each part as depart then.
     """
@@ -223,20 +226,40 @@ def clean_parts(noisy: Floats, departures: Floats, error: float) -> Floats:
     return _by_part(noisy, departures, expected, error)
 
 
-def clean_tempos(noisy: Floats, departures: Floats, error: float) -> Floats:
+def clean_tempos(noisy: Floats, departures: Floats, error: float) -> tuple[Floats, Floats]:
     """Estimate how much likelier than by the hours alone each part of the day is for trips of each speed.
 
-    Expected are the same speeds all day.
+    Expected are the same speeds all day. Return also how many there are of each.
     """
     together, by_parts = noisy.sum(axis=0), error * np.sqrt(N_PARTS)
     speeds = np.maximum(_lines(together[np.newaxis], by_parts)[0], _LEAST)
-    ratios = _by_part(noisy, departures, speeds, error) / _of_parts(departures)[:, np.newaxis]
-    likelier: Floats = ratios / ratios.max()
+    chances, trips = _by_part(noisy, departures, speeds, error)
+    ratios = chances / _of_parts(departures)[:, np.newaxis]
+    return ratios / ratios.max(), trips
+
+
+def balanced(parts: Floats, trips: Floats, tempos: Floats, speeds: Floats, departures: Floats) -> Floats:
+    """Let as many trips depart in each part of the day as were measured: change the tempos of each by a factor.
+
+    Where trips lead and how fast they are says when they happen, each by itself as often as is right, but both
+    together not. It is right for trips between zones, and of speeds, that are as many as were measured.
+    """
+    both = parts.reshape(N_PARTS, -1, 1) * np.maximum(tempos, _TINY)[:, np.newaxis]
+    often = np.outer(trips / trips.sum(), speeds / speeds.sum())
+    factors, wanted = np.ones((N_PARTS, 1, 1)), _of_parts(departures)
+    for _ in range(_BALANCING):
+        made = (often * (both * factors) / (both * factors).sum(axis=0)).sum(axis=(1, 2))
+        factors *= (wanted / np.maximum(made, _TINY))[:, np.newaxis, np.newaxis]
+    changed = tempos * factors[:, :, 0]
+    likelier: Floats = changed / changed.max()
     return likelier
 
 
-def _by_part(noisy: Floats, departures: Floats, expected: Floats, error: float) -> Floats:
-    """Estimate the chances of the parts of the day for each kind of trip, of which so many are expected."""
+def _by_part(noisy: Floats, departures: Floats, expected: Floats, error: float) -> tuple[Floats, Floats]:
+    """Estimate the chances of the parts of the day for each kind of trip, of which so many are expected.
+
+    Return also how many there are.
+    """
     of_parts, total = _of_parts(departures), noisy.sum(axis=0).ravel()
     summed = error * np.sqrt(N_PARTS)
     trips = posterior_means(total, expected.ravel() + _LEAST, summed, _PRIOR, noise="normal") + _LEAST
@@ -246,8 +269,7 @@ def _by_part(noisy: Floats, departures: Floats, expected: Floats, error: float) 
     for _ in range(_ROUNDS):  # in turn, as many in each part as depart then, and as many of each trip
         by_part *= (of_parts * trips.sum() / by_part.sum(axis=1))[:, np.newaxis]
         by_part *= trips / by_part.sum(axis=0)
-    chances: Floats = (by_part / by_part.sum(axis=0)).reshape(noisy.shape)
-    return chances
+    return (by_part / by_part.sum(axis=0)).reshape(noisy.shape), trips
 
 
 def _of_parts(departures: Floats) -> Floats:

@@ -40,8 +40,8 @@ from privtrace.timing.bins import (
     TICK_KIND,
     VARIATIONS,
     bin_of,
-    half_octave,
     class_of,
+    half_octave,
     jump_edges,
 )
 from privtrace.trajectories import Floats, Integers, Trajectories, is_bad
@@ -53,12 +53,12 @@ _NO_ZONE = np.zeros(0, np.int64)
 
 
 class Runs(NamedTuple):
-    """Hold the good points of longest runs, in meters, for kernels. Private."""
+    """Hold the good points of longest runs, for kernels. Private."""
 
     places: Floats  # (n_points, 2): in coordinates, longitudes where the region is
-    meters: Floats  # (n_points, 2): from the region's southwest corner
     times: Integers  # (n_points,): milliseconds since 1970; _NONE where there is none
     offsets: Integers  # (n_trajectories + 1,)
+    scale_m: tuple[float, float]  # meters per unit
     edges: Floats  # (N_BINS,): of the bins of length
     jump_edges: Floats  # (N_JUMPS,)
 
@@ -73,8 +73,7 @@ def runs_of(part: Trajectories, whole: Grid, *, with_times: bool) -> Runs:
         if part.times is not None and part.times.dtype.kind == "M":
             times = part.times.astype("datetime64[ms]").view(np.int64)  # NaT is the least number
     places, kept, offsets = _runs(part.points, times, runs, region.area)
-    meters = (places - region.bounds[:2]) * np.array(region.scale_m)
-    return Runs(places, meters, kept, offsets, shape_edges(region), jump_edges(region))
+    return Runs(places, kept, offsets, region.scale_m, shape_edges(region), jump_edges(region))
 
 
 def sampling(runs: Runs, zone: Zone | None) -> Iterator[Contributions]:
@@ -140,8 +139,9 @@ def _runs(points, times, runs, area):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _meters_between(meters, a, b):  # type: ignore[no-untyped-def]
-    x, y = meters[b, 0] - meters[a, 0], meters[b, 1] - meters[a, 1]
+def _meters_between(runs, a, b):  # type: ignore[no-untyped-def]
+    x = (runs.places[b, 0] - runs.places[a, 0]) * runs.scale_m[0]
+    y = (runs.places[b, 1] - runs.places[a, 1]) * runs.scale_m[1]
     return np.sqrt(x * x + y * y)
 
 
@@ -170,7 +170,7 @@ def _gaps_of(gaps, runs, trajectory):  # type: ignore[no-untyped-def]
             continue
         if before >= 0:
             gaps.seconds[n_gaps] = (runs.times[p] - runs.times[before]) / 1000.0
-            gaps.meters[n_gaps] = _meters_between(runs.meters, before, p)
+            gaps.meters[n_gaps] = _meters_between(runs, before, p)
             n_gaps += 1
         else:
             first = p
@@ -179,7 +179,7 @@ def _gaps_of(gaps, runs, trajectory):  # type: ignore[no-untyped-def]
         return n_gaps, first
     for p in range(start, stop - 1):
         gaps.seconds[n_gaps] = 0.0
-        gaps.meters[n_gaps] = _meters_between(runs.meters, p, p + 1)
+        gaps.meters[n_gaps] = _meters_between(runs, p, p + 1)
         n_gaps += 1
     return n_gaps, first
 
@@ -222,7 +222,7 @@ def _sampling(runs, breaks, zone_offsets):  # type: ignore[no-untyped-def]
     points, departures = np.full(n_trajectories, -1, np.int64), np.full(n_trajectories, -1, np.int64)
     ticks, paces = np.full(n_trajectories, -1, np.int64), np.full(n_trajectories, -1, np.int64)
     stretches, tempos = np.full(n_trajectories, -1, np.int64), np.full(n_trajectories, -1, np.int64)
-    by_mean, jumps = np.empty(len(runs.meters), np.int64), np.empty(len(runs.meters), np.int64)
+    by_mean, jumps = np.empty(len(runs.places), np.int64), np.empty(len(runs.places), np.int64)
     pauses, speeds = np.empty(len(runs.times), np.int64), np.empty(len(runs.times), np.int64)
     gap_offsets, pause_offsets = np.zeros(n_trajectories + 1, np.int64), np.zeros(n_trajectories + 1, np.int64)
     gaps, in_bins = _gaps_for(_longest(runs)), np.zeros(N_SECONDS, np.int64)

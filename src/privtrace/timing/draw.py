@@ -37,7 +37,7 @@ from privtrace.trajectories import Floats, Integers
 
 #: Parts of a distribution that are looked up: ten random bits choose one.
 N_QUANTILES = 1024
-_BITS, _MASK = np.uint64(10), np.uint64(1023)
+_BITS, _TWICE, _MASK = np.uint64(10), np.uint64(20), np.uint64(1023)
 
 #: Gaps of a line at most: fewer than a whole number can count, and more than fit in memory.
 _MOST_GAPS = 1e9
@@ -79,6 +79,7 @@ class Draws(NamedTuple):
     stretches: Floats  # (N_STRETCHES,): weights
     seconds: Floats  # (N_STRETCHES, N_QUANTILES): over the tick
     kinds: npt.NDArray[np.int8]  # (N_STRETCHES, N_QUANTILES): of these
+    steady: npt.NDArray[np.bool_]  # (N_STRETCHES,): whether all of these are the tick itself
     fastest: float  # meters per second
     most_points: int
 
@@ -113,6 +114,7 @@ NO_DRAWS = Draws(
     stretches=np.zeros(0),
     seconds=np.zeros((0, 0)),
     kinds=np.zeros((0, 0), np.int8),
+    steady=np.zeros(0, np.bool_),
     fastest=np.inf,
     most_points=0,
 )
@@ -174,40 +176,46 @@ def has_clock(draws):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def spaced_reports(reports, length_m, spacing_m, stream):  # type: ignore[no-untyped-def]
-    """Report a line by points that are about spacing_m apart; return the memory and their number."""
+    """Report a line by points that are about spacing_m apart; return their number.
+
+    The memory is for as many as `most_spaced` says.
+    """
     # Rounded up or down at random, so that spacing is right on average.
     words = philox(stream.seed, stream.trajectory, np.uint64(2), np.uint64(PLACING))
     n_gaps = max(1, int(min(length_m / spacing_m, _MOST_GAPS) + uniform(words[1])))
-    if n_gaps >= len(reports.along_m):
-        reports = reports_for(2 * (n_gaps + 1))
     for gap in range(n_gaps + 1):
         reports.along_m[gap] = length_m * gap / n_gaps
-    return reports, n_gaps + 1
+    return n_gaps + 1
+
+
+@njit(cache=True, nogil=True, inline="always")
+def most_spaced(length_m, spacing_m):  # type: ignore[no-untyped-def]
+    """Bound the points of a line that are about spacing_m apart."""
+    return 2 + int(min(length_m / spacing_m, _MOST_GAPS))
 
 
 @njit(cache=True, nogil=True)
 def draw_reports(reports, length_m, reported_m, draws, stream):  # type: ignore[no-untyped-def]
     """Draw the points on a line by which a trip is reported that is reported_m long by them.
 
-    Return the memory and their number.
+    Return their number. The memory is for the most points.
     """
-    row = bin_of(reported_m, draws.edges)
-    n_points = _n_points(row, reported_m, draws, stream)
+    n_points = number_of_points(reported_m, draws, stream)
     if n_points > 1 and draws.every_s > 0.0:
         # All gaps are as long, so whoever would be too fast needs more of them.
         needed = min(length_m / (_LEISURE * draws.fastest * draws.every_s), 1.0 * draws.most_points)
         n_points = min(max(n_points, 2 + np.int64(needed)), draws.most_points)
-    if n_points > len(reports.along_m):
-        reports = reports_for(2 * n_points)
     along_m, seconds = reports.along_m, reports.seconds
     along_m[0], seconds[0] = 0.0, 0.0
     if n_points == 1:
-        return reports, 1
+        return 1
     n_gaps, in_time = n_points - 1, has_clock(draws)
     tick_s, stretch, wanted = draws.every_s, EVEN, 1.0
     words = philox(stream.seed, stream.trajectory, np.uint64(_TICK), np.uint64(REPORTING))
     if len(draws.ticks):
-        tick, stretch = _tick(reports.weights, row, n_points, draws, uniform(words[0]))
+        tick, stretch = _tick(
+            reports.weights, bin_of(reported_m, draws.edges), n_points, draws, uniform(words[0])
+        )
         low, high = STRETCHES_FROM[stretch], STRETCHES_TO[stretch]
         tick_s, wanted = TICKS[tick], low + uniform(words[1]) * (high - low)
     words = philox(stream.seed, stream.trajectory, np.uint64(_VARIATION), np.uint64(REPORTING))
@@ -215,29 +223,7 @@ def draw_reports(reports, length_m, reported_m, draws, stream):  # type: ignore[
     if n_gaps > FEW_GAPS:
         target = uniform(words[0]) * draws.variations[-1]
         variation = np.searchsorted(draws.variations, target, side="right")
-    meters, ticking, others = 0.0, 0.0, 0.0
-    bits = np.uint64(0)
-    for gap in range(n_gaps):
-        place = gap % (2 * _GAPS_PER_WORD)
-        if place == 0:
-            step = np.uint64(_FIRST_GAP + gap // (2 * _GAPS_PER_WORD))
-            words = philox(stream.seed, stream.trajectory, step, np.uint64(REPORTING))
-            bits = words[0]
-        elif place == _GAPS_PER_WORD:
-            bits = words[1]
-        kind = TICK_KIND
-        if in_time:
-            kind = draws.kinds[stretch, bits & _MASK]
-            over_tick = draws.seconds[stretch, bits & _MASK]
-            seconds[gap + 1] = over_tick
-            if kind == TICK_KIND:
-                ticking += over_tick
-            else:
-                others += over_tick
-        bits >>= _BITS
-        along_m[gap + 1] = draws.meters[variation, kind, bits & _MASK]
-        meters += along_m[gap + 1]
-        bits >>= _BITS
+    meters, ticking, others = _draw_gaps(reports, n_gaps, (variation, stretch), draws, stream)
     total_s = 0.0
     if in_time:
         change = 1.0
@@ -253,16 +239,49 @@ def draw_reports(reports, length_m, reported_m, draws, stream):  # type: ignore[
         if meters > 0.0:
             meters = _move(along_m, n_gaps, reported_m / meters, draws.least_jump, draws.moves[move])
     _spread(along_m, seconds, n_gaps, (length_m, meters), draws.fastest if in_time else np.inf)
-    return reports, n_points
+    return n_points
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _n_points(row, reported_m, draws, stream):  # type: ignore[no-untyped-def]
-    """Draw the number of points of a trip in this bin of length: a bin of numbers, and one of it.
+def _draw_gaps(reports, n_gaps, classes, draws, stream):  # type: ignore[no-untyped-def]
+    """Draw meters over their mean and seconds over the tick, into the memory.
+
+    Return the sum of the meters, and of the seconds of ticks and of others.
+    """
+    along_m, seconds = reports.along_m, reports.seconds
+    variation, stretch = classes
+    varies, by_kind = has_clock(draws) and not draws.steady[stretch], draws.meters[variation]
+    meters, ticking, others = 0.0, 0.0, 0.0
+    gap, step = 0, _FIRST_GAP
+    while gap < n_gaps:
+        words = philox(stream.seed, stream.trajectory, np.uint64(step), np.uint64(REPORTING))
+        step += 1
+        for half in range(2):
+            bits = words[half]
+            for _ in range(min(_GAPS_PER_WORD, n_gaps - gap)):
+                gap += 1
+                kind, over_tick = TICK_KIND, 1.0
+                if varies:
+                    kind, over_tick = draws.kinds[stretch, bits & _MASK], draws.seconds[stretch, bits & _MASK]
+                seconds[gap] = over_tick
+                if kind == TICK_KIND:
+                    ticking += over_tick
+                else:
+                    others += over_tick
+                along_m[gap] = by_kind[kind, (bits >> _BITS) & _MASK]
+                meters += along_m[gap]
+                bits >>= _TWICE
+    return meters, ticking, others
+
+
+@njit(cache=True, nogil=True)
+def number_of_points(reported_m, draws, stream):  # type: ignore[no-untyped-def]
+    """Draw the number of points of a trip that is so long: a bin of numbers, and one of it.
 
     The longer trips of their bin have about as much larger numbers of theirs: so the spacing between points,
     which is what trips of all lengths share, is blurred less than by numbers that do not look at the length.
     """
+    row = bin_of(reported_m, draws.edges)
     words = philox(stream.seed, stream.trajectory, np.uint64(_NUMBER), np.uint64(REPORTING))
     sums = draws.points[row]
     points = np.searchsorted(sums, uniform(words[0]) * sums[-1], side="right")

@@ -18,7 +18,7 @@ from privtrace.timing.draw import Draws, draw_reports, moves, reports_for
 from privtrace.trajectories import Floats
 
 #: Trips that are drawn, and how often: scaling moves jumps once more, which the next round takes into account.
-_TRIPS = 4096
+_TRIPS = 1024
 
 #: Multiples of this, less whole numbers, are spread evenly from 0 to 1.
 _GOLDEN = 0.6180339887498949
@@ -49,14 +49,14 @@ def _made(draws, lengths, edges):  # type: ignore[no-untyped-def]
 
     Those below the second edge are no movement, and do not count.
     """
-    made, reports = np.zeros(len(edges)), reports_for(256)
+    made, reports = np.zeros(len(edges)), reports_for(draws.most_points)
     for trip in range(_TRIPS):
         row = min(np.searchsorted(lengths, (trip + 0.5) / _TRIPS * lengths[-1], side="right"), len(lengths) - 1)
         low = draws.edges[row]
         high = draws.edges[row + 1] if row + 1 < len(lengths) else 2.0 * low
         length_m = low + (trip * _GOLDEN) % 1.0 * (high - low)
         stream = Stream(np.uint64(0), np.uint64(trip))
-        reports, n_points = draw_reports(reports, length_m, length_m, draws, stream)
+        n_points = draw_reports(reports, length_m, length_m, draws, stream)
         for p in range(1, n_points):
             made[half_octave(reports.along_m[p] - reports.along_m[p - 1], edges)] += 1.0 / (n_points - 1)
     made[0] = 0.0

@@ -14,6 +14,7 @@ from privtrace.timing.draw import (
     Placed,
     draw_reports,
     has_clock,
+    most_spaced,
     reports_for,
     spaced_reports,
 )
@@ -45,7 +46,7 @@ def _reported(lines, line_offsets, place, reporting, first_trajectory, seed):  #
     points = np.empty((2 * len(lines) + 16, 2))
     seconds = np.empty(len(points) if has_clock(draws) else 0)
     offsets = np.zeros(len(line_offsets), np.int64)
-    reports, n = reports_for(256), 0
+    reports, n = reports_for(max(draws.most_points, 256)), 0
     for path in range(len(offsets) - 1):
         line = lines[line_offsets[path] : line_offsets[path + 1]]
         if len(line):
@@ -54,9 +55,12 @@ def _reported(lines, line_offsets, place, reporting, first_trajectory, seed):  #
                 length_m += _meters(line, k, scale_m)
             stream = Stream(seed, np.uint64(first_trajectory + path))
             if spacing_m > 0.0:
-                reports, n_points = spaced_reports(reports, length_m, spacing_m, stream)
+                n_points = most_spaced(length_m, spacing_m)
+                if n_points > len(reports.along_m):
+                    reports = reports_for(2 * n_points)
+                n_points = spaced_reports(reports, length_m, spacing_m, stream)
             else:
-                reports, n_points = draw_reports(reports, length_m, length_m, draws, stream)
+                n_points = draw_reports(reports, length_m, length_m, draws, stream)
             while n + n_points > len(points):
                 points = np.concatenate((points, np.empty_like(points)))
                 seconds = np.concatenate((seconds, np.empty_like(seconds)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -46,7 +46,7 @@ from privtrace.timing.bins import (
     jump_edges,
 )
 from privtrace.timing.clean import CERTAIN, in_weights
-from privtrace.timing.draw import NO_DRAWS, N_QUANTILES, Draws, Placed, kinds_of, moves, quantiles
+from privtrace.timing.draw import N_QUANTILES, NO_DRAWS, Draws, Placed, kinds_of, moves, quantiles
 from privtrace.timing.jumps import fitted_jumps
 from privtrace.timing.lines import reported
 from privtrace.timing.shares import MOST_PER_SIDE
@@ -58,11 +58,8 @@ _HOUR, _DAY = 3, 4
 #: The end of the last bin of a table, times where it begins.
 _BEYOND = 2.0
 
-#: Rounds of balancing the parts of the day: each brings them nearer to departures.
-_BALANCING = 10
-_TINY = 1e-12
-
 Array = npt.NDArray[Any]
+Number = TypeVar("Number", np.int64, np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,6 +239,7 @@ class Timing:
             stretches=np.zeros(0) if times is None else times.draw_stretches / CERTAIN,
             seconds=seconds,
             kinds=kinds_of(seconds),
+            steady=np.all(seconds == 1.0, axis=1),
             fastest=np.inf if times is None else self.fastest,
             most_points=self.most_points,
         )
@@ -267,11 +265,7 @@ class Timing:
     def _hours(self) -> Integers:
         """Weigh the hours of the week, on weekdays that there are: (HOURS,)."""
         assert self.timetable is not None and self.calendar is not None
-        is_there = np.isin(np.arange(7), weekdays(np.array(self.calendar.days)))[:, np.newaxis]
-        hours = self.timetable.draw_hours.reshape(7, 24) * is_there
-        if not hours.any():
-            hours = np.ones((7, 24), np.int64) * is_there
-        return hours.ravel()
+        return _on_days(self.timetable.draw_hours, self.calendar)
 
     @property
     def chances(self) -> Floats:
@@ -310,29 +304,6 @@ class Timing:
         """Report trips along lines, numbered from `first_trajectory`."""
         return reported(lines, self.region, self.draws, first_trajectory, seed)
 
-    def balanced(self, placed: Placed) -> Timing:
-        """Let the parts of the day come out as departures were measured, for trips like these.
-
-        Where trips lead and how fast they are says when they happen; noise in that would move departures.
-        """
-        assert self.timetable is not None
-        hours = self.timetable.draw_hours.reshape(7, N_PARTS, HOURS_OF_PART).sum(axis=(0, 2))
-        weights = _part_weights(
-            placed.points,
-            placed.offsets,
-            placed.seconds,
-            (self.zones.lattice, np.array(self.region.scale_m)),
-            (self.timetable.draw_parts, np.maximum(self.timetable.draw_tempos, 1) / CERTAIN),
-        )
-        factors, wanted = np.ones(N_PARTS), np.maximum(hours / hours.sum(), _TINY)
-        for _ in range(_BALANCING):
-            drawn = weights * factors
-            made = (drawn / drawn.sum(axis=1, keepdims=True)).mean(axis=0)
-            factors *= wanted / np.maximum(made, _TINY)
-        tempos = self.timetable.draw_tempos / CERTAIN * factors[:, np.newaxis]
-        timetable = replace(self.timetable, draw_tempos=in_weights(tempos / tempos.max()))
-        return replace(self, timetable=timetable)
-
     def times(self, placed: Placed, first_trajectory: int, seed: int) -> npt.NDArray[np.datetime64]:
         """Let trips depart, and add the seconds since then: times in UTC, (n_points,)."""
         assert self.calendar is not None
@@ -346,9 +317,8 @@ class Timing:
             first_trajectory,
             np.uint64(seed),
         )
-        departures = np.repeat(zone.to_utc(local_s), np.diff(placed.offsets))
-        milliseconds = 1000 * departures + np.round(1000 * placed.seconds).astype(np.int64)
-        return milliseconds.view("datetime64[ms]")
+        milliseconds = _since(zone.to_utc(local_s), placed.offsets, placed.seconds)
+        return milliseconds.view("datetime64[ms]")  # type: ignore[no-any-return]
 
 
 def timing_of(
@@ -374,9 +344,11 @@ def timing_of(
     )
     if calendar is None:
         return Timing(region, sampling).jumping(lengths, noisy["jumps"], errors["jumps"])
-    hours = clean.clean_departures(noisy["departures"], errors["departures"])
-    parts = clean.clean_parts(noisy["parts"], hours, errors["parts"])
-    tempos = clean.clean_tempos(noisy["tempos"], hours, errors["tempos"])
+    hours = _on_days(clean.clean_departures(noisy["departures"], errors["departures"]), calendar)
+    hours /= hours.sum()
+    parts, trips = clean.clean_parts(noisy["parts"], hours, errors["parts"])
+    tempos, speeds = clean.clean_tempos(noisy["tempos"], hours, errors["tempos"])
+    tempos = clean.balanced(parts, trips, tempos, speeds, hours)
     clock = {name: np.zeros(shape, np.int64) for name, shape in _NO_CLOCK.items()}
     if not every_s:
         pauses = clean.clean_pauses(noisy["pauses"], errors["pauses"])
@@ -404,6 +376,15 @@ def timing_of(
     )
     timing = Timing(region, sampling, calendar, timetable, every_s)
     return timing.jumping(lengths, noisy["jumps"], errors["jumps"])
+
+
+def _on_days(hours: npt.NDArray[Number], calendar: Calendar) -> npt.NDArray[Number]:
+    """Leave the hours of weekdays that a calendar has: (HOURS,); all of them alike if there are none."""
+    is_there = np.isin(np.arange(7), weekdays(np.array(calendar.days)))[:, np.newaxis]
+    there = hours.reshape(7, 24) * is_there
+    if not there.any():
+        there = np.ones_like(there) * is_there
+    return there.ravel()
 
 
 _NO_CLOCK = {
@@ -461,15 +442,13 @@ def _departures(points, offsets, seconds, place, schedule, first_trajectory, see
 
 
 @njit(cache=True, nogil=True)
-def _part_weights(points, offsets, seconds, place, tables):  # type: ignore[no-untyped-def]
-    """Weigh the parts of the day for each trip: (n_trips, N_PARTS); trips without points are left out."""
-    weights = np.empty((len(offsets) - 1, N_PARTS))
-    n = 0
-    for path in range(len(weights)):
-        if offsets[path] < offsets[path + 1]:
-            _weigh_parts(weights[n], points, (offsets[path], offsets[path + 1] - 1), seconds, place, tables)
-            n += 1
-    return weights[:n]
+def _since(departures, offsets, seconds):  # type: ignore[no-untyped-def]
+    """Add the seconds since departure, to the millisecond."""
+    milliseconds = np.empty(len(seconds), np.int64)
+    for path in range(len(departures)):
+        for p in range(offsets[path], offsets[path + 1]):
+            milliseconds[p] = 1000 * departures[path] + np.int64(1000.0 * seconds[p] + 0.5)
+    return milliseconds
 
 
 @njit(cache=True, nogil=True)
@@ -483,11 +462,12 @@ def _weigh_parts(weights, points, ends, seconds, place, tables):  # type: ignore
     if last > first:
         length_m = 0.0
         bounds, turn = lattice.area.bounds, lattice.area.turn
+        before = unwrapped(points[first, 0], bounds, turn)
         for p in range(first, last):
-            x = unwrapped(points[p + 1, 0], bounds, turn) - unwrapped(points[p, 0], bounds, turn)
-            x *= scale_m[0]
-            y = (points[p + 1, 1] - points[p, 1]) * scale_m[1]
+            after = unwrapped(points[p + 1, 0], bounds, turn)
+            x, y = (after - before) * scale_m[0], (points[p + 1, 1] - points[p, 1]) * scale_m[1]
             length_m += np.sqrt(x * x + y * y)
+            before = after
         weights *= tempos[:, half_octave(length_m / seconds[last], SPEEDS)]
 
 

@@ -10,14 +10,14 @@ OF_POINTS = {"points": Fraction(60, 100), "gaps": Fraction(20, 100), "jumps": Fr
 
 #: Of what is spent on times. Departures need most: 168 hours; ticks and pauses are few numbers that stand out.
 OF_CLOCK = {
-    "departures": Fraction(38, 100),
-    "ticks": Fraction(6, 100),
-    "stretches": Fraction(5, 100),
-    "paces": Fraction(17, 100),
-    "pauses": Fraction(6, 100),
-    "speeds": Fraction(4, 100),
-    "tempos": Fraction(4, 100),
-    "parts": Fraction(20, 100),
+    "departures": Fraction(460, 1000),
+    "ticks": Fraction(55, 1000),
+    "stretches": Fraction(45, 1000),
+    "paces": Fraction(150, 1000),
+    "pauses": Fraction(55, 1000),
+    "speeds": Fraction(30, 1000),
+    "tempos": Fraction(35, 1000),
+    "parts": Fraction(170, 1000),
 }
 
 #: What needs no measuring where the tick is public: a trip of n points then takes n - 1 ticks.

@@ -21,7 +21,16 @@ from privtrace.space.area import Area, is_inside
 from privtrace.space.grid import Grid
 from privtrace.space.pieces import Pieces
 from privtrace.space.shapes import length_of, shape_bin
-from privtrace.timing.draw import Draws, Placed, Reports, draw_reports, has_clock, reports_for, spaced_reports
+from privtrace.timing.draw import (
+    Draws,
+    Placed,
+    Reports,
+    draw_reports,
+    has_clock,
+    most_spaced,
+    reports_for,
+    spaced_reports,
+)
 from privtrace.trajectories import Floats
 
 # Lines of a finished model depend on these: they are the same for every file.
@@ -39,6 +48,9 @@ _PULLS_INSIDE = 16
 
 #: Points are drawn anew, at most so many times in all, where they make a line of another bin of length.
 _REPORTS = 2
+
+#: Points to a cell of a path from which on the line through them is as good as its own.
+MANY_POINTS = 2
 
 
 class Sides(NamedTuple):
@@ -188,84 +200,88 @@ def _pull(line, k, sides, link):  # type: ignore[no-untyped-def]
     line[k, along] = min(max(place, sides.low[link]), sides.high[link])
 
 
-class Points(NamedTuple):
-    """Hold memory for the points of many trajectories, one after the other, and those that are there."""
-
-    points: Floats  # (n, 2)
-    seconds: Floats  # (n,): from departure; none where no clock was measured
-    total: int
-
-
-@njit(cache=True, nogil=True)
-def points_for(n_points, with_seconds):  # type: ignore[no-untyped-def]
-    """Make memory for about so many points."""
-    return Points(np.empty((n_points, 2)), np.empty(n_points if with_seconds else 0), 0)
-
-
 @njit(cache=True, nogil=True)
 def _place(cells, offsets, geometry, placing, first_trajectory, seed):  # type: ignore[no-untyped-def]
-    found = points_for(4 * len(cells) + 16, has_clock(placing.draws))
+    points, seconds = points_for(4 * len(cells) + 16, has_clock(placing.draws))
     point_offsets = np.zeros(len(offsets), np.int64)
-    scratch = scratch_for(64, 256)
+    scratch, total = scratch_for(64, placing.draws.most_points), 0
     for path in range(len(offsets) - 1):
         own = cells[offsets[path] : offsets[path + 1]]
         if len(own):
             scratch = enlarged(scratch, len(own))
             stream = Stream(seed, np.uint64(first_trajectory + path))
             draw_line(scratch, own, geometry, stream)
-            scratch, n_points = report(scratch, own, geometry, placing, stream)
-            found = added(found, scratch, n_points, geometry.area.turn)
-        point_offsets[path + 1] = found.total
-    return found.points[: found.total].copy(), point_offsets, found.seconds[: found.total].copy()
+            scratch = with_points(scratch, len(own), geometry, placing)
+            n_points = report(scratch, own, geometry, placing, stream)
+            points, seconds = grown(points, seconds, total + n_points)
+            add(points, seconds, total, scratch, n_points, geometry.area.turn)
+            total += n_points
+        point_offsets[path + 1] = total
+    return points[:total].copy(), point_offsets, seconds[:total].copy()
+
+
+@njit(cache=True, nogil=True)
+def points_for(n_points, with_seconds):  # type: ignore[no-untyped-def]
+    """Make memory for about so many points, one after the other, and for their seconds."""
+    return np.empty((n_points, 2)), np.empty(n_points if with_seconds else 0)
 
 
 @njit(cache=True, nogil=True, inline="always")
-def added(found, scratch, n_points, turn):  # type: ignore[no-untyped-def]
-    """Copy the points of a line behind those that are there."""
-    points, seconds = found.points, found.seconds
-    while found.total + n_points > len(points):
+def grown(points, seconds, n_points):  # type: ignore[no-untyped-def]
+    """Make more of this memory if so many points need it."""
+    while n_points > len(points):
         points = np.concatenate((points, np.empty_like(points)))
         seconds = np.concatenate((seconds, np.empty_like(seconds)))
+    return points, seconds
+
+
+@njit(cache=True, nogil=True)
+def add(points, seconds, total, scratch, n_points, turn):  # type: ignore[no-untyped-def]
+    """Copy the points of a line behind those that are there."""
     for p in range(n_points):
         x = scratch.points[p, 0]
-        points[found.total + p, 0] = x - turn if x > 180.0 else x
-        points[found.total + p, 1] = scratch.points[p, 1]
-        if len(seconds):
-            seconds[found.total + p] = scratch.reports.seconds[p]
-    return Points(points, seconds, found.total + n_points)
+        points[total + p, 0] = x - turn if x > 180.0 else x
+        points[total + p, 1] = scratch.points[p, 1]
+    if len(seconds):
+        for p in range(n_points):
+            seconds[total + p] = scratch.reports.seconds[p]
+
+
+@njit(cache=True, nogil=True, inline="always")
+def with_points(scratch, n_cells, geometry, placing):  # type: ignore[no-untyped-def]
+    """Make more scratch memory if the points on its line need it; for reports there is enough."""
+    if placing.spacing_m > 0.0:
+        n_points = most_spaced(length_of(scratch.line, n_cells + 1, geometry.scale_m), placing.spacing_m)
+        if n_points > len(scratch.points):
+            points, reports = np.empty((2 * n_points, 2)), reports_for(2 * n_points)
+            return Scratch(scratch.line, scratch.links, scratch.drawn, reports, points)
+    return scratch
 
 
 @njit(cache=True, nogil=True)
 def report(scratch, cells, geometry, placing, stream):  # type: ignore[no-untyped-def]
-    """Set points on the line of the path `cells`; return the memory, and their number.
+    """Set points on the line of the path `cells`; return their number.
 
-    Points cut corners. Where they are not as far apart as is set, how many there are follows from the length of
-    the line through them.
+    Points cut corners. Where they are neither as far apart as is set nor many, how many there are follows from
+    the length of the line through them.
     """
     length_m = length_of(scratch.line, len(cells) + 1, geometry.scale_m)
     if placing.spacing_m > 0.0:
-        reports, n_points = spaced_reports(scratch.reports, length_m, placing.spacing_m, stream)
-        scratch = _with_reports(scratch, reports, n_points)
+        n_points = spaced_reports(scratch.reports, length_m, placing.spacing_m, stream)
         _set_out(scratch, n_points, cells, geometry)
-        return scratch, n_points
+        return n_points
     edges = placing.draws.edges
     reported_m, n_points = length_m, 0
     for _ in range(_REPORTS):
-        reports, n_points = draw_reports(scratch.reports, length_m, reported_m, placing.draws, stream)
-        scratch = _with_reports(scratch, reports, n_points)
+        n_points = draw_reports(scratch.reports, length_m, reported_m, placing.draws, stream)
         _set_out(scratch, n_points, cells, geometry)
+        if n_points > MANY_POINTS * len(cells):
+            break
         made_m = length_of(scratch.points, n_points, geometry.scale_m)
         if shape_bin(made_m, edges) == shape_bin(reported_m, edges):
             break
         reported_m = made_m
-    return scratch, n_points
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _with_reports(scratch, reports, n_points):  # type: ignore[no-untyped-def]
-    """Put reports in the memory, and have memory for as many points."""
-    points = scratch.points if n_points <= len(scratch.points) else np.empty((2 * n_points, 2))
-    return Scratch(scratch.line, scratch.links, scratch.drawn, reports, points)
+    return n_points
 
 
 @njit(cache=True, nogil=True)

@@ -17,21 +17,24 @@ from numba import njit
 
 from privtrace.caching import cached_property
 from privtrace.methods.bridgetrace.polyline import (
+    MANY_POINTS,
     Placing,
     Scratch,
-    added,
+    add,
     draw_line,
     enlarged,
+    grown,
     points_for,
     report,
     scratch_for,
+    with_points,
 )
 from privtrace.methods.bridgetrace.states import StateSpace
 from privtrace.methods.bridgetrace.steps import Steps
 from privtrace.paths import Paths
 from privtrace.random import WALKING, Stream, below, philox, uniform
 from privtrace.space.shapes import shape_bin, shape_of
-from privtrace.timing.draw import Placed, has_clock
+from privtrace.timing.draw import Placed, has_clock, number_of_points
 from privtrace.trajectories import Floats, Integers
 
 #: The weight of a chance of one. Sums of such weights over any table stay within 63 bits.
@@ -101,7 +104,7 @@ class Walk(NamedTuple):
     cells: npt.NDArray[np.int32]  # memory for walks, grown if need be
     last: int  # behind the walk's last cell in it
     scratch: Scratch  # with its points
-    n_points: int
+    n_points: int  # none where they were not set yet
     apart: int  # class of distance of its zones
     level: int
     diameter_bin: int
@@ -188,7 +191,7 @@ def _walk(cumulative, chain, geometry, keeping, placing, first_trajectory, n_tra
         np.empty(n_trajectories, np.int8),
         np.empty(n_trajectories, np.int8),
     )
-    scratch = scratch_for(64, 256)
+    scratch = scratch_for(64, placing.draws.most_points)
     n_cells = 0
     for path in range(n_trajectories):
         stream = Stream(seed, np.uint64(first_trajectory + path))
@@ -203,19 +206,23 @@ def _walk(cumulative, chain, geometry, keeping, placing, first_trajectory, n_tra
 @njit(cache=True, nogil=True)
 def _sample(cumulative, chain, geometry, keeping, placing, first_trajectory, n_trajectories, seed):  # type: ignore[no-untyped-def]
     """Make points on the lines of walks."""
-    found = points_for(128 * n_trajectories + 16, has_clock(placing.draws))  # what is not used takes no memory
+    # What is not used takes no memory.
+    points, seconds = points_for(128 * n_trajectories + 16, has_clock(placing.draws))
     offsets = np.zeros(n_trajectories + 1, np.int64)
-    cells, scratch = np.empty(64, np.int32), scratch_for(64, 256)
+    cells, scratch, total = np.empty(64, np.int32), scratch_for(64, placing.draws.most_points), 0
     for path in range(n_trajectories):
         stream = Stream(seed, np.uint64(first_trajectory + path))
         walk = _kept_walk(cells, 0, scratch, cumulative, chain, (geometry, keeping, placing), stream)
         cells, scratch = walk.cells, walk.scratch
         n_points = walk.n_points
-        if placing.spacing_m > 0.0:
-            scratch, n_points = report(scratch, cells[: walk.last], geometry, placing, stream)
-        found = added(found, scratch, n_points, geometry.area.turn)
-        offsets[path + 1] = found.total
-    return found.points[: found.total], offsets, found.seconds[: found.total]
+        if n_points == 0:
+            scratch = with_points(scratch, walk.last, geometry, placing)
+            n_points = report(scratch, cells[: walk.last], geometry, placing, stream)
+        points, seconds = grown(points, seconds, total + n_points)
+        add(points, seconds, total, scratch, n_points, geometry.area.turn)
+        total += n_points
+        offsets[path + 1] = total
+    return points[:total], offsets, seconds[:total]
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -232,29 +239,37 @@ def _kept_walk(cells, n_cells, scratch, cumulative, chain, lines, stream):  # ty
             cells[n_cells], last = start, n_cells + 1
         scratch = enlarged(scratch, last - n_cells)
         draw_line(scratch, cells[n_cells:last], geometry, stream)
-        n_points, share = 0, 0.0
+        share = 0.0
         if attempt + 1 < keeping.tries:
             share = uniform(philox(stream.seed, stream.trajectory, np.uint64(step), np.uint64(WALKING))[0])
             step += 1
-        diameter_bin, length_bin = _shape_bins(
-            scratch.line, last - n_cells + 1, geometry.scale_m, keeping.edges
-        )
-        if placing.spacing_m == 0.0:  # else points do not matter to the shape: they are set once a walk is kept
+        diameter_bin, length_bin, n_points = _line_shape(scratch.line, last - n_cells, lines, stream)
+        if n_points > 0:
             may_be_kept = arrived and share < keeping.kept_at_most[diameter_bin, length_bin]
             if attempt + 1 < keeping.tries and not may_be_kept:
                 continue
-            scratch, n_points = report(scratch, cells[n_cells:last], geometry, placing, stream)
-            diameter_bin, length_bin = _shape_bins(scratch.points, n_points, geometry.scale_m, keeping.edges)
+            n_points = report(scratch, cells[n_cells:last], geometry, placing, stream)
+            diameter_m, length_m = shape_of(scratch.points, n_points, geometry.scale_m)
+            diameter_bin, length_bin = shape_bin(diameter_m, keeping.edges), shape_bin(length_m, keeping.edges)
         if arrived and share < keeping.kept[diameter_bin, length_bin]:
             break
     return Walk(cells, last, scratch, n_points, apart, level, diameter_bin, length_bin)
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _shape_bins(line, n_points, scale_m, edges):  # type: ignore[no-untyped-def]
-    """Find the bins of diameter and length of a line."""
-    diameter_m, length_m = shape_of(line, n_points, scale_m)
-    return shape_bin(diameter_m, edges), shape_bin(length_m, edges)
+def _line_shape(line, n_cells, lines, stream):  # type: ignore[no-untyped-def]
+    """Find the bins of diameter and length of a line, and how many points may change them by cutting corners.
+
+    None does where they are as far apart as is set, or many to a cell: these are set once a walk is kept.
+    """
+    geometry, keeping, placing = lines
+    diameter_m, length_m = shape_of(line, n_cells + 1, geometry.scale_m)
+    n_points = 0
+    if placing.spacing_m == 0.0:
+        n_points = number_of_points(length_m, placing.draws, stream)
+        if n_points > MANY_POINTS * n_cells:
+            n_points = 0
+    return shape_bin(diameter_m, keeping.edges), shape_bin(length_m, keeping.edges), n_points
 
 
 def _kept_at_most(kept: Floats) -> Floats:
@@ -264,7 +279,8 @@ def _kept_at_most(kept: Floats) -> Floats:
     """
     padded = np.pad(kept, ((_CUT_BINS, 0), (_CUT_BINS, 0)))
     windows = np.lib.stride_tricks.sliding_window_view(padded, (_CUT_BINS + 1, _CUT_BINS + 1))
-    return windows.max(axis=(2, 3))
+    most: Floats = windows.max(axis=(2, 3))
+    return most
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -316,9 +332,11 @@ def _go(cells, n_cells, bridge, chain, stream, step):  # type: ignore[no-untyped
         reached, chosen = ending, np.int64(-1)
         for entry in range(offsets[row], end):
             weight = chances[entry] * hitting[onward + entry]
-            if weight > 0.0 and reached <= target:
+            if weight > 0.0:
                 reached += weight
                 chosen = onward + entry
+                if reached > target:
+                    break
         if chosen < 0:  # rounding alone has passed by the end
             return cells, last, step
         row, now = chosen, np.int64(links.targets[chosen])
