@@ -21,7 +21,7 @@ from privtrace.release import Release
 from privtrace.space.area import unwrapped
 from privtrace.space.grid import Grid
 from privtrace.space.lattice import cell_at
-from privtrace.space.shapes import N_BINS
+from privtrace.space.shapes import N_BINS, half_octaves
 from privtrace.space.traverse import trace
 from privtrace.timing.bins import (
     HOURS_OF_PART,
@@ -32,7 +32,6 @@ from privtrace.timing.bins import (
     SPEEDS,
     TICKS,
     bin_of,
-    half_octaves,
 )
 from privtrace.timing.model import Timing
 from privtrace.trajectories import Floats, Integers, Trajectories
