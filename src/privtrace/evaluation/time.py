@@ -22,22 +22,17 @@ from privtrace.evaluation.circles import SANITY, grouped_bit_counts
 from privtrace.evaluation.compare import category_error, divergence
 from privtrace.evaluation.frame import Frame
 from privtrace.evaluation.metric import LN2, Metric, Profile
-from privtrace.evaluation.octaves import half_octave
 from privtrace.evaluation.paper import N_CIRCLES, draw_circles
 from privtrace.evaluation.squares import first_and_last, paths_on
 from privtrace.evaluation.traits import Binned, Bits, Traits
 from privtrace.geometry import lengths_m
+from privtrace.timing.bins import HOURS, HOURS_OF_PART, LONGEST_S, N_PARTS
 from privtrace.trajectories import Array, Floats, Integers, Trajectories
 
-HOURS = 168  # of a week
-HOURS_PER_PART = 4  # of the day
-N_PARTS = 24 // HOURS_PER_PART
 ZONES_PER_SIDE = 3
 CELLS_PER_SIDE = 20
 #: Cells with fewer real visits have no speed worth comparing.
 LEAST_VISITS = 50
-#: No trip takes longer: what is later than this after its first point is untimed.
-LONGEST_S = calendar.WEEK_S
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +63,7 @@ class TimeTraits(Traits):
     @property
     def part(self) -> Integers:
         """Give the part of the day of each departure: four hours, from 0 after midnight to 5; -1 if untimed."""
-        return np.where(self.hour < 0, -1, self.hour % 24 // HOURS_PER_PART)
+        return np.where(self.hour < 0, -1, self.hour % 24 // HOURS_OF_PART)
 
 
 def measuring(frame: Frame) -> Callable[[Trajectories], TimeTraits]:
@@ -95,8 +90,8 @@ def measuring(frame: Frame) -> Callable[[Trajectories], TimeTraits]:
             speed=lengths_m(points, offsets) / np.where(duration > 0, duration, np.nan),
             n_points=n_points,
             n_untimed=n_points - np.diff(offsets),
-            intervals=Binned(*_interval_bins(seconds, offsets)),
-            jumps=Binned(*_jump_bins(runs.points, runs.offsets)),
+            intervals=_gaps(np.diff(seconds), offsets),
+            jumps=_gaps(np.hypot(*np.diff(runs.points, axis=0).T), runs.offsets),
             hits=circles.hits(runs),
             trips=first_and_last(paths_on(runs, frame, ZONES_PER_SIDE), ZONES_PER_SIDE**2),
             visits=Visits(*_visits(points, seconds, offsets, sides_m)),
@@ -128,6 +123,7 @@ def departures(runs: Trajectories) -> Array:
 @njit(cache=True, nogil=True)
 def timed(seconds, offsets):  # type: ignore[no-untyped-def]
     """Tell which points have a time that can be one: (n_points,)."""
+    # Fits have the same rule, in code of their own: a judge that shared it would share its mistakes.
     is_timed = np.zeros(len(seconds), np.bool_)
     for t in range(len(offsets) - 1):
         first = last = -1.0  # none yet
@@ -139,30 +135,12 @@ def timed(seconds, offsets):  # type: ignore[no-untyped-def]
     return is_timed
 
 
-@njit(cache=True, nogil=True)
-def _interval_bins(seconds, offsets):  # type: ignore[no-untyped-def]
-    bins = np.empty(len(seconds), np.uint8)
-    bin_offsets = np.zeros(len(offsets), np.int64)
-    n = 0
-    for t in range(len(offsets) - 1):
-        for p in range(offsets[t] + 1, offsets[t + 1]):
-            bins[n] = half_octave(seconds[p] - seconds[p - 1])
-            n += 1
-        bin_offsets[t + 1] = n
-    return bins[:n].copy(), bin_offsets
-
-
-@njit(cache=True, nogil=True)
-def _jump_bins(points, offsets):  # type: ignore[no-untyped-def]
-    bins = np.empty(len(points), np.uint8)
-    bin_offsets = np.zeros(len(offsets), np.int64)
-    n = 0
-    for t in range(len(offsets) - 1):
-        for p in range(offsets[t] + 1, offsets[t + 1]):
-            bins[n] = half_octave(math.hypot(points[p, 0] - points[p - 1, 0], points[p, 1] - points[p - 1, 1]))
-            n += 1
-        bin_offsets[t + 1] = n
-    return bins[:n].copy(), bin_offsets
+def _gaps(sizes: Floats, offsets: Integers) -> Binned:
+    """Put the gaps within trajectories into bins, of those between all consecutive points."""
+    n_points = np.diff(offsets)
+    owners = np.repeat(np.arange(len(n_points)), n_points)
+    n_gaps = np.maximum(n_points - 1, 0)
+    return Binned(octaves.bins_of(sizes[owners[1:] == owners[:-1]]), np.concatenate([[0], np.cumsum(n_gaps)]))
 
 
 @njit(cache=True, nogil=True)
@@ -269,7 +247,7 @@ def hourly_density(real: TimeTraits, synthetic: TimeTraits) -> float:
 
     Circles and what counts as for density, in each part of four local hours by itself. |real - synthetic| /
     max(real, 1 % of the part's real trajectories), averaged over circles, then over parts, each part weighing
-    as much as it has real trajectories: few people at night would else decide as much as all at noon.
+    as much as it has real trajectories: few people at night would otherwise decide as much as all at noon.
     Synthetic counts are scaled by the numbers of all departures, so that what departs in a wrong part is wrong
     in both. From 0 (the same) upward; no trajectories at all give at most 1. Not defined without a departure.
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from privtrace.calendar import seconds_in
+from privtrace.evaluation.octaves import shown_bins
 from privtrace.methods.model import Model
 from privtrace.methods.plan import rounded
 from privtrace.methods.sampled import MOST_TRIPS
@@ -18,9 +19,8 @@ from privtrace.report.model_map import SPEEDS, per_area, speed_legend, speed_sca
 from privtrace.space.region import Region
 from privtrace.trajectories import Integers
 
-#: Sizes are shown between those that so much of the synthetic trips lies below, and beyond; and so many bins at
-#: least, because a picture of one would show no scale.
-_TAIL, _LEAST_BINS = 0.002, 9
+#: A bin for zero is shown if it holds more than so much of the synthetic trips.
+_TAIL = 0.002
 
 #: Cells of the layer that small maps show, at most; of a coarser one if need be.
 _SMALL_CELLS = 600
@@ -101,12 +101,9 @@ def _figure(spread: Spread, scale: Scale, total: float) -> str:
 def _shown(spread: Spread) -> Integers:
     """Choose the bins that hold nearly all, next to each other; before them that of zero, if it holds some."""
     n_zero = int(spread.bounds[0] == 0)
-    sums, n_bins = np.cumsum(spread.shares[n_zero:]), len(spread.shares)
-    first, last = (n_zero + int(np.searchsorted(sums, share * sums[-1])) for share in (_TAIL, 1 - _TAIL))
-    short = max(_LEAST_BINS - (last + 1 - first), 0)
-    first, last = max(first - (short + 1) // 2, n_zero), min(last + short // 2, n_bins - 1)
+    bins = shown_bins(spread.shares, after=n_zero)
     has_zero = bool(n_zero and spread.shares[0] > _TAIL)
-    return np.array([*([0] if has_zero else []), *range(first, last + 1)])
+    return np.array([*([0] if has_zero else []), *range(bins.start, bins.stop)])
 
 
 def _parts_of_the_day(model: Model, view: View, hours: Hours) -> list[str]:
