@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
+from functools import cache
 from itertools import pairwise
 from typing import Any, TypeAlias
 from zoneinfo import ZoneInfo
@@ -50,7 +51,12 @@ def collected(walks: Walks, unit: str = "us") -> pt.Trajectories:
 
 
 def measured(frame: Frame, walks: Walks) -> time.TimeTraits:
-    traits = time.measuring(frame)(frame.clip(collected(walks)))
+    return measured_once(frame, tuple(map(tuple, walks)))
+
+
+@cache
+def measured_once(frame: Frame, walks: tuple[tuple[Stop, ...], ...]) -> time.TimeTraits:
+    traits = time.measuring(frame)(frame.clip(collected([*map(list, walks)])))
     assert isinstance(traits, time.TimeTraits)
     return traits
 

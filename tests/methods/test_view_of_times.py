@@ -22,7 +22,7 @@ from privtrace.timing.bins import N_PARTS, POINTS, SECONDS, SPEEDS, TICKS
 
 METHODS = {"bridgetrace": pt.BridgeTrace, "privtrace": pt.PrivTrace, "adatrace": pt.AdaTrace, "dpt": pt.DPT}
 SIZES: dict[str, dict[str, Any]] = {
-    "bridgetrace": {"K": 3, "rounds": 1},
+    "bridgetrace": {"K": 3, "rounds": 1, "max_states": 200, "max_zones": 9},
     "privtrace": {"K": 3},
     "adatrace": {"N": 4},
     "dpt": {"finest": 8, "keep": 1e-9},
