@@ -13,6 +13,7 @@ from tests import polygons
 
 import privtrace as pt
 from privtrace.evaluation import comparison as module
+from privtrace.evaluation import octaves
 from privtrace.evaluation.frame import BASELINE, SPLITS, Frame
 from privtrace.evaluation.metric import Metric, Profile
 from privtrace.evaluation.reference import Reference
@@ -81,7 +82,19 @@ def test_baseline_is_of_uniform_walks_with_as_many_points(
     assert reference.comparison.frame.region.contains(walks.points).all()
     measured = reference.measure(walks)
     assert np.array_equal(measured.n_points, reference.real.n_points)  # none of them is cut short
-    assert reference.baseline() == pytest.approx(reference.values(measured), rel=0, abs=0, nan_ok=True)
+    baseline, values = reference.baseline(), reference.values(measured)
+    assert values["points"] == 0 < baseline["points"]  # of which the next test tells
+    assert baseline == pytest.approx(values | {"points": baseline["points"]}, rel=0, abs=0, nan_ok=True)
+
+
+def test_baseline_of_points_knows_their_mean_alone(wanderers: pt.Trajectories, region: pt.Region) -> None:
+    reference = Reference.of(wanderers, region, profile="time")
+    sizes = reference.real.n_points
+    shares = np.bincount(octaves.bins_of(sizes)) / len(sizes)
+    there, mean = shares > 0, int(octaves.bins_of(np.array([round(sizes.mean())]))[0])
+    middle = (shares + (np.arange(len(shares)) == mean)) / 2
+    expected = np.sum(shares[there] * np.log(shares[there] / middle[there])) / 2 - np.log(middle[mean]) / 2
+    assert reference.baseline()["points"] == pytest.approx(expected) and expected > 0.1
 
 
 def test_baseline_counts_the_points_that_are_inside(wanderers: pt.Trajectories, region: pt.Region) -> None:

@@ -84,12 +84,19 @@ class Reference:
         """Compare a uniform random walk over the region: what a set gets that knows nothing of the data.
 
         It has as many trajectories as the real data, each with as many points, and every step leads to a place
-        uniform in the region. Departures are uniform over the week, and the points after them over a week.
+        uniform in the region. Departures are uniform over the week, and the points after them over a week. A
+        metric that would find the real data in it again, as in its numbers of points, takes those from it.
         """
         made = Made(self._uniform_walks, self.comparison.crs, int(self.real.n_points.sum()))
         scored = {profile.name: self.comparison.measures[profile.name] for profile in self.comparison.profiles}
         without_figures = replace(self.comparison, measures=scored)
-        return self.values(without_figures.measure(made, text="Measuring a random walk"))
+        walk = without_figures.measure(made, text="Measuring a random walk")
+        return self.values(walk) | {
+            metric.name: metric.compare(self.real.traits[name], metric.uninformed(walk.traits[name]))
+            for name, metrics in ((profile.name, profile.metrics) for profile in self.comparison.profiles)
+            for metric in metrics
+            if metric.uninformed is not None
+        }
 
     def _uniform_walks(self) -> Iterator[Trajectories]:
         frame, offsets = self.comparison.frame, np.concatenate([[0], np.cumsum(self.real.n_points)])
