@@ -97,7 +97,7 @@ def export(
         typer.Option(
             help="Trips from cell to cell; visits, starts and ends of cells; moves; the cells; "
             "departures; trips, density or speeds by part of the day.",
-            show_default="density for .tif, else required",
+            show_default="density for .tif, otherwise required",
         ),
     ] = None,
     force: Force = False,
@@ -107,9 +107,9 @@ def export(
 ) -> None:
     """Export tables and maps of a model. It costs no privacy.
 
-    They show trips, density, moves or the cells, and of models with times departures and speeds, too;
-    docs/export.md says what each column means. The suffix of the output is the format: .csv, .parquet or
-    .geojson; .tif (GeoTIFF) holds density and speeds.
+    They show trips, density, moves or the cells; of models with times also departures, and trips, density and
+    speeds by part of the day. docs/export.md says what each column means. The suffix of the output is the
+    format: .csv, .parquet or .geojson; .tif (GeoTIFF) holds density, hourly-density or speeds.
 
     \b
     Examples:
