@@ -2,7 +2,8 @@
 
 Both sets are clipped to the region before. A trip departs at the first timed point of what is left. Untimed are
 points whose time is missing, before 1970, not later than that of the timed point before, or more than a week
-after that of the first: what needs times leaves them out, and goes straight from timed point to timed point.
+after that of the first: durations, speeds and intervals leave them out, and go straight from timed point to
+timed point.
 Hours are local, of the frame's zone. Half octaves are bins with edges at 1.14 * 2^(k / 2).
 """
 
