@@ -118,17 +118,17 @@ def _parts_of_the_day(model: Model, view: View, hours: Hours) -> list[str]:
         cells = [f'<g class="heat">{maps.cells(sheet, layer.grid, *how)}</g>' for how in shades]
         told = f"{percent(share)} of trips", speed(mean, region)
         words = (
-            f"{span(part)}: where the {told[0]} go that depart then.",
+            f"{span(part)}: where the {told[0]} that depart then go.",
             f"{span(part)}: how fast they go in each cell; the mean is {told[1]}.",
         )
         small = (sheet.small(*one) for one in zip(cells, words, strict=True))
         drawn.append([*zip(small, told, strict=True)])
     unit = "km²" if region.crs == "lonlat" else "square unit"
     return [
-        "<h3>By the part of the day</h3>",
+        "<h3>By part of the day</h3>",
         paragraph(
-            "Where those go who depart in each part of the day, and below it how fast: all days together, "
-            f"counted on {min(model.n_trajectories, MOST_TRIPS):,} sampled trips. {SPEEDS}"
+            "Where trips go, by the part of the day in which they depart, and below it how fast: all days "
+            f"together, counted on {min(model.n_trajectories, MOST_TRIPS):,} sampled trips. {SPEEDS}"
         ),
         by_part(drawn),
         '<div class="columns">',

@@ -201,17 +201,17 @@ def _parts_of_the_day(clock: Clock, region: Region) -> list[str]:
         small = sheet.small(maps.heat(sheet, "q", scale.shades(visits[part])), words)
         drawn[part].append((small, f"{name.lower()} {share}"))
     return [
-        "<h3>By the part of the day</h3>",
+        "<h3>By part of the day</h3>",
         paragraph(
-            "Where those go who depart in each part of the day, on one color scale, and the share of all trips "
-            f"that they are. Local hours of {clock.zone}, all days together."
+            "Where trips go, by the part of the day in which they depart, on one color scale, and their share "
+            f"of all trips. Local hours of {clock.zone}, all days together."
         ),
         by_part(drawn),
         maps.legend(
             "Visits to a cell in a part of the day, for each trip of the whole day",
             "q",
             scale.ticks(lambda visits: plain(visits, 2)),
-            f"Color scale from 0 to {plain(scale.most, 2)} visits a trip, logarithmic.",
+            f"Color scale from 0 to {plain(scale.most, 2)} visits per trip, logarithmic.",
         ),
     ]
 
