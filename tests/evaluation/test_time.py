@@ -14,13 +14,14 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
-from tests.evaluation.profile_oracles import cell, divergence, random_walks
+from tests.evaluation.profile_oracles import assert_weights_are_copies, cell, divergence, random_walks
 
 import privtrace as pt
 from privtrace.evaluation import octaves, time
 from privtrace.evaluation.frame import Frame
 from privtrace.evaluation.metric import LN2
 from privtrace.evaluation.paper import draw_circles
+from privtrace.trajectories import Integers
 
 #: A point, and its time in seconds since 1970, if it has one.
 Stop: TypeAlias = tuple[float, float, float | None]
@@ -294,15 +295,11 @@ def test_a_synthetic_set_written_twice_is_the_same(name: str, sets: list[tuple[W
 
 @pytest.mark.parametrize("name", METRICS)
 def test_a_weight_is_a_number_of_copies(name: str, sets: list[tuple[Walks, Walks]]) -> None:
-    rng = np.random.default_rng(1)
+    def measure(walks: Walks, numbers: Integers) -> time.TimeTraits:
+        return measured(WIDE, [walks[i] for i in numbers])
+
     for pair in sets:
-        weighed, copied = [], []
-        for walks in pair:
-            weights = rng.multinomial(len(walks), np.ones(len(walks)) / len(walks))
-            weighed.append(measured(WIDE, walks).weighing(weights))
-            copied.append(measured(WIDE, [walks[i] for i in np.repeat(np.arange(len(walks)), weights)]))
-        compare = METRICS[name].compare
-        assert compare(*weighed) == pytest.approx(compare(*copied), abs=1e-9, nan_ok=True)
+        assert_weights_are_copies(pair, measure, METRICS[name].compare, within=1e-9)
 
 
 @pytest.mark.parametrize("name", METRICS)
