@@ -6,6 +6,7 @@ import json
 import math
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from tests.conftest import trajectories
 
 import privtrace as pt
 from privtrace.evaluation.decomposition import MOST_RUNS, TERMS, Explanation, _resampled, _retraced
+from privtrace.evaluation.reference import Reference
 from privtrace.methods.model import Model
 from privtrace.privacy.unsafe_noise import NoNoise
 from privtrace.testing.data import Cut
@@ -42,8 +44,13 @@ def explanation(wanderers: pt.Trajectories, synthesizer: pt.PrivTrace) -> Explan
 def evaluated(
     real: pt.Trajectories, made: pt.Trajectories, synthesizer: Any, profile: str = "all"
 ) -> dict[str, float]:
-    table = pt.evaluate(real, made, region=synthesizer.region, profile=profile, seed=SEED, figures=False)
-    return {name: score.value for name, score in table.scores.items()}
+    reference = reference_of(real, synthesizer.region, profile)
+    return reference.values(reference.measure(made))
+
+
+@cache
+def reference_of(real: pt.Trajectories, region: pt.Region, profile: str) -> Reference:
+    return Reference.of(real, region, profile=profile, seed=SEED)
 
 
 def check(explanation: Explanation, term: str, epsilon: str, by_hand: list[dict[str, float]]) -> None:
