@@ -20,7 +20,7 @@ from privtrace.io.grouping import assemble, cut, is_contiguous
 from privtrace.io.rows import keys_of, with_times
 from privtrace.io.spool import Spool, by_key, gathered, kept
 from privtrace.observer import Observer
-from privtrace.trajectories import PART_POINTS, Crs, Trajectories
+from privtrace.trajectories import NO_TIMES, PART_POINTS, Crs, Trajectories
 
 
 @dataclass(frozen=True)
@@ -222,13 +222,13 @@ class FileSource:
         """Say whether times are synthesized unless told otherwise: where a single table has a clock."""
         return self.has_clock and self._reader.is_table
 
-    def timed(self) -> FileSource:
+    def timed(self, consequence: str = NO_TIMES[0], instead: str = NO_TIMES[1]) -> FileSource:
         """Give the source with its times read as calendar times, each value by itself.
 
         Text of no declared form is ISO 8601 then. What is a number instead is no time, and the curator is told;
-        it sets the order of the points that have no time, as it did before.
+        it sets the order of the points that have no time, as it did before. A source that cannot have any is
+        refused: the words say what cannot be done so, and what to do instead.
         """
-        consequence, instead = "none can be synthesized", "synthesize without times"
         self._refuse_without_times(consequence, instead)
         if not self.has_clock:
             raise self._no_clock(consequence, instead)
