@@ -37,6 +37,7 @@ from privtrace.timing.shares import NOISY, shares_of
 
 if TYPE_CHECKING:
     from privtrace.backends.base import Backend
+    from privtrace.calendar import Calendar
     from privtrace.methods.model import Model
     from privtrace.observer import Observer
     from privtrace.privacy.budget_file import BudgetFile
@@ -226,6 +227,15 @@ class Settings(ABC):
 
         return source if self.period is None else within(source, Period.of(self.period))
 
+    def calendar_of(self, source: Source) -> Calendar | None:
+        """Find the calendar of a release, in the zone of its source: where there are times, or a period."""
+        from privtrace.calendar import Calendar, Period
+
+        if not self.has_times and self.period is None:
+            return None
+        period = None if self.period is None else Period.of(self.period)
+        return Calendar.of(getattr(source, "zone", "UTC"), period)
+
     def _without_clock(self, source: Source) -> tuple[str, str] | None:
         """Say what cannot be done without a clock, and what to do instead; None where none is needed."""
         from privtrace.trajectories import NO_TIMES
@@ -307,7 +317,7 @@ class Settings(ABC):
                 fitting.observer.say(each_or_all(fitting.crossing.ledger.unit))
             fitting = with_timing(fitting, met)
             released = method.recipe(settings, fitting)
-        release = fitting.release(method.label, method.package)
+        release = replace(fitting.release(method.label, method.package), calendar=settings.calendar_of(source))
         return method.model(release=release, timing=fitting.timing, **released).balanced()
 
     @abstractmethod

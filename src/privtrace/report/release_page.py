@@ -92,7 +92,7 @@ def _heading(model: Model, title: str, note: str | None) -> str:
         "Protected": f"each {unit}" if release.private else "nobody",
         "Trajectories": _count_words(model),
         "Area": extent(release.region),
-        **({} if release.calendar is None else {"Time": _days(release.calendar)}),
+        **({} if release.times is None else {"Time": _days(release.times)}),
         "Method": release.label,
     }
     light, dark = find(release.method).colors
