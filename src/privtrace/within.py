@@ -71,6 +71,12 @@ class Within:
         return self._said("path", None)
 
     @property
+    def unread_times(self) -> tuple[int, int] | None:
+        """Count what the source counts of times that could not be read, and of all; None where it does not."""
+        counts: tuple[int, int] | None = self._said("unread_times", None)
+        return counts
+
+    @property
     def has_users(self) -> bool | None:
         """Say whether trajectories have users; None where the source cannot tell before a pass."""
         return has_users(self.source)

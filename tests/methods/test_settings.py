@@ -41,6 +41,10 @@ from privtrace.testing.data import timed_wanderers
         ({"times": True, "every": "15 m"}, r"every\) must be a time"),
         ({"times": False, "every": "15s"}, r"--every \(every\) is about times; pass --times"),
         (
+            {"sampling": False, "every": "15s"},
+            r"--every \(every\) is about times, and there are none with --no-sampling \(sampling=False\)",
+        ),
+        (
             {"points_share": "0.5", "clock_share": "0.5"},
             r"points_share\) and .* must leave something",
         ),
@@ -52,6 +56,14 @@ def test_bad_settings_are_refused_in_words(
 ) -> None:
     with pytest.raises(pt.SettingsError, match=word):
         registry.find(method).settings(**{"epsilon": 1, "region": region, **settings})
+
+
+def test_a_spacing_that_is_in_the_way_of_times_is_named(region: pt.Region) -> None:
+    words = r"every\) is about times, and there are none with --spacing \(spacing\); leave out one or the other"
+    with pytest.raises(pt.SettingsError, match=words):
+        pt.BridgeTrace(epsilon=1, region=region, spacing=50, every="15s")
+    for left in ({"spacing": 50}, {"every": "15s"}):
+        pt.BridgeTrace(epsilon=1, region=region, **left)
 
 
 PERIOD = "2013-07-08/2013-07-15"

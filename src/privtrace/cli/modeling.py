@@ -204,7 +204,9 @@ def _about_times(source: FileSource, synthesizer: Settings) -> str:
             "Times are numbers of no declared unit: they set the order of points, and are not synthesized. "
             "--time-unit says what they count."
         )
-    return "Times that can be read set the order of points; they are not synthesized. With --times they are."
+    instead = " and ".join(synthesizer.against_times)
+    cure = f"With --times, and without {instead}, they are." if instead else "With --times they are."
+    return f"Times that can be read set the order of points; they are not synthesized. {cure}"
 
 
 def _measuring(model: Model, zone: str, output: Path, options: FitOptions, screen: Screen) -> Measuring:

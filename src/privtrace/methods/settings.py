@@ -94,7 +94,9 @@ class Settings(ABC):
         "How many trips, if public.", Whole(0, MOST_TRAJECTORIES), None, otherwise="measured"
     )
 
-    times: bool | None = setting("Synthesize times.", Flag(), None, otherwise="bridgetrace does")
+    times: bool | None = setting(
+        "Synthesize times.", Flag(), None, otherwise="bridgetrace, for a table with times"
+    )
     sampling: bool | None = setting(
         "Measure how many points trips have, and how far apart.",
         Flag(),
@@ -102,8 +104,10 @@ class Settings(ABC):
         otherwise="with times; bridgetrace always, unless a spacing is set",
         detail=True,
     )
-    period: str | None = setting("Days that count, without the last.", Days(), None)
-    every: str | None = setting("The time between points, if public: 15s.", Duration(), None)
+    period: str | None = setting("Days to count, last excluded.", Days(), None, otherwise="all days")
+    every: str | None = setting(
+        "The time between points, if public: 15s.", Duration(), None, otherwise="measured with times"
+    )
     points_share: Epsilon = share("points", "0.04")
     clock_share: Epsilon = share("times", "0.11")
 
@@ -144,6 +148,11 @@ class Settings(ABC):
     def samples(self) -> bool:
         """Say whether points are measured, and times where data has them, unless a setting says otherwise."""
         return False
+
+    @property
+    def against_times(self) -> tuple[str, ...]:
+        """Name the settings that stand in the way of times, as messages do."""
+        return ("--no-sampling (sampling=False)",) if self.sampling is False else ()
 
     @property
     def has_times(self) -> bool:
@@ -189,8 +198,12 @@ class Settings(ABC):
                 f"{spelled('times')}"
             )
         if self.every is not None and not self.has_times:
+            against = " and ".join(self.against_times)
             raise SettingsError(
-                f"{spelled('every')} is about times; pass --times (times=True) too, or leave it out"
+                f"{spelled('every')} is about times, and there are none with {against}; leave out one or the "
+                "other"
+                if against
+                else f"{spelled('every')} is about times; pass --times (times=True) too, or leave it out"
             )
         if self.share_of("points") + self.share_of("clock") >= 1:
             raise SettingsError(
@@ -308,6 +321,7 @@ class Settings(ABC):
         from privtrace.methods.fitting import Fitting
         from privtrace.methods.registry import method_of
         from privtrace.methods.timed import with_timing
+        from privtrace.methods.untimed import tell_untimed
         from privtrace.trajectories import has_users
 
         method = method_of(self)
@@ -315,6 +329,8 @@ class Settings(ABC):
             fitting = Fitting.begin(settings, met, noise, backend, observer, budget_file)
             if self.unit == "trajectory" and has_users(met):  # from the header, before any row
                 fitting.observer.say(each_or_all(fitting.crossing.ledger.unit))
+            if settings.times:
+                tell_untimed(met, fitting.observer)
             fitting = with_timing(fitting, met)
             released = method.recipe(settings, fitting)
         release = replace(fitting.release(method.label, method.package), calendar=settings.calendar_of(source))
