@@ -67,6 +67,7 @@ class Source(Protocol):
       where they are that already. If it cannot have any, it refuses, and says what cannot be done so, and what
       to do instead. What it gives is used in its place, and then closed, if it is another and has `close`;
     - `tell(observer)`: tells the curator what a look at its rows tells; called before and after every pass;
+    - `tell_untimed(observer)`: tells the curator if hardly any time can be read, where times are synthesized;
     - `path`: where it is, for messages.
     """
 

@@ -71,12 +71,6 @@ class Within:
         return self._said("path", None)
 
     @property
-    def unread_times(self) -> tuple[int, int] | None:
-        """Count what the source counts of times that could not be read, and of all; None where it does not."""
-        counts: tuple[int, int] | None = self._said("unread_times", None)
-        return counts
-
-    @property
     def has_users(self) -> bool | None:
         """Say whether trajectories have users; None where the source cannot tell before a pass."""
         return has_users(self.source)
@@ -111,6 +105,10 @@ class Within:
                 f"in days of {self.local.name}; {found.n_untimed:,} have no time",
                 loud=found.n_kept == 0,
             )
+
+    def tell_untimed(self, observer: Observer) -> None:
+        """Tell the curator, where times are synthesized, if the source has hardly any."""
+        self._said("tell_untimed", lambda observer: None)(observer)
 
     def parts(self) -> Iterator[Trajectories]:
         """Start a pass over the trajectories of the period."""

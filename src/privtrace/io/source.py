@@ -22,6 +22,9 @@ from privtrace.io.spool import Spool, by_key, gathered, kept
 from privtrace.observer import Observer
 from privtrace.trajectories import NO_TIMES, PART_POINTS, Crs, Trajectories
 
+#: Where fewer than one point in so many has a time that can be read, times are not worth their epsilon.
+_ONE_IN = 100
+
 
 @dataclass(frozen=True)
 class Sizes:
@@ -290,6 +293,19 @@ class FileSource:
             observer.note(
                 f"{self.path}: {n_unread:,} of {n_times:,} times could not be read, and their points {fate}; "
                 f"{cure}",
+                loud=True,
+            )
+
+    def tell_untimed(self, observer: Observer) -> None:
+        """Tell the curator, loudly, where times are synthesized and hardly any can be read."""
+        n_unread, n_times = self.unread_times
+        n_read, n_points = n_times - n_unread, self.n_points
+        if _ONE_IN * n_read < n_points:
+            cure = f", or say how they are to be read with {self._declared.time_options('or')}"
+            observer.note(
+                f"{self.path}: {n_read:,} of {n_points:,} points have a time that can be read, so the share of "
+                "epsilon for times buys next to nothing, and synthetic times are noise; leave them out with "
+                f"--no-times (times=False){'' if self._reader.defines_times else cure}",
                 loud=True,
             )
 

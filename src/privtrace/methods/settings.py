@@ -321,7 +321,6 @@ class Settings(ABC):
         from privtrace.methods.fitting import Fitting
         from privtrace.methods.registry import method_of
         from privtrace.methods.timed import with_timing
-        from privtrace.methods.untimed import tell_untimed
         from privtrace.trajectories import has_users
 
         method = method_of(self)
@@ -330,7 +329,7 @@ class Settings(ABC):
             if self.unit == "trajectory" and has_users(met):  # from the header, before any row
                 fitting.observer.say(each_or_all(fitting.crossing.ledger.unit))
             if settings.times:
-                tell_untimed(met, fitting.observer)
+                getattr(met, "tell_untimed", lambda observer: None)(fitting.observer)
             fitting = with_timing(fitting, met)
             released = method.recipe(settings, fitting)
         release = replace(fitting.release(method.label, method.package), calendar=settings.calendar_of(source))
