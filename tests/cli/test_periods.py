@@ -127,3 +127,10 @@ def test_without_a_period_nothing_is_said_of_one(folder: Path) -> None:
     (folder / "empty.csv").write_text("tid,x,y,t\n")
     told = run("fit", "empty.csv", BOX, "--crs=planar", "--epsilon=1", "--output=e.model", cwd=folder).stderr
     assert "there are no rows in the data" in told and "period" not in told
+
+
+def test_after_one_pass_a_comparison_tells_it_too(folder: Path) -> None:
+    arguments = ("evaluate", "trips.csv", "trips.parquet", BOX, "--crs=planar", f"--period={NEVER}")
+    told = run(*arguments, cwd=folder, code=2).stderr
+    assert f"0 of 105 trajectories begin in the period {NEVER}" in told
+    assert "trips.csv: there are no trajectories to compare with" in told
