@@ -6,10 +6,11 @@ Everything in this file is private data.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypedDict, TypeVar, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -56,8 +57,18 @@ class Source(Protocol):
     parts would count twice. Entries without ids are trajectories of their own. Every iteration yields the same
     trajectories in the same order; how they are cut into parts does not matter to any result.
 
-    A source that can tell before a pass whether its trajectories have users, or calendar times, says so as
-    `has_users` and `has_clock`; as `zone`, in which time zone these are told.
+    A source may have more, and need not:
+
+    - `has_users`, `has_clock`: whether its trajectories have users, or may have calendar times, where it can
+      tell before a pass;
+    - `zone`: in which time zone calendar times are told, an IANA name; else that is UTC;
+    - `times_by_default`: whether times are synthesized unless told otherwise; else they are not;
+    - `timed(consequence, instead)`: gives the source with its times read as calendar times, which is itself
+      where they are that already. If it cannot have any, it refuses, and says what cannot be done so, and what
+      to do instead. What it gives is used in its place, and then closed, if it is another and has `close`;
+    - `tell(observer)`: tells the curator what a look at its rows tells; called before and after every pass;
+    - `tell_untimed(observer)`: tells the curator if hardly any time can be read, where times are synthesized;
+    - `path`: where it is, for messages.
     """
 
     @property
@@ -87,6 +98,31 @@ def check_source(source: object) -> None:
             f"trajectories are needed, or a source of them such as privtrace.read(path), "
             f"not {type(source).__name__}"
         )
+
+
+def has_users(source: Source) -> bool | None:
+    """Say whether the trajectories of a source have users; None where it cannot tell before a pass."""
+    told = getattr(source, "has_users", None)
+    return None if told is None else bool(told)
+
+
+_Source = TypeVar("_Source", bound=Source)
+
+#: What cannot be done without calendar times, and what to do instead, where they are to be synthesized.
+NO_TIMES = ("none can be synthesized", "synthesize without times")
+
+
+@contextmanager
+def on_the_calendar(
+    source: _Source, consequence: str = NO_TIMES[0], instead: str = NO_TIMES[1]
+) -> Iterator[_Source]:
+    """Let a source read its times as calendar times, if it can, and close what was opened for it."""
+    timed = source.timed(consequence, instead) if hasattr(source, "timed") else source
+    try:
+        yield timed
+    finally:
+        if timed is not source and hasattr(timed, "close"):
+            timed.close()
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,19 +201,18 @@ class Trajectories:
         """Say whether times are synthesized unless told otherwise."""
         return self.has_clock
 
-    def timed(self) -> Trajectories:
-        """Refuse trajectories without calendar times; numbers set the order of points and are no clock."""
+    def timed(self, consequence: str = NO_TIMES[0], instead: str = NO_TIMES[1]) -> Trajectories:
+        """Refuse trajectories without calendar times; numbers set the order of points and are no clock.
+
+        The refusal says what cannot be done so, and what to do instead.
+        """
         if self.has_clock:
             return self
         if self.times is None:
-            raise DataError(
-                "these trajectories have no times, so none can be synthesized; give times, or synthesize "
-                "without them"
-            )
+            raise DataError(f"these trajectories have no times, so {consequence}; give times, or {instead}")
         raise DataError(
             "the times of these trajectories are numbers, which set the order of points and are no clock, so "
-            "none can be synthesized; give datetime64, or read them with time_unit= or time_format=, or "
-            "synthesize without times"
+            f"{consequence}; give datetime64, or read them with time_unit= or time_format=, or {instead}"
         )
 
     def __getitem__(self, key: slice) -> Trajectories:

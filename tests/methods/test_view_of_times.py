@@ -92,7 +92,7 @@ def test_departures_are_as_measured_with_the_error_of_the_ledger(method: str) ->
     scale = {charge.stage: charge.scale_in_trajectories for charge in model.release.charges}["departures"]
     assert hours.departures.error == pytest.approx(math.sqrt(2) * scale)
     assert hours.chances.sum() == pytest.approx(1) and np.all(hours.chances >= 0)
-    assert hours.calendar is model.release.calendar
+    assert hours.calendar == model.release.calendar
 
 
 def test_departures_are_in_local_hours() -> None:

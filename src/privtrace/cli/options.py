@@ -72,7 +72,7 @@ class ProfileName(StrEnum):
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing output.")]
 InputPath = Annotated[
-    Path, typer.Argument(metavar="TRIPS", help="A file or folder; `privtrace help convert` lists formats.")
+    Path, typer.Argument(metavar="TRIPS", help="A file or folder; see `privtrace help convert`.")
 ]
 RegionText = Annotated[
     str | None,

@@ -25,6 +25,7 @@ def inspect(model: ModelPath, as_json: AsJson = False) -> None:
       privtrace inspect demo/city.model
       privtrace inspect demo/city.model --json
     """
+    from privtrace.methods.model import settings_in_words
     from privtrace.models import load
 
     loaded = load(model)
@@ -39,8 +40,8 @@ def inspect(model: ModelPath, as_json: AsJson = False) -> None:
     for name, size in loaded.summary().items():
         screen.say(f"  {name:32}{size:>12,}")
     screen.say("\nSettings", style="bold")
-    for name, setting in {**loaded.release.timing, **loaded.release.settings}.items():
-        screen.say(f"  {name:32}{'by rule' if setting is None else str(setting):>12}")
+    for name, setting in settings_in_words(loaded.release).items():
+        screen.say(f"  {name:20}{setting:>24}")
 
 
 def report(

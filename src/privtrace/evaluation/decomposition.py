@@ -233,6 +233,7 @@ def explain(
         "profile": profile,
         "seed": seed,
         "timezone": comparison.frame.zone,
+        "period": reference.period,
         "left_out": [metric.name for metric in comparison.metrics if metric not in metrics],
     }
     return Explanation(metrics, limit, baseline, terms, sizes, inputs)

@@ -8,13 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from privtrace.calendar import Period
 from privtrace.evaluation.compare import defined
 from privtrace.evaluation.comparison import Comparison
 from privtrace.evaluation.frame import BASELINE, BOOTSTRAP, SPLITS
 from privtrace.evaluation.measured import MeasuredSet
 from privtrace.evaluation.metric import Metric
+from privtrace.methods.declaring import days
 from privtrace.space.region import Region
 from privtrace.trajectories import Crs, Floats, Integers, Source, Trajectories, check_source, part_bounds
+from privtrace.within import read_within
 
 Values = dict[str, float]  # by metric; NaN where it is not defined
 
@@ -28,21 +31,25 @@ class Reference:
 
     comparison: Comparison
     real: MeasuredSet
+    period: str | None = None  # of the real data, where only what begins in one counts
 
     @classmethod
-    def of(cls, real: Source, region: Region, **settings: Any) -> Reference:
-        """Measure the real set in one pass; settings are those of `Comparison.of`.
+    def of(cls, real: Source, region: Region, *, period: str | None = None, **settings: Any) -> Reference:
+        """Measure the real set in one pass, or what of it begins in a period; settings as of `Comparison.of`.
 
-        Hours are those of the real data's zone, unless another is given.
+        Hours and days are those of the real data's zone, unless another is given.
         """
         check_source(real)
         zone = settings.pop("zone", None) or getattr(real, "zone", "UTC")
-        return cls.measured(real, Comparison.of(region, real.crs, zone=zone, **settings))
+        period = days(period)
+        with read_within(real, None if period is None else Period.of(period), zone) as met:
+            return cls.measured(met, Comparison.of(region, real.crs, zone=zone, **settings))
 
     @classmethod
     def measured(cls, real: Source, comparison: Comparison) -> Reference:
         """Measure the real set in one pass, for a comparison that is laid down already."""
-        return cls(comparison, comparison.measure(real, "real"))
+        period = getattr(real, "period", None)
+        return cls(comparison, comparison.measure(real, "real"), None if period is None else str(period))
 
     def measure(self, synthetic: Source) -> MeasuredSet:
         """Measure a synthetic set in one pass."""

@@ -1,9 +1,9 @@
 """When people travel, how long they take, and how their points are spread over time and distance.
 
 Both sets are clipped to the region before. A trip departs at the first timed point of what is left. Untimed are
-points whose time is missing, before 1970, not later than that of the timed point before, or more than a week
-after that of the first: durations, speeds and intervals leave them out, and go straight from timed point to
-timed point.
+points whose time is missing, before 1970, after 9999, not later than that of the timed point before, or more
+than a week after that of the first: durations, speeds and intervals leave them out, and go straight from timed
+point to timed point.
 Hours are local, of the frame's zone. Half octaves are bins with edges at 1.14 * 2^(k / 2).
 """
 
@@ -103,9 +103,9 @@ def measuring(frame: Frame) -> Callable[[Trajectories], TimeTraits]:
 
 def _seconds(runs: Trajectories) -> Floats:
     """Give the times of all points in seconds since 1970, with their fractions; NaN where there is none."""
-    times = runs.times
-    if times is None:
+    if runs.times is None:
         return np.full(runs.n_points, np.nan)
+    times = calendar.sane(runs.times)
     whole = times.astype("datetime64[s]")
     fractions = (times - whole) / np.timedelta64(1, "s")
     return np.where(np.isnat(times), np.nan, whole.view(np.int64) + fractions)

@@ -60,7 +60,7 @@ def export(
     """
     what, chosen = _chosen(what, path, format)
     target = check_target(path, force)
-    if what in TIMED and model.release.calendar is None:
+    if what in TIMED and model.release.times is None:
         raise SettingsError(
             f"--what (what) {what}: the model has no times. Fit one with --times (times=True) to data with a "
             f"time column, or export one of {', '.join(name for name in PRODUCTS if name not in TIMED)}"

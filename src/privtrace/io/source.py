@@ -20,7 +20,10 @@ from privtrace.io.grouping import assemble, cut, is_contiguous
 from privtrace.io.rows import keys_of, with_times
 from privtrace.io.spool import Spool, by_key, gathered, kept
 from privtrace.observer import Observer
-from privtrace.trajectories import PART_POINTS, Crs, Trajectories
+from privtrace.trajectories import NO_TIMES, PART_POINTS, Crs, Trajectories
+
+#: Where fewer than one point in so many has a time that can be read, times are not worth their epsilon.
+_ONE_IN = 100
 
 
 @dataclass(frozen=True)
@@ -222,13 +225,13 @@ class FileSource:
         """Say whether times are synthesized unless told otherwise: where a single table has a clock."""
         return self.has_clock and self._reader.is_table
 
-    def timed(self) -> FileSource:
+    def timed(self, consequence: str = NO_TIMES[0], instead: str = NO_TIMES[1]) -> FileSource:
         """Give the source with its times read as calendar times, each value by itself.
 
         Text of no declared form is ISO 8601 then. What is a number instead is no time, and the curator is told;
-        it sets the order of the points that have no time, as it did before.
+        it sets the order of the points that have no time, as it did before. A source that cannot have any is
+        refused: the words say what cannot be done so, and what to do instead.
         """
-        consequence, instead = "none can be synthesized", "synthesize without times"
         self._refuse_without_times(consequence, instead)
         if not self.has_clock:
             raise self._no_clock(consequence, instead)
@@ -290,6 +293,19 @@ class FileSource:
             observer.note(
                 f"{self.path}: {n_unread:,} of {n_times:,} times could not be read, and their points {fate}; "
                 f"{cure}",
+                loud=True,
+            )
+
+    def tell_untimed(self, observer: Observer) -> None:
+        """Tell the curator, loudly, where times are synthesized and hardly any can be read."""
+        n_unread, n_times = self.unread_times
+        n_read, n_points = n_times - n_unread, self.n_points
+        if _ONE_IN * n_read < n_points:
+            cure = f", or say how they are to be read with {self._declared.time_options('or')}"
+            observer.note(
+                f"{self.path}: {n_read:,} of {n_points:,} points have a time that can be read, so the share of "
+                "epsilon for times buys next to nothing, and synthetic times are noise; leave them out with "
+                f"--no-times (times=False){'' if self._reader.defines_times else cure}",
                 loud=True,
             )
 

@@ -84,7 +84,7 @@ def sampled(model: Model, layers: Sequence[Layer], zones: int) -> Sampled:
     grids = tuple(layer.grid for layer in layers)
     known, total = [], None
     for part, _ in sample_parts(model, count, seed=0):
-        trips, sums = _counted(part, grids, zones, release.calendar)
+        trips, sums = _counted(part, grids, zones, release.times)
         known.append(trips)
         total = sums if total is None else _added(total, sums)
     assert total is not None

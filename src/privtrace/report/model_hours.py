@@ -51,7 +51,7 @@ def _introduced(release: Release) -> str:
     """Say what was measured, and which hours and days these are."""
     every = release.timing.get("every")
     tick = f" Points come every {duration(seconds_in(str(every)))}, as was declared." if every else ""
-    if release.calendar is None:
+    if release.times is None:
         return "How many points trips have was measured, and how uneven the distances between them are."
     return f"{release.when} A trip's date is drawn and not measured; only its weekday and hour are.{tick}"
 

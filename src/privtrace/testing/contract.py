@@ -194,7 +194,7 @@ def _shows_itself(make: Make) -> None:
     model = _model(make)
     view = model.view()
     assert view.layers and all(len(layer.visits.values) == layer.grid.n_cells for layer in view.layers)
-    has_times = model.release.calendar is not None
+    has_times = model.release.times is not None
     assert (view.hours is not None) == has_times, "its view leaves out Model.timed"
     assert all(isinstance(size, int) for size in model.summary().values())
     assert model.release.label in model.report().html
