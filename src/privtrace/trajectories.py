@@ -113,6 +113,11 @@ class Trajectories:
     # Words that go along into files: who made this, how, and what is promised. What is taken out of these
     # trajectories keeps them; whoever puts other points in by `replace` has to take them away.
     about: Mapping[str, str] = field(default_factory=dict)
+    # (n_points,): of times that are numbers, which of them are seconds since 1970 of text that was a date; None
+    # where all are numbers, and where a type says what they are.
+    moments: Flags | None = field(default=None, kw_only=True)
+    # Times are synthesized on request alone: no schema of a single table promised them.
+    times_on_request: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         points = np.ascontiguousarray(self.points, dtype=np.float64)
@@ -126,6 +131,10 @@ class Trajectories:
             raise DataError("offsets must rise from 0 to the number of points without falling back")
         if self.times is not None and len(self.times) != len(points):
             raise DataError("times must have one entry a point")
+        if self.times is None or np.asarray(self.times).dtype.kind == "M":
+            object.__setattr__(self, "moments", None)  # those of other times, before a `replace`
+        if self.moments is not None and len(self.moments) != len(points):
+            raise DataError("moments must have one entry a point")
         if self.users is not None and len(self.users) != len(offsets) - 1:
             raise DataError("users must have one entry a trajectory")
         if self.ids is not None and len(self.ids) != len(offsets) - 1:
@@ -134,7 +143,7 @@ class Trajectories:
             raise SettingsError(f"crs must be 'lonlat' or 'planar', not {self.crs!r}")
         object.__setattr__(self, "points", points)
         object.__setattr__(self, "offsets", offsets)
-        for name in ("times", "users", "ids"):
+        for name in ("times", "users", "ids", "moments"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, np.asarray(getattr(self, name)))
 
@@ -157,18 +166,31 @@ class Trajectories:
 
     @property
     def has_clock(self) -> bool:
-        """Say whether times are calendar times, by their type."""
+        """Say whether there are calendar times: by their type, or in text, from which `timed` takes them."""
+        return self.on_calendar or self.moments is not None
+
+    @property
+    def on_calendar(self) -> bool:
+        """Say whether times are calendar times by their type."""
         return self.times is not None and self.times.dtype.kind == "M"
 
     @property
     def times_by_default(self) -> bool:
-        """Say whether times are synthesized unless told otherwise."""
-        return self.has_clock
+        """Say whether times are synthesized unless told otherwise: as for a single table, which this is."""
+        return self.has_clock and not self.times_on_request
 
     def timed(self) -> Trajectories:
-        """Refuse trajectories without calendar times; numbers set the order of points and are no clock."""
-        if self.has_clock:
+        """Give calendar times, and refuse where there are none.
+
+        Numbers set the order of points and are no clock: beside dates in text, they come last, in their order.
+        """
+        if self.on_calendar:
             return self
+        if self.moments is not None:
+            assert self.times is not None
+            microseconds = np.rint(1e6 * np.where(self.moments, self.times, 0)).astype("datetime64[us]")
+            times = np.where(self.moments, microseconds, np.datetime64("NaT", "us"))
+            return replace(self, times=times)._in_time(np.ones(len(self), np.bool_))
         if self.times is None:
             raise DataError(
                 "these trajectories have no times, so none can be synthesized; give times, or synthesize "
@@ -208,6 +230,7 @@ class Trajectories:
             points=self.points[points],
             offsets=offsets,
             times=None if self.times is None else self.times[points],
+            moments=None if self.moments is None else self.moments[points],
             users=None if self.users is None else self.users[trajectories],
             ids=None if self.ids is None else self.ids[trajectories],
         )
@@ -335,6 +358,8 @@ class Trajectories:
             users=_names([part.users for part in parts], [len(part) for part in parts]),
             ids=_names([part.ids for part in parts], [len(part) for part in parts]),
             about=words.joined([part.about for part in parts]),
+            moments=_moments([part.moments for part in parts], [part.n_points for part in parts]),
+            times_on_request=any(part.times_on_request for part in parts),
         )
 
     def write(self, path: str | Path, *, force: bool = False) -> None:
@@ -531,6 +556,15 @@ def _times(columns: list[Array | None], lengths: list[int]) -> Array | None:
     unknown = np.datetime64("NaT") if known[0].dtype.kind == "M" else np.nan
     return np.concatenate(
         [np.full(n, unknown) if times is None else times for times, n in zip(columns, lengths, strict=True)]
+    )
+
+
+def _moments(columns: list[Flags | None], lengths: list[int]) -> Flags | None:
+    """Join what says which times were dates in text, where any part has it."""
+    if all(column is None for column in columns):
+        return None
+    return np.concatenate(
+        [np.zeros(n, np.bool_) if flags is None else flags for flags, n in zip(columns, lengths, strict=True)]
     )
 
 

@@ -77,7 +77,7 @@ class Within:
 
     def _counts(self, part: Trajectories) -> Flags:
         """Tell which trajectories begin in the period."""
-        if part.times is None or not part.has_clock:
+        if part.times is None or not part.on_calendar:
             return np.zeros(len(part), np.bool_)
         seconds = seconds_of(part.times)
         timed = np.append(np.flatnonzero(seconds >= 0), part.n_points)

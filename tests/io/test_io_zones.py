@@ -237,6 +237,74 @@ def test_numbers_there_are_no_times_and_still_set_the_order(tmp_path: Path, capl
     assert cut.timed() is cut
 
 
+HOLDINGS: dict[str, Callable[[Path], pt.Trajectories]] = {
+    "collected": lambda path: pt.read(path, timezone=LISBON).collect(),
+    "pandas": lambda path: pt.Trajectories.from_pandas(pd.read_csv(path), timezone=LISBON),
+    "polars": lambda path: pt.Trajectories.from_polars(pl.read_csv(path), timezone=LISBON),
+    "sliced": lambda path: pt.read(path, timezone=LISBON).collect()[0:2],
+    "sorted": lambda path: pt.Trajectories.end_to_end(
+        [*by_user_and_id(pt.read(path, timezone=LISBON).collect())]
+    ),
+    "joined": lambda path: pt.Trajectories.concatenate(
+        [pt.read(path, timezone=LISBON).collect()[n : n + 1] for n in (0, 1)]
+    ),
+}
+
+
+@pytest.mark.parametrize("holding", HOLDINGS)
+@pytest.mark.parametrize("name", ["t", "time", "datetime"])
+def test_a_table_has_the_same_times_by_default_however_it_is_held(
+    name: str, holding: str, tmp_path: Path
+) -> None:
+    lines = ["1,1,2,2024-07-01T08:00:00.25", "1,2,2,2024-07-01T06:30Z", "1,3,2,40", "1,4,2,soon", "1,5,2,30"]
+    path = table(tmp_path, f"tid,lon,lat,{name}", *lines, "2,6,2,2024-01-01 10:00")
+    source = pt.read(path, timezone=LISBON)
+    held = HOLDINGS[holding](path)
+    assert source.times_by_default and held.times_by_default and held.has_clock and held.zone == LISBON
+    wanted, found = source.timed().collect(), held.timed()
+    np.testing.assert_array_equal(found.points, wanted.points)
+    np.testing.assert_array_equal(found.times, wanted.times)
+    assert found.times is not None and found.times[1] == np.datetime64("2024-07-01T07:00:00.250")
+    assert found.on_calendar and found.timed() is found and found.times_by_default
+
+
+def test_numbers_in_text_stay_as_they_are_in_memory(tmp_path: Path) -> None:
+    """They set the order, and are written as they came; where times are wanted, there are none."""
+    path = table(tmp_path, "tid,lon,lat,t", "1,1,2,30", "1,2,2,1e1", "1,3,2,2024-07-01", "2,4,2,")
+    held = pt.read(path).collect()
+    assert held.times is not None and held.times[:3].tolist() == [10, 30, 1719792000] and not held.on_calendar
+    assert held.times_by_default and np.isnat(held.timed().times).tolist() == [False, True, True, True]
+    assert held.timed().points[:, 0].tolist() == [3, 2, 1, 4]
+    held.write(tmp_path / "b.csv")
+    again = pt.read(tmp_path / "b.csv").collect()
+    np.testing.assert_array_equal(again.times, held.times)
+    numbered = pt.Trajectories.from_pandas(pd.DataFrame({**COLUMNS, "t": [1, 2, 3]}))
+    assert not numbered.times_by_default and not numbered.has_clock
+
+
+@pytest.mark.parametrize("name", ["geojson", "mfjson", "gpx", "geolife"])
+def test_what_no_table_promised_stays_on_request_in_memory(name: str, tmp_path: Path) -> None:
+    path = tmp_path / FILE_NAMES[name]
+    pt.write(trips(LISBON), path, format=name)
+    held = pt.read(path).collect()
+    for some in (held, held[0:2], held.take(np.array([1])), pt.Trajectories.concatenate([held[0:1], held[1:]])):
+        assert some.has_clock and not some.times_by_default and some.timed() is some
+    assert not next(by_user_and_id(held)).times_by_default
+    assert not pt.BridgeTrace(epsilon=1, region=pt.Region.box(0, 0, 60, 60)).settled(held).times
+
+
+def test_times_of_text_in_memory_are_fitted(tmp_path: Path) -> None:
+    lines = [f"{n},{n % 7}.5,{n % 5}.5,2024-07-0{n % 7 + 1}T0{n % 10}:00:0{n % 9}Z" for n in range(60)]
+    path = table(tmp_path, "tid,lon,lat,time", *lines)
+    synthesizer = pt.BridgeTrace(epsilon=1, region=pt.Region.box(0, 0, 7, 5))
+    source, *held = [pt.read(path), pt.read(path).collect(), pt.Trajectories.from_pandas(pd.read_csv(path))]
+    wanted = synthesizer.fit(source, noise=pt.SeededNoise(1)).sample(9, seed=1).times
+    assert wanted is not None
+    for given in held:
+        found = synthesizer.fit(given, noise=pt.SeededNoise(1)).sample(9, seed=1).times
+        np.testing.assert_array_equal(found, wanted)
+
+
 def test_a_folder_and_features_do_the_same(tmp_path: Path) -> None:
     """A number of no unit has the place of seconds there, and is no time where times are wanted."""
     table(tmp_path, "tid,lon,lat,t", "1,1,2,30", "1,2,2,10", "1,3,2,2024-07-01")
@@ -287,7 +355,7 @@ def test_trajectories_in_memory_say_it_by_their_type() -> None:
     assert calendar.has_clock and calendar.times_by_default and calendar.timed() is calendar
 
 
-BY_DEFAULT = {"parquet", "csv", "tsv", "geoparquet", "geoparquet-lines", "gpkg"}
+BY_DEFAULT = {"parquet", "csv", "tsv", "geoparquet", "geoparquet-lines", "gpkg", "porto"}
 
 
 @pytest.mark.parametrize("name", FILE_NAMES)

@@ -17,7 +17,7 @@ from privtrace.io.columns import TIME, Declared, Roles
 from privtrace.io.faults import Fault, Faults
 from privtrace.io.files import Snapshot
 from privtrace.io.grouping import assemble, cut, is_contiguous
-from privtrace.io.rows import keys_of, with_times
+from privtrace.io.rows import for_order, keys_of, with_times
 from privtrace.io.spool import Spool, by_key, gathered, kept
 from privtrace.observer import Observer
 from privtrace.trajectories import PART_POINTS, Crs, Trajectories
@@ -303,7 +303,12 @@ class FileSource:
     def parts(self) -> Iterator[Trajectories]:
         """Start a pass over all trajectories."""
         for rows in self.rows():
-            yield assemble(rows, self.crs, self.gap_minutes, self.zone)
+            yield self._assembled(rows)
+
+    def _assembled(self, rows: pa.RecordBatch) -> Trajectories:
+        """Make trajectories of rows, which say as this source does whether times are by default."""
+        made = assemble(rows, self.crs, self.gap_minutes, self.zone)
+        return replace(made, times_on_request=not self._reader.is_table)
 
     def rows(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows of whole trajectories, those of each together and in the order of the file."""
@@ -316,8 +321,18 @@ class FileSource:
         return self._read(keys_only=True)
 
     def collect(self) -> Trajectories:
-        """Load all trajectories into memory."""
-        return Trajectories.end_to_end([*self.parts()], self.crs)
+        """Load all trajectories into memory.
+
+        Times are as in `parts`. Where text is read for the order alone, it is kept which of it are dates: fits
+        of what is in memory have the times that fits of the source have.
+        """
+        if not self.times_by_default or self._has_clock_already or self._open_again is None:
+            return Trajectories.end_to_end([*self.parts()], self.crs)
+        self._reader.snapshot.check()
+        with self.timed() as timed:
+            parts = [self._assembled(for_order(rows)) for rows in timed.rows()]
+        self._reader.snapshot.check()
+        return Trajectories.end_to_end(parts, self.crs)
 
     def close(self) -> None:
         """Remove what is kept on disk; a later pass starts from the file again."""

@@ -218,8 +218,8 @@ class Settings(ABC):
             else:
                 yield settings, met
         finally:
-            if met is not source:
-                met.close()  # type: ignore[attr-defined]
+            if met is not source and hasattr(met, "close"):  # what is in memory holds nothing open
+                met.close()
 
     @property
     def protected(self) -> Unit:
