@@ -117,7 +117,7 @@ class Release:
 
     @property
     def zone(self) -> str:
-        """Name the time zone in which times are told."""
+        """Name the time zone in which times are shown."""
         return "UTC" if self.calendar is None else self.calendar.zone.name
 
     @property

@@ -57,7 +57,7 @@ class Source(Protocol):
     trajectories in the same order; how they are cut into parts does not matter to any result.
 
     A source that can tell before a pass whether its trajectories have users, or calendar times, says so as
-    `has_users` and `has_clock`; as `zone`, in which time zone these are told.
+    `has_users` and `has_clock`; as `zone`, in which time zone these are shown.
     """
 
     @property
@@ -109,7 +109,7 @@ class Trajectories:
     ids: Array | None = None  # (n_trajectories,): what each is called in its source; by its place if None
     crs: Crs = "lonlat"
     gap_minutes: float | None = None  # logs were cut into these at gaps longer than this, a public rule
-    zone: str = "UTC"  # in which calendar times, themselves UTC, are told: an IANA name
+    zone: str = "UTC"  # in which calendar times, themselves UTC, are shown: an IANA name
     # Words that go along into files: who made this, how, and what is promised. What is taken out of these
     # trajectories keeps them; whoever puts other points in by `replace` has to take them away.
     about: Mapping[str, str] = field(default_factory=dict)
@@ -441,7 +441,7 @@ class Trajectories:
     def to_arrow(self, *, names: str | None = None) -> pa.Table:
         """Give a table with a row per point, as a Parquet file has it; `about` is in the schema's metadata.
 
-        Calendar times have the time zone `zone` in their type; UTC has none there. `names="scikit-mobility"`
+        Calendar times have the time zone `zone` in their type, UTC too. `names="scikit-mobility"`
         gives uid, tid, datetime, lat, lng; that library knows local times without a zone, so these are what
         clocks show in `zone`, and times that are numbers are then seconds since 1970.
         """

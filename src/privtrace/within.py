@@ -42,7 +42,7 @@ class Within:
 
     @property
     def zone(self) -> str:
-        """Say in which zone the times of the source are told."""
+        """Say in which zone the times of the source are shown."""
         return str(self._said("zone", "UTC"))
 
     @property

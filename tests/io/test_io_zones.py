@@ -81,7 +81,7 @@ def test_local_times_are_those_of_zoneinfo(zone: str) -> None:
         ("2024-07-01", "2024-06-30T23:00:00"),
         ("2024-01-01T08:00", "2024-01-01T08:00:00"),
         ("2024-10-27T01:30:00", "2024-10-27T00:30:00"),  # comes twice: the first
-        ("2024-03-31T01:30:00", "2024-03-31T01:30:00"),  # never comes: 02:30, which is as much later
+        ("2024-03-31T01:30:00", "2024-03-31T01:30:00"),  # never comes: 02:30, as long after as the gap
         ("2024-07-01T08:00:00Z", "2024-07-01T08:00:00"),
         ("2024-07-01T08:00Z", "2024-07-01T08:00:00"),
         ("2024-07-01T08:00:00-05:00", "2024-07-01T13:00:00"),
@@ -399,7 +399,7 @@ def assert_same_moments(found: pt.Trajectories, given: pt.Trajectories) -> None:
     np.testing.assert_array_equal(found.times.astype("datetime64[us]"), given.times.astype("datetime64[us]"))
 
 
-@pytest.mark.parametrize("zone", [LISBON, "America/St_Johns"])
+@pytest.mark.parametrize("zone", [LISBON, "America/St_Johns", "UTC"])
 @pytest.mark.parametrize("name", sorted({*FORMATS} - {"dat"}))
 def test_what_is_written_reads_back_to_the_same_moments(name: str, zone: str, tmp_path: Path) -> None:
     """Whatever zone the reader is told: what is written says itself which moments it means."""
@@ -430,6 +430,35 @@ def test_the_words_are_local_and_exact(tmp_path: Path) -> None:
     assert '"2024-07-01T08:00:00+01:00"' in (tmp_path / "a.mfjson").read_text()
     pt.write(given, tmp_path / "a.gpx")
     assert "<time>2024-07-01T07:00:00Z</time>" in (tmp_path / "a.gpx").read_text()
+
+
+def test_utc_is_said_like_any_other_zone(tmp_path: Path) -> None:
+    given = trips("UTC")
+    pt.write(given, tmp_path / "a.csv")
+    lines = (tmp_path / "a.csv").read_text().splitlines()
+    assert lines[0] == "traj_id,lon,lat,datetime,user_id" and "2024-03-31T00:59:45Z" in lines[1]
+    pt.write(given, tmp_path / "a.parquet")
+    assert pq.read_schema(tmp_path / "a.parquet").field("t").type == pa.timestamp("ms", "UTC")
+    pt.write(given, tmp_path / "a.geoparquet")
+    assert pq.read_schema(tmp_path / "a.geoparquet").field("t").type.tz == "UTC"
+    pt.write(given, tmp_path / "lines.parquet", format="geoparquet-lines")
+    assert pq.read_schema(tmp_path / "lines.parquet").field("coordTimes").type.value_type.tz == "UTC"
+    for back in (
+        pt.Trajectories.from_arrow(given.to_arrow(), timezone=LISBON),
+        pt.Trajectories.from_pandas(given.to_pandas(), timezone=LISBON),
+        pt.Trajectories.from_polars(given.to_polars(), timezone=LISBON),
+        pt.Trajectories.from_geopandas(given.to_geopandas(), timezone=LISBON),
+        pt.Trajectories.from_geopandas(given.to_geopandas(lines=True), timezone=LISBON),
+    ):
+        assert_same_moments(back, given)
+
+
+def test_a_zone_that_is_not_declared_is_lost_but_no_moment(tmp_path: Path) -> None:
+    pt.write(trips(LISBON), tmp_path / "a.parquet")
+    pt.write(pt.read(tmp_path / "a.parquet"), tmp_path / "a.csv")
+    assert "2024-07-01T07:00:00Z" in (tmp_path / "a.csv").read_text()
+    for told in (None, LISBON, "Asia/Tokyo"):
+        assert_same_moments(pt.read(tmp_path / "a.csv", timezone=told).collect(), trips(LISBON))
 
 
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
@@ -471,7 +500,7 @@ def test_frames_have_the_zone_in_their_types() -> None:
     assert given.to_polars()["t"].dtype == pl.Datetime("ms", LISBON)
     assert str(given.to_geopandas()["t"].dtype) == f"datetime64[s, {LISBON}]"
     assert given.to_geopandas(lines=True)["coordTimes"][3][0] == pd.Timestamp("2024-07-01 08:00", tz=LISBON)
-    assert replace(given, zone="UTC").to_arrow()["t"].type == pa.timestamp("s")
+    assert replace(given, zone="UTC").to_arrow()["t"].type == pa.timestamp("s", "UTC")
     for back in (
         pt.Trajectories.from_arrow(given.to_arrow()),
         pt.Trajectories.from_pandas(given.to_pandas(), timezone=LISBON),
@@ -494,9 +523,31 @@ def test_movingpandas_and_trackintel_get_moments() -> None:
     assert str(collection.trajectories[0].df.index[0]) == "2024-03-31 00:59:45"
     assert_same_moments(pt.Trajectories.from_movingpandas(collection, timezone="Asia/Tokyo"), longer)
     plain = replace(longer, zone="UTC").to_movingpandas()
-    assert plain.trajectories[0].df_orig_tz is None
+    assert_same_moments(pt.Trajectories.from_movingpandas(plain, timezone=LISBON), longer)
+    for one in plain.trajectories:
+        one.df_orig_tz = None  # as of a frame that had no zone
     naive = pt.Trajectories.from_movingpandas(plain, timezone=LISBON)
     assert naive.times is not None and naive.times[-1] == np.datetime64("2024-07-01T06:00:45")
+
+
+@pytest.mark.parametrize(
+    ("zone", "local", "wanted"),
+    [
+        (LISBON, "2024-03-31T01:30", "2024-03-31T01:30"),  # never comes: 02:30, as long after as the gap
+        (LISBON, "2024-10-27T01:30", "2024-10-27T00:30"),  # comes twice: the first
+        ("Australia/Lord_Howe", "2024-10-06T02:15", "2024-10-05T15:45"),  # a gap of half an hour
+        (dt.timezone(dt.timedelta(hours=5)), "2024-07-01T08:00", "2024-07-01T03:00"),
+        ("UTC", "2024-07-01T08:00", "2024-07-01T08:00"),
+    ],
+)
+def test_local_times_of_movingpandas_are_read_as_those_of_files(zone: Any, local: str, wanted: str) -> None:
+    given = replace(trips("UTC")[3:], zone="UTC")
+    collection = given.to_movingpandas()
+    one = collection.trajectories[0]
+    one.df.index = one.df.index + (pd.Timestamp(local) - one.df.index[0])
+    one.df_orig_tz = ZoneInfo(zone) if isinstance(zone, str) else zone
+    found = pt.Trajectories.from_movingpandas(collection, timezone="Asia/Tokyo").times
+    assert found is not None and found[0] == np.datetime64(wanted)
 
 
 def test_the_zone_goes_along(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ class Frame:
 
     region: Region
     seed: int
-    zone: str = "UTC"  # in which hours are told: an IANA name
+    zone: str = "UTC"  # in which hours are shown: an IANA name
 
     @cached_property
     def _whole(self) -> Grid:

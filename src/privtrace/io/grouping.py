@@ -253,7 +253,7 @@ def _cut_at_gaps(
 
 
 def _in_time(times: Array, starts: Integers, order: Floats | None) -> Integers | slice:
-    """Order the points of trajectories by time, missing times last; on a tie by `order`, else as in the file."""
+    """Order the points of trajectories by time, missing ones last, on a tie by `order`, else as in the file."""
     in_order = times[1:] >= times[:-1]  # False beside a missing time, which is then looked at below
     in_order[starts[1:] - 1] = True
     if in_order.all():
