@@ -15,6 +15,7 @@ import pytest
 from tests.cli.running import COMMAND, run
 
 import privtrace as pt
+from privtrace.cli.options import ComparingOptions
 
 BOX = "--region=-8.7,41.1,-8.5,41.2"
 REGION = pt.Region.box(-8.7, 41.1, -8.5, 41.2)
@@ -120,6 +121,16 @@ def test_what_cannot_be_meant_is_refused(arguments: list[str], words: str, folde
     done = run("evaluate", *arguments, cwd=folder, code=2)
     assert words in done.stderr and done.stdout == ""
     assert "-8." not in done.stderr.replace("-8.70,41.10,-8.54,41.22", "").replace("-8.70, 41.10, -8.54", "")
+
+
+def test_the_synthetic_times_are_local_where_the_real_ones_are(folder: Path) -> None:
+    for declared, wanted in (
+        (ComparingOptions(), "UTC"),
+        (ComparingOptions(timezone="Europe/Lisbon"), "Europe/Lisbon"),
+        (ComparingOptions(timezone="Europe/Lisbon", synthetic_timezone="UTC"), "UTC"),
+        (ComparingOptions(synthetic_timezone="Asia/Tokyo"), "Asia/Tokyo"),
+    ):
+        assert declared.synthetic_source(folder / "synthetic.parquet").zone == wanted
 
 
 def test_strict_speaks_of_the_columns_that_are_meant(folder: Path) -> None:

@@ -550,6 +550,42 @@ def test_local_times_of_movingpandas_are_read_as_those_of_files(zone: Any, local
     assert found is not None and found[0] == np.datetime64(wanted)
 
 
+class Heard(Silent):
+    """Keep what is said."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def say(self, text: str) -> None:
+        self.said.append(text)
+
+
+@pytest.mark.parametrize("name", ["parquet", "geoparquet", "geoparquet-lines"])
+def test_a_type_that_names_another_zone_is_told_once(name: str, tmp_path: Path) -> None:
+    path = tmp_path / FILE_NAMES[name]
+    pt.write(trips(LISBON), path, format=name)
+    for told in (None, "Asia/Tokyo"):
+        observer, source = Heard(), pt.read(path, timezone=told)
+        source.tell(observer)
+        source.tell(observer)
+        (said,) = observer.said
+        assert f"names the zone {LISBON}" in said and f"those of {told or 'UTC'};" in said
+        assert said.endswith(f"--timezone {LISBON} (timezone={LISBON!r})")
+    observer = Heard()
+    pt.read(path, timezone=LISBON).tell(observer)
+    pt.write(trips("UTC"), path, format=name, force=True)
+    pt.read(path, timezone=LISBON).tell(observer)
+    assert observer.said == []
+
+
+def test_an_offset_in_a_type_cannot_be_declared(tmp_path: Path) -> None:
+    times = pa.array([0, 1, 2], pa.timestamp("s", "+01:00"))
+    pq.write_table(pa.table({**COLUMNS, "t": times}), tmp_path / "a.parquet")
+    observer = Heard()
+    pt.read(tmp_path / "a.parquet").tell(observer)
+    assert "names the zone +01:00" in observer.said[0] and observer.said[0].endswith("--timezone (timezone)")
+
+
 def test_the_zone_goes_along(tmp_path: Path) -> None:
     given = trips(LISBON)
     assert {part.zone for part in given.parts()} == {LISBON}

@@ -471,6 +471,12 @@ def tells_time(kind: pa.DataType, clock: Clock) -> bool:
     return clock.unit is not None or pa.types.is_null(kind) or not _is_number(kind)
 
 
+def named_zone(kind: pa.DataType) -> str | None:
+    """Name the time zone in the type of a column of times, lists too; UTC there says where nobody lives."""
+    zone = getattr(_value(kind), "tz", None)
+    return None if zone in ("UTC", "Etc/UTC", "GMT", "Z", "+00:00") else zone
+
+
 def decoded_type(kind: pa.DataType) -> pa.DataType:
     """Look through a dictionary to the type of its values."""
     return kind.value_type if pa.types.is_dictionary(kind) else kind

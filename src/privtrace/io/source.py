@@ -175,7 +175,7 @@ class FileSource:
         self._reader = reader
         self._sizes = sizes or Sizes()
         self._check_times(declared)
-        self._has_told = False
+        self._has_told = self._has_told_zone = False
         self._lock = threading.Lock()
         self._spool: Spool | None = None
         self._prepared: _Prepared | None = None
@@ -274,8 +274,22 @@ class FileSource:
         faults = self._prepare().faults
         return faults.n_unread, faults.n_times
 
+    @property
+    def other_zone(self) -> str | None:
+        """Name the zone that the type of the times' column names, where times are shown in another."""
+        named: str | None = getattr(self._reader, "named_zone", None)  # known where columns have types
+        return None if named == self.zone else named
+
     def tell(self, observer: Observer) -> None:
-        """Tell the curator, loudly and once, if there are times that could not be read."""
+        """Tell the curator, once, of a zone that is not the declared one, and loudly of times not read."""
+        if self.other_zone is not None and not self._has_told_zone:
+            self._has_told_zone = True
+            # What is no IANA name, such as an offset, cannot be declared.
+            given = (self.other_zone, repr(self.other_zone)) if "/" in self.other_zone else ()
+            observer.say(
+                f"{self.path}: the type of its times names the zone {self.other_zone}, and hours and days are "
+                f"those of {self.zone}; say which zone it shall be with {self._declared.option('timezone', *given)}"
+            )
         n_unread, n_times = self.unread_times
         if n_unread and not self._has_told:
             self._has_told = True
