@@ -191,11 +191,12 @@ def test_progress_shows_and_an_interrupt_is_clean(folder: Path) -> None:
 
 
 def test_times_are_compared_in_the_hours_of_a_zone(folder: Path) -> None:
-    """At 7:30 in UTC it is 8:30 in Lisbon, in July; the synthetic file is in UTC."""
+    """At 7:30 in UTC it is 8:30 in Lisbon, in July; the synthetic file is in UTC, and says so."""
     for name, hour in (("clock.csv", "08:30:00"), ("made.csv", "07:30:00")):
         rows = [f"{n},-8.6{n % 5},41.1{k},2024-07-0{n % 7 + 1}T{hour}" for n in range(20) for k in (4, 5)]
         (folder / name).write_text("\n".join(["traj_id,lon,lat,t", *rows]))
-    given = ["evaluate", "clock.csv", "made.csv", BOX, "--profile=time", "--timezone=Europe/Lisbon"]
+    given = ["evaluate", "clock.csv", "made.csv", BOX, "--profile=time", "--synthetic-timezone=UTC"]
+    given += ["--timezone=Europe/Lisbon"]
     done = run(*given, cwd=folder)
     assert "hours      local, of Europe/Lisbon" in done.stdout and "left out" not in done.stdout
     listed = json.loads(run(*given, "--json", cwd=folder).stdout)

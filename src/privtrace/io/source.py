@@ -288,7 +288,7 @@ class FileSource:
             given = (self.other_zone, repr(self.other_zone)) if "/" in self.other_zone else ()
             observer.say(
                 f"{self.path}: the type of its times names the zone {self.other_zone}, and hours and days are "
-                f"those of {self.zone}; say which zone it shall be with {self._declared.option('timezone', *given)}"
+                f"those of {self.zone}; say which zone it is with {self._declared.option('timezone', *given)}"
             )
         n_unread, n_times = self.unread_times
         if n_unread and not self._has_told:
