@@ -82,7 +82,7 @@ class Zone:
         """Turn what a clock on the wall shows into UTC, each by itself.
 
         A time that comes twice, when clocks go back, is the first; one that never comes, when they go forward,
-        is as much later.
+        moves forward by the length of the gap.
         """
         # Both are read by the offset before the change.
         ends = self.breaks + np.maximum(self.offsets[:-1], self.offsets[1:])

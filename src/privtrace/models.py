@@ -208,7 +208,7 @@ def _zone_name(value: Any, *, is_written: bool) -> str:
         raise ModelFormatError("the time zone has not the name of one; the file is not sound")
     if is_written and not is_known(name):
         raise ModelFormatError(
-            f"the model's times are told in the time zone {name}, which this machine does not know; install a "
+            f"the model's times are shown in the time zone {name}, which this machine does not know; install a "
             "newer tzdata"
         )
     return name

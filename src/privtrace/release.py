@@ -122,7 +122,7 @@ class Release:
 
     @property
     def zone(self) -> str:
-        """Name the time zone in which times are told."""
+        """Name the time zone in which times are shown."""
         return "UTC" if self.times is None else self.times.zone.name
 
     @property

@@ -62,7 +62,7 @@ class Within:
 
     @property
     def zone(self) -> str:
-        """Say in which zone the times of the source are told."""
+        """Say in which zone the times of the source are shown."""
         return str(self._said("zone", "UTC"))
 
     @property
@@ -122,7 +122,7 @@ class Within:
 
     def _begin(self, part: Trajectories) -> tuple[Flags, Flags]:
         """Tell which trajectories begin in the period, and which have a time at all."""
-        if part.times is None or not part.has_clock:
+        if part.times is None or not part.on_calendar:
             return np.zeros(len(part), np.bool_), np.zeros(len(part), np.bool_)
         seconds = seconds_of(part.times)
         timed = np.append(np.flatnonzero(seconds >= 0), part.n_points)

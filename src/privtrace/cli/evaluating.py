@@ -70,11 +70,12 @@ def evaluate(
     \b
     Examples:
       privtrace demo --output demo --force
-      privtrace evaluate demo/trips.parquet demo/synthetic.parquet --region demo/region.geojson
       privtrace evaluate demo/trips.parquet demo/synthetic.parquet --region demo/region.geojson \\
-          --output evaluation.html
+          --timezone Europe/Berlin
       privtrace evaluate demo/trips.parquet demo/synthetic.parquet --region demo/region.geojson \\
-          --profile all --bootstrap 20 --json
+          --timezone Europe/Berlin --output evaluation.html
+      privtrace evaluate demo/trips.parquet demo/synthetic.parquet --region demo/region.geojson \\
+          --timezone Europe/Berlin --profile all --bootstrap 20 --json
     """
     from privtrace.backends.local import Threads
     from privtrace.evaluation.comparison import looks_at_times
@@ -145,7 +146,8 @@ def explain(
     \b
     Examples:
       privtrace demo --output demo --force
-      privtrace explain demo/trips.parquet --region demo/region.geojson --epsilons 0.2,1 --runs 2
+      privtrace explain demo/trips.parquet --region demo/region.geojson --epsilons 0.2,1 --runs 2 \\
+          --timezone Europe/Berlin
     """
     from privtrace.backends.local import Threads
     from privtrace.evaluation.decomposition import explain as decompose

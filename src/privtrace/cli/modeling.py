@@ -46,11 +46,12 @@ def fit(trips: InputPath, output: OutputPath, options: FitOptions) -> None:
     \b
     Examples:
       privtrace demo --output demo --force
-      privtrace fit demo/trips.parquet --region demo/region.geojson --epsilon 1 --output city.model
+      privtrace fit demo/trips.parquet --region demo/region.geojson --epsilon 1 --output city.model \\
+          --timezone Europe/Berlin
       privtrace fit demo/trips.parquet --region demo/region.geojson --epsilon 1 --output users.model \\
-          --unit user --max-per-user 5 --budget-file city.ledger --limit 3
+          --timezone Europe/Berlin --unit user --max-per-user 5 --budget-file city.ledger --limit 3
       privtrace fit demo/trips.parquet --region demo/region.geojson --epsilon 1 --output trips.model \\
-          --method adatrace --N 8
+          --timezone Europe/Berlin --method adatrace --N 8
     """
     from privtrace.io.atomic import check_target
 
@@ -117,7 +118,8 @@ def synth(
     Examples:
       privtrace demo --output demo --force
       privtrace synth demo/trips.parquet --region demo/region.geojson --epsilon 0.5 --output made.parquet \\
-          --spacing 100 --model made.model --report made.html --evaluation compared.html
+          --timezone Europe/Berlin --spacing 100 --model made.model --report made.html \\
+          --evaluation compared.html
     """
     from privtrace.evaluation.reference import Reference
     from privtrace.evaluation.suite import evaluated

@@ -88,7 +88,7 @@ def ledger(
     Examples:
       privtrace demo --output demo --force
       privtrace synth demo/trips.parquet --region demo/region.geojson --epsilon 0.5 --output first.parquet \\
-          --budget-file demo.ledger --limit 100
+          --timezone Europe/Berlin --budget-file demo.ledger --limit 100
       privtrace ledger demo.ledger
     """
     from privtrace.privacy.budget_file import BudgetFile

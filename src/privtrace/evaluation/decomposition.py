@@ -296,7 +296,7 @@ def _runs(part: Trajectories, region: Region) -> Trajectories:
     return Trajectories(
         part.points[kept],
         np.concatenate([[0], np.cumsum(sizes)]),
-        part.times[kept] if part.times is not None and part.has_clock else None,
+        part.times[kept] if part.times is not None and part.on_calendar else None,
         crs=part.crs,
     )
 

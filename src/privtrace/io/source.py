@@ -17,7 +17,7 @@ from privtrace.io.columns import TIME, Declared, Roles
 from privtrace.io.faults import Fault, Faults
 from privtrace.io.files import Snapshot
 from privtrace.io.grouping import assemble, cut, is_contiguous
-from privtrace.io.rows import keys_of, with_times
+from privtrace.io.rows import for_order, keys_of, with_times
 from privtrace.io.spool import Spool, by_key, gathered, kept
 from privtrace.observer import Observer
 from privtrace.trajectories import NO_TIMES, PART_POINTS, Crs, Trajectories
@@ -178,7 +178,7 @@ class FileSource:
         self._reader = reader
         self._sizes = sizes or Sizes()
         self._check_times(declared)
-        self._has_told = False
+        self._has_told = self._has_told_zone = False
         self._lock = threading.Lock()
         self._spool: Spool | None = None
         self._prepared: _Prepared | None = None
@@ -277,8 +277,22 @@ class FileSource:
         faults = self._prepare().faults
         return faults.n_unread, faults.n_times
 
+    @property
+    def other_zone(self) -> str | None:
+        """Name the zone that the type of the times' column names, where times are shown in another."""
+        named: str | None = getattr(self._reader, "named_zone", None)  # known where columns have types
+        return None if named == self.zone else named
+
     def tell(self, observer: Observer) -> None:
-        """Tell the curator, loudly and once, if there are times that could not be read."""
+        """Tell the curator, once, of a zone that is not the declared one, and loudly of times not read."""
+        if self.other_zone is not None and not self._has_told_zone:
+            self._has_told_zone = True
+            # What is no IANA name, such as an offset, cannot be declared.
+            given = (self.other_zone, repr(self.other_zone)) if "/" in self.other_zone else ()
+            observer.say(
+                f"{self.path}: the type of its times names the zone {self.other_zone}, and hours and days are "
+                f"those of {self.zone}; say which zone it is with {self._declared.option('timezone', *given)}"
+            )
         n_unread, n_times = self.unread_times
         if n_unread and not self._has_told:
             self._has_told = True
@@ -319,7 +333,12 @@ class FileSource:
     def parts(self) -> Iterator[Trajectories]:
         """Start a pass over all trajectories."""
         for rows in self.rows():
-            yield assemble(rows, self.crs, self.gap_minutes, self.zone)
+            yield self._assembled(rows)
+
+    def _assembled(self, rows: pa.RecordBatch) -> Trajectories:
+        """Make trajectories of rows, which say as this source does whether times are by default."""
+        made = assemble(rows, self.crs, self.gap_minutes, self.zone)
+        return replace(made, times_on_request=not self._reader.is_table)
 
     def rows(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows of whole trajectories, those of each together and in the order of the file."""
@@ -332,8 +351,18 @@ class FileSource:
         return self._read(keys_only=True)
 
     def collect(self) -> Trajectories:
-        """Load all trajectories into memory."""
-        return Trajectories.end_to_end([*self.parts()], self.crs)
+        """Load all trajectories into memory.
+
+        Times are as in `parts`. Where text is read for the order alone, it is kept which of it are dates: fits
+        of what is in memory have the times that fits of the source have.
+        """
+        if not self.times_by_default or self._has_clock_already or self._open_again is None:
+            return Trajectories.end_to_end([*self.parts()], self.crs)
+        self._reader.snapshot.check()
+        with self.timed() as timed:
+            parts = [self._assembled(for_order(rows)) for rows in timed.rows()]
+        self._reader.snapshot.check()
+        return Trajectories.end_to_end(parts, self.crs)
 
     def close(self) -> None:
         """Remove what is kept on disk; a later pass starts from the file again."""
