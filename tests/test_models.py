@@ -252,7 +252,7 @@ PERIOD = "2013-07-08/2013-07-15"
 
 @pytest.fixture(scope="module")
 def of_days() -> pt.Trajectories:
-    """Give trips that are told in the hours of Tokyo."""
+    """Give trips that are shown in the hours of Tokyo."""
     return replace(timed_wanderers()[:150], zone="Asia/Tokyo")
 
 

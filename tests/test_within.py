@@ -150,3 +150,18 @@ def test_a_period_of_the_same_days_is_applied_once() -> None:
     assert found.local.name == "Asia/Tokyo" and within(found, period) is found
     assert within(found, Period.of("2024-03-30/2024-04-01")) is not found
     assert within(found, period, "UTC").local.name == "UTC"
+
+
+def test_a_period_counts_the_same_in_text_and_in_memory(tmp_path: Path) -> None:
+    days = [1 + n % 28 for n in range(60)]
+    rows = [f"{n},{n % 9},{m},2024-02-{day:02}T08:0{m}:00" for n, day in enumerate(days) for m in range(4)]
+    path = tmp_path / "trips.csv"
+    path.write_text("\n".join(["traj_id,lon,lat,t", *rows]) + "\n")
+    source, region = pt.read(path), pt.Region.box(0, 0, 9, 9)
+    collected = source.collect()
+    assert collected.has_clock and not collected.on_calendar  # text that is read for the order
+    for real in (source, collected):
+        result = pt.evaluate(real, source, region=region, profile="time", period="2024-02-03/2024-02-10")
+        compared = result.to_dict()["inputs"]["real"]
+        assert compared["trajectories"] == sum(3 <= day < 10 for day in days)
+        assert compared["has_times"] and compared["untimed_points"] == 0

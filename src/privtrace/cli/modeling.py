@@ -50,8 +50,7 @@ def fit(trips: InputPath, output: OutputPath, options: FitOptions) -> None:
           --timezone Europe/Berlin
       privtrace fit demo/trips.parquet --region demo/region.geojson --epsilon 1 --output users.model \\
           --timezone Europe/Berlin --unit user --max-per-user 5 --budget-file city.ledger --limit 3
-      privtrace fit demo/trips.parquet --region demo/region.geojson --epsilon 1 --output trips.model \\
-          --timezone Europe/Berlin --method adatrace --N 8
+      privtrace fit demo/trips.parquet --region demo/region.geojson --epsilon 1 -o trips.model --method adatrace
     """
     from privtrace.io.atomic import check_target
 
