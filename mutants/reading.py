@@ -107,8 +107,8 @@ TIMES = (
         "unread-times-not-told",
         "a fit whose times cannot be read goes on without a word",
         "backends/passes.py",
-        "tell(self.observer)",
-        "pass",
+        'getattr(self.source, "tell", lambda observer: None)',
+        "lambda observer: None",
         ("io/test_io_times.py",),
     ),
     Mutant(

@@ -6,6 +6,7 @@ import hashlib
 import json
 import struct
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 import privtrace as pt
 from privtrace.methods.privtrace.model import SCHEMA
 from privtrace.models import from_bytes, to_bytes
+from privtrace.testing.data import timed_wanderers
 from tests import polygons
 
 
@@ -243,3 +245,82 @@ def test_an_existing_model_is_not_overwritten(content: bytes, tmp_path: Path) ->
         model.save(tmp_path / "a")
     model.save(tmp_path / "a", force=True)
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+PERIOD = "2013-07-08/2013-07-15"
+
+
+@pytest.fixture(scope="module")
+def of_days() -> pt.Trajectories:
+    """Give trips that are shown in the hours of Tokyo."""
+    return replace(timed_wanderers()[:150], zone="Asia/Tokyo")
+
+
+@pytest.mark.parametrize("sampling", [False, True])
+def test_a_period_without_times_keeps_the_zone_of_its_days(
+    of_days: pt.Trajectories, sampling: bool, region: pt.Region, tmp_path: Path
+) -> None:
+    settings = pt.AdaTrace(epsilon=4, region=region, times=False, sampling=sampling, period=PERIOD)
+    model = settings.fit(of_days)
+    content = to_bytes(model)
+    header, _ = taken_apart(content)
+    assert header["calendar"]["timezone"] == "Asia/Tokyo" and header["calendar"]["tzdata"]
+    again = from_bytes(content)
+    assert to_bytes(again) == content and again.release.calendar == model.release.calendar
+    words = dict(again.release.statement())["Points and times"]
+    assert f"period {PERIOD}" in words and "days are those of Asia/Tokyo (tzdata" in words
+    # It has no times for all that.
+    assert again.release.times is None and again.release.when == "Times are not synthesized."
+    assert again.sample(5, seed=1).times is None and "privtrace.times" not in again.release.about
+    assert again.view().hours is None and "times are not synthesized" in again.report().html
+    with pytest.raises(pt.SettingsError, match="the model has no times"):
+        again.export("departures", tmp_path / "a.csv")
+
+
+def test_neither_times_nor_a_period_need_a_zone(of_days: pt.Trajectories, region: pt.Region) -> None:
+    model = pt.AdaTrace(epsilon=4, region=region, sampling=True).fit(of_days)
+    assert model.release.calendar is None and "calendar" not in taken_apart(to_bytes(model))[0]
+
+
+@pytest.mark.parametrize("times", [False, True])
+@pytest.mark.parametrize(
+    ("zone", "words", "is_refused"),
+    [
+        ("Europe/Lisbon", "", {False: False, True: False}),
+        (
+            "Europe/Porto",
+            "zone Europe/Porto, which this machine does not know; install",
+            {False: False, True: True},
+        ),
+        ("localtime", "does not know", {False: False, True: True}),
+        ("../../etc/passwd", "has not the name of one", {False: True, True: True}),
+        ("it is noon", "has not the name of one", {False: True, True: True}),
+        ("", "has not the name of one", {False: True, True: True}),
+        (9, "something else where text should be", {False: True, True: True}),
+    ],
+)
+def test_a_zone_must_be_known_where_times_are_written_in_it_and_look_like_one_elsewhere(
+    of_days: pt.Trajectories,
+    region: pt.Region,
+    zone: Any,
+    words: str,
+    is_refused: dict[bool, bool],
+    times: bool,
+) -> None:
+    model = pt.AdaTrace(epsilon=4, region=region, times=times, period=PERIOD).fit(of_days)
+    header, arrays = taken_apart(to_bytes(model))
+    header["calendar"]["timezone"] = zone
+    changed = put_together(header, arrays)
+    if is_refused[times]:
+        with pytest.raises(pt.ModelFormatError, match=words):
+            from_bytes(changed)
+    else:
+        loaded = from_bytes(changed).release.calendar
+        assert loaded is not None and loaded.zone.name == zone
+
+
+def test_a_period_needs_its_calendar(of_days: pt.Trajectories, region: pt.Region) -> None:
+    header, arrays = taken_apart(to_bytes(pt.AdaTrace(epsilon=4, region=region, period=PERIOD).fit(of_days)))
+    del header["calendar"]
+    with pytest.raises(pt.ModelFormatError, match="not that of a model"):
+        from_bytes(put_together(header, arrays))

@@ -15,7 +15,7 @@ import privtrace as pt
 from privtrace import trajectories as containers
 from privtrace.calendar import Period, Zone
 from privtrace.observer import Silent
-from privtrace.within import Within
+from privtrace.within import Within, within
 
 
 def night(n: int = 300) -> pt.Trajectories:
@@ -81,10 +81,19 @@ def test_a_log_is_cut_before_the_period_is_looked_at(tmp_path: Path) -> None:
 def test_it_says_what_its_source_says(tmp_path: Path, caplog: Any) -> None:
     (tmp_path / "a.csv").write_text("tid,uid,lon,lat,t\n1,2,3,4,noon\n1,2,3,4,2024-03-31T08:00\n")
     source = pt.read(tmp_path / "a.csv", timezone="Asia/Tokyo")
-    within = Within(source, Period.of("2024-03-31/2024-04-01"), Zone.named("UTC"))
-    for name in ("crs", "n_points", "gap_minutes", "has_users", "has_clock", "times_by_default", "zone"):
-        assert getattr(within, name) == getattr(source, name), name
-    timed = within.timed()
+    period = Within(source, Period.of("2024-03-31/2024-04-01"), Zone.named("UTC"))
+    for name in (
+        "path",
+        "crs",
+        "n_points",
+        "gap_minutes",
+        "has_users",
+        "has_clock",
+        "times_by_default",
+        "zone",
+    ):
+        assert getattr(period, name) == getattr(source, name), name
+    timed = period.timed()
     assert timed.timed() is timed and timed.source is not source
     assert [len(part) for part in timed.parts()] == [0]  # it is still the day before in UTC
     timed.tell(Silent())
@@ -99,8 +108,60 @@ def test_a_source_from_elsewhere_need_not_say_all() -> None:
             return night().parts()
 
     bare: Any = Bare()
-    within = Within(bare, Period.of("2024-03-31/2024-04-01"), Zone.named("UTC"))
-    assert within.has_users and within.has_clock and not within.times_by_default and within.zone == "UTC"
-    assert within.timed() is within
-    within.tell(Silent())
-    assert sum(map(len, within.parts())) > 0
+    found = Within(bare, Period.of("2024-03-31/2024-04-01"), Zone.named("UTC"))
+    assert found.has_users is None and found.has_clock and not found.times_by_default and found.zone == "UTC"
+    assert found.timed() is found and found.path is None
+    found.tell(Silent())
+    assert sum(map(len, found.parts())) > 0
+    found.close()
+
+
+class Noting(Silent):
+    """Keep notes, and whether they are loud."""
+
+    def __init__(self) -> None:
+        self.notes: list[tuple[str, bool]] = []
+
+    def note(self, text: str, *, loud: bool = False) -> None:
+        """Keep a note."""
+        self.notes.append((text, loud))
+
+
+@pytest.mark.parametrize(("days", "loud"), [("2024-03-31/2024-04-01", False), ("2023-03-31/2023-04-01", True)])
+def test_the_curator_is_told_once_how_many_begin_in_the_period(days: str, loud: bool) -> None:
+    given, period, observer = night(), Period.of(days), Noting()
+    begun = [begins(given, place, "Europe/Lisbon") for place in range(len(given))]
+    n_kept = sum(day is not None and period.first <= day < period.end for day in begun)
+    source = Within(given, period, Zone.named("Europe/Lisbon"))
+    source.tell(observer)
+    next(source.parts())  # no whole pass
+    source.tell(observer)
+    assert not observer.notes
+    for _ in range(2):
+        assert sum(map(len, source.parts())) == n_kept
+        source.tell(observer)
+    words = f"{n_kept} of 300 trajectories begin in the period {days}, in days of Europe/Lisbon; "
+    assert observer.notes == [(f"{words}{begun.count(None)} have no time", loud)]
+
+
+def test_a_period_of_the_same_days_is_applied_once() -> None:
+    period = Period.of("2024-03-31/2024-04-01")
+    found = within(replace(night(), zone="Asia/Tokyo"), period)
+    assert found.local.name == "Asia/Tokyo" and within(found, period) is found
+    assert within(found, Period.of("2024-03-30/2024-04-01")) is not found
+    assert within(found, period, "UTC").local.name == "UTC"
+
+
+def test_a_period_counts_the_same_in_text_and_in_memory(tmp_path: Path) -> None:
+    days = [1 + n % 28 for n in range(60)]
+    rows = [f"{n},{n % 9},{m},2024-02-{day:02}T08:0{m}:00" for n, day in enumerate(days) for m in range(4)]
+    path = tmp_path / "trips.csv"
+    path.write_text("\n".join(["traj_id,lon,lat,t", *rows]) + "\n")
+    source, region = pt.read(path), pt.Region.box(0, 0, 9, 9)
+    collected = source.collect()
+    assert collected.has_clock and not collected.on_calendar  # text that is read for the order
+    for real in (source, collected):
+        result = pt.evaluate(real, source, region=region, profile="time", period="2024-02-03/2024-02-10")
+        compared = result.to_dict()["inputs"]["real"]
+        assert compared["trajectories"] == sum(3 <= day < 10 for day in days)
+        assert compared["has_times"] and compared["untimed_points"] == 0

@@ -25,6 +25,15 @@ DAY_S, WEEK_S = 86_400, 604_800
 #: Offsets of zones are looked up within these years; before and after, the first and the last of them hold.
 _YEARS = range(1970, 2101)
 
+#: Times are read from the first of these moments on, up to the second; others are none, as in files.
+_SANE = (np.datetime64("0001-01-01", "s"), np.datetime64("10000-01-01", "s"))
+
+#: Units of datetime64 in which 64 bits end before they leave these years; one without a unit holds no time.
+_SHORT_UNITS = frozenset({"ns", "ps", "fs", "as", "generic"})
+
+#: Names of zones that are another one's on every machine, or no zone at all.
+_NO_ZONES = frozenset({"localtime", "posixrules", "Factory"})
+
 #: The day 0 of the epoch, 1970-01-01, was a Thursday; weeks begin on Monday.
 _THURSDAY = 3
 
@@ -73,22 +82,32 @@ class Zone:
         """Turn what a clock on the wall shows into UTC, each by itself.
 
         A time that comes twice, when clocks go back, is the first; one that never comes, when they go forward,
-        is as much later.
+        moves forward by the length of the gap.
         """
         # Both are read by the offset before the change.
         ends = self.breaks + np.maximum(self.offsets[:-1], self.offsets[1:])
         return local_s - self.offsets[np.searchsorted(ends, local_s, side="right")]
 
 
+def is_known(name: object) -> bool:
+    """Tell whether a name is that of a zone of the IANA, in the data that this machine has."""
+    return name == "UTC" or (isinstance(name, str) and name in _names())
+
+
+@cache
+def _names() -> frozenset[str]:
+    """List the names of zones; those that mean something else on another machine are left out."""
+    return frozenset(zoneinfo.available_timezones()) - _NO_ZONES
+
+
 @cache
 def _zone(name: str) -> Zone:
     """Find where the offset of a zone changes: weeks are looked at one by one, and the changes between them."""
-    try:
-        zone = zoneinfo.ZoneInfo(name)
-    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError, TypeError):
+    if not is_known(name):
         raise SettingsError(
             f"there is no time zone {name!r:.60}; give an IANA name, such as Europe/Lisbon or UTC"
-        ) from None
+        )
+    zone = zoneinfo.ZoneInfo(name)
 
     def offset(utc_s: int) -> int:
         moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=utc_s)
@@ -110,17 +129,14 @@ def _zone(name: str) -> Zone:
     return Zone(name, np.array(breaks, np.int64), np.array(offsets, np.int64))
 
 
-def tzdata_version() -> str:
-    """Say which version of the IANA's data the zones come from: the system's, or else the package's."""
-    for folder in zoneinfo.TZPATH:
-        for name, pattern in (("tzdata.zi", r"# version (\S+)"), ("+VERSION", r"(\S+)")):
-            try:
-                with (Path(folder) / name).open(encoding="ascii") as file:
-                    found = re.match(pattern, file.readline())
-            except (OSError, UnicodeDecodeError):
-                continue
-            if found:
-                return found[1][:20]
+def tzdata_version(name: str) -> str:
+    """Say which version of the IANA's data a zone comes from: the system's, else the package's.
+
+    A system that does not say which version it has leaves it unknown.
+    """
+    for folder in map(Path, zoneinfo.TZPATH):
+        if (folder / name).is_file():  # the same folders, in the same order, in which zoneinfo looks
+            return _version_in(folder)
     try:
         import tzdata  # type: ignore[import-untyped,unused-ignore]
     except ImportError:
@@ -128,10 +144,36 @@ def tzdata_version() -> str:
     return str(tzdata.IANA_VERSION)
 
 
+def _version_in(folder: Path) -> str:
+    for name, pattern in (("tzdata.zi", r"# version (\S+)"), ("+VERSION", r"(\S+)")):
+        try:
+            with (folder / name).open(encoding="ascii") as file:
+                found = re.match(pattern, file.readline())
+        except (OSError, UnicodeDecodeError):
+            continue
+        if found:
+            return found[1][:20]
+    return "unknown"
+
+
 def seconds_of(times: Array) -> Integers:
     """Turn datetime64 into whole seconds since 1970; what is no time is the least number."""
-    seconds: Integers = times.astype("datetime64[s]").view(np.int64)
+    seconds: Integers = sane(times).astype("datetime64[s]").view(np.int64)
     return seconds
+
+
+def milliseconds_of(times: Array) -> Integers:
+    """Turn datetime64 into whole milliseconds since 1970; what is no time is the least number."""
+    milliseconds: Integers = sane(times).astype("datetime64[ms]").view(np.int64)
+    return milliseconds
+
+
+def sane(times: Array) -> Array:
+    """Take datetime64 beyond the years 1 to 9999 for no time: in a finer unit it would wrap to another one."""
+    if np.datetime_data(times.dtype)[0] in _SHORT_UNITS:
+        return times
+    first, end = (moment.astype(times.dtype) for moment in _SANE)
+    return np.where((times >= first) & (times < end), times, np.array("NaT", times.dtype))
 
 
 def hours_of_week(local_s: Integers) -> Integers:
@@ -224,7 +266,7 @@ class Calendar:
     @classmethod
     def of(cls, timezone: str, period: Period | None) -> Calendar:
         """Look the zone up, and keep what of it concerns the days."""
-        return cls(Zone.named(timezone).within(period or TYPICAL_WEEK), tzdata_version(), period)
+        return cls(Zone.named(timezone).within(period or TYPICAL_WEEK), tzdata_version(timezone), period)
 
     @property
     def days(self) -> range:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import struct
 from collections.abc import Mapping
 from dataclasses import replace
@@ -25,7 +26,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privtrace.calendar import DAY_S, Calendar, Period, Zone, seconds_in
+from privtrace.calendar import DAY_S, Calendar, Period, Zone, is_known, seconds_in
 from privtrace.errors import ModelFormatError, SettingsError
 from privtrace.io.atomic import replacing
 from privtrace.methods import registry
@@ -46,6 +47,9 @@ _CHECKSUM_BYTES = 32
 
 #: Seconds since 1970 that no calendar here goes beyond: the year 10000.
 _LATEST_S = 253_402_300_800
+
+#: What the IANA calls zones: UTC, Europe/Lisbon, America/Argentina/Buenos_Aires, Etc/GMT+3.
+_ZONE_NAME = re.compile(r"[A-Za-z0-9_+-]{1,30}(/[A-Za-z0-9_+-]{1,30}){0,2}")
 
 
 def save(model: Model, path: str | os.PathLike[str], *, force: bool = False) -> None:
@@ -98,7 +102,7 @@ def from_bytes(content: bytes) -> Model:
         model = method.model.from_arrays(release, {name: arrays[name] for name in method.schema})
         if release.timing.get("sampling"):
             every_s = seconds_in(release.timing["every"])  # type: ignore[arg-type]
-            timing = Timing.from_arrays(release.region, release.calendar, every_s, arrays)
+            timing = Timing.from_arrays(release.region, release.times, every_s, arrays)
             model = replace(model, timing=timing)
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         # SettingsError is a ValueError: the constructors of the parts check what they are given.
@@ -184,16 +188,30 @@ def _calendar_facts(calendar: Calendar) -> dict[str, Any]:
 
 
 def _calendar(header: dict[str, Any]) -> Calendar | None:
-    """Read the calendar of synthetic times, as far as it can be right."""
-    if not header.get("timing", {}).get("times"):
+    """Read the calendar of synthetic times, or of the period, as far as it can be right."""
+    timing = header.get("timing", {})
+    if not timing.get("times") and timing.get("period") is None:
         return None
-    entry, period = header["calendar"], header["timing"]["period"]
+    entry, period = header["calendar"], timing["period"]
     breaks, offsets = (np.array([int(one) for one in entry[name]], np.int64) for name in ("breaks", "offsets"))
     right = len(offsets) == len(breaks) + 1 and np.all(np.diff(breaks) > 0) and np.all(np.abs(offsets) < DAY_S)
     if not right or np.any(np.abs(breaks) > _LATEST_S):
         raise ModelFormatError("the time zone's offsets cannot be right; the file is not sound")
-    zone = Zone(_text(entry["timezone"]), breaks, offsets)
+    zone = Zone(_zone_name(entry["timezone"], is_written=bool(timing.get("times"))), breaks, offsets)
     return Calendar(zone, _text(entry["tzdata"]), None if period is None else Period.of(period))
+
+
+def _zone_name(value: Any, *, is_written: bool) -> str:
+    """Take what looks like the name of a zone; where times are written in it, this machine has to know it."""
+    name = _text(value)
+    if _ZONE_NAME.fullmatch(name) is None:
+        raise ModelFormatError("the time zone has not the name of one; the file is not sound")
+    if is_written and not is_known(name):
+        raise ModelFormatError(
+            f"the model's times are shown in the time zone {name}, which this machine does not know; install a "
+            "newer tzdata"
+        )
+    return name
 
 
 def _schema(release: Release, method: registry.Method) -> dict[str, tuple[str, int]]:

@@ -39,7 +39,7 @@ class Release:
     private: bool  # written only by a fit whose noise was secret and exact
     package: str | None = None  # name and version of what brought the method, where it is not ours
     timing: Mapping[str, Setting] = field(default_factory=dict)  # settings of points and times, if any
-    calendar: Calendar | None = None  # of synthetic times, where there are any
+    calendar: Calendar | None = None  # of synthetic times, or of the period, where there is either
 
     @property
     def spent(self) -> Fraction:
@@ -116,23 +116,28 @@ class Release:
         return self.region.crs
 
     @property
+    def times(self) -> Calendar | None:
+        """Give the calendar of synthetic times; None where there are none, even if a period counted."""
+        return self.calendar if self.timing.get("times") else None
+
+    @property
     def zone(self) -> str:
-        """Name the time zone in which times are told."""
-        return "UTC" if self.calendar is None else self.calendar.zone.name
+        """Name the time zone in which times are shown."""
+        return "UTC" if self.times is None else self.times.zone.name
 
     @property
     def when(self) -> str:
         """Say when synthetic trips happen, or that they have no times."""
-        if self.calendar is None:
+        if self.times is None:
             return "Times are not synthesized."
-        zone, period = self.calendar.zone.name, self.calendar.period
+        zone, period = self.times.zone.name, self.times.period
         if period is None:
             days = "Trips fall in a typical week; its dates mean nothing"
         else:
             days = (
                 f"Dates are drawn from {period.first} up to, and without, {period.end}; weekdays are measured"
             )
-        return f"{days}. Hours are those of {zone} (tzdata {self.calendar.tzdata})."
+        return f"{days}. Hours are those of {zone} (tzdata {self.times.tzdata})."
 
     @property
     def _times(self) -> str:
@@ -142,14 +147,14 @@ class Release:
             if self.timing.get("sampling")
             else "Points lie where the method puts them."
         )
-        period, every = self.timing.get("period"), self.timing.get("every")
-        counted = (
-            " Only trajectories count whose first point with a time falls on a local day of the period "
-            f"{period}, of which the last day is not part; spending on other periods of the same data adds "
-            "up."
-            if period
-            else ""
-        )
+        every, counted = self.timing.get("every"), ""
+        if self.calendar is not None and self.calendar.period is not None:
+            zone, period = self.calendar.zone.name, self.calendar.period
+            counted = (
+                " Only trajectories count whose first point with a time falls on a local day of the period "
+                f"{period}, of which the last day is not part; days are those of {zone} (tzdata "
+                f"{self.calendar.tzdata}). Spending on other periods of the same data adds up."
+            )
         tick = f" The time between points, {every}, was declared as public." if every else ""
         return f"{self.when} {points}{tick}{counted}"
 
@@ -159,7 +164,7 @@ class Release:
         return {
             "privtrace.method": self.method,
             "privtrace.software": self.software,
-            **({} if self.calendar is None else {TIMES: self.when}),
+            **({} if self.times is None else {TIMES: self.when}),
             GUARANTEE: self.verdict,
             **({PRIVATE: "true"} if self.private else {}),
         }

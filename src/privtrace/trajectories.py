@@ -6,10 +6,11 @@ Everything in this file is private data.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypedDict, TypeVar, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -56,8 +57,18 @@ class Source(Protocol):
     parts would count twice. Entries without ids are trajectories of their own. Every iteration yields the same
     trajectories in the same order; how they are cut into parts does not matter to any result.
 
-    A source that can tell before a pass whether its trajectories have users, or calendar times, says so as
-    `has_users` and `has_clock`; as `zone`, in which time zone these are told.
+    A source may have more, and need not:
+
+    - `has_users`, `has_clock`: whether its trajectories have users, or may have calendar times, where it can
+      tell before a pass;
+    - `zone`: in which time zone calendar times are shown, an IANA name; else that is UTC;
+    - `times_by_default`: whether times are synthesized unless told otherwise; else they are not;
+    - `timed(consequence, instead)`: gives the source with its times read as calendar times, which is itself
+      where they are that already. If it cannot have any, it refuses, and says what cannot be done so, and what
+      to do instead. What it gives is used in its place, and then closed, if it is another and has `close`;
+    - `tell(observer)`: tells the curator what a look at its rows tells; called before and after every pass;
+    - `tell_untimed(observer)`: tells the curator if hardly any time can be read, where times are synthesized;
+    - `path`: where it is, for messages.
     """
 
     @property
@@ -89,6 +100,31 @@ def check_source(source: object) -> None:
         )
 
 
+def has_users(source: Source) -> bool | None:
+    """Say whether the trajectories of a source have users; None where it cannot tell before a pass."""
+    told = getattr(source, "has_users", None)
+    return None if told is None else bool(told)
+
+
+_Source = TypeVar("_Source", bound=Source)
+
+#: What cannot be done without calendar times, and what to do instead, where they are to be synthesized.
+NO_TIMES = ("none can be synthesized", "synthesize without times")
+
+
+@contextmanager
+def on_the_calendar(
+    source: _Source, consequence: str = NO_TIMES[0], instead: str = NO_TIMES[1]
+) -> Iterator[_Source]:
+    """Let a source read its times as calendar times, if it can, and close what was opened for it."""
+    timed = source.timed(consequence, instead) if hasattr(source, "timed") else source
+    try:
+        yield timed
+    finally:
+        if timed is not source and hasattr(timed, "close"):
+            timed.close()
+
+
 @dataclass(frozen=True, eq=False)
 class Trajectories:
     """Hold many trajectories, each an ordered run of points.
@@ -109,10 +145,15 @@ class Trajectories:
     ids: Array | None = None  # (n_trajectories,): what each is called in its source; by its place if None
     crs: Crs = "lonlat"
     gap_minutes: float | None = None  # logs were cut into these at gaps longer than this, a public rule
-    zone: str = "UTC"  # in which calendar times, themselves UTC, are told: an IANA name
+    zone: str = "UTC"  # in which calendar times, themselves UTC, are shown: an IANA name
     # Words that go along into files: who made this, how, and what is promised. What is taken out of these
     # trajectories keeps them; whoever puts other points in by `replace` has to take them away.
     about: Mapping[str, str] = field(default_factory=dict)
+    # (n_points,): of times that are numbers, which of them are seconds since 1970 of text that was a date; None
+    # where all are numbers, and where a type says what they are.
+    moments: Flags | None = field(default=None, kw_only=True)
+    # Times are synthesized on request alone: no schema of a single table promised them.
+    times_on_request: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         points = np.ascontiguousarray(self.points, dtype=np.float64)
@@ -126,6 +167,10 @@ class Trajectories:
             raise DataError("offsets must rise from 0 to the number of points without falling back")
         if self.times is not None and len(self.times) != len(points):
             raise DataError("times must have one entry a point")
+        if self.times is None or np.asarray(self.times).dtype.kind == "M":
+            object.__setattr__(self, "moments", None)  # those of other times, before a `replace`
+        if self.moments is not None and len(self.moments) != len(points):
+            raise DataError("moments must have one entry a point")
         if self.users is not None and len(self.users) != len(offsets) - 1:
             raise DataError("users must have one entry a trajectory")
         if self.ids is not None and len(self.ids) != len(offsets) - 1:
@@ -134,7 +179,7 @@ class Trajectories:
             raise SettingsError(f"crs must be 'lonlat' or 'planar', not {self.crs!r}")
         object.__setattr__(self, "points", points)
         object.__setattr__(self, "offsets", offsets)
-        for name in ("times", "users", "ids"):
+        for name in ("times", "users", "ids", "moments"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, np.asarray(getattr(self, name)))
 
@@ -157,27 +202,36 @@ class Trajectories:
 
     @property
     def has_clock(self) -> bool:
-        """Say whether times are calendar times, by their type."""
+        """Say whether there are calendar times: by their type, or in text, from which `timed` takes them."""
+        return self.on_calendar or self.moments is not None
+
+    @property
+    def on_calendar(self) -> bool:
+        """Say whether times are calendar times by their type."""
         return self.times is not None and self.times.dtype.kind == "M"
 
     @property
     def times_by_default(self) -> bool:
-        """Say whether times are synthesized unless told otherwise."""
-        return self.has_clock
+        """Say whether times are synthesized unless told otherwise: as for a single table, which this is."""
+        return self.has_clock and not self.times_on_request
 
-    def timed(self) -> Trajectories:
-        """Refuse trajectories without calendar times; numbers set the order of points and are no clock."""
-        if self.has_clock:
+    def timed(self, consequence: str = NO_TIMES[0], instead: str = NO_TIMES[1]) -> Trajectories:
+        """Give calendar times; where there are none, refuse, and say what cannot be done so, and what to do.
+
+        Numbers set the order of points and are no clock: beside dates in text, they come last, in their order.
+        """
+        if self.on_calendar:
             return self
+        if self.moments is not None:
+            assert self.times is not None
+            microseconds = np.rint(1e6 * np.where(self.moments, self.times, 0)).astype("datetime64[us]")
+            times = np.where(self.moments, microseconds, np.datetime64("NaT", "us"))
+            return replace(self, times=times)._in_time(np.ones(len(self), np.bool_))
         if self.times is None:
-            raise DataError(
-                "these trajectories have no times, so none can be synthesized; give times, or synthesize "
-                "without them"
-            )
+            raise DataError(f"these trajectories have no times, so {consequence}; give times, or {instead}")
         raise DataError(
             "the times of these trajectories are numbers, which set the order of points and are no clock, so "
-            "none can be synthesized; give datetime64, or read them with time_unit= or time_format=, or "
-            "synthesize without times"
+            f"{consequence}; give datetime64, or read them with time_unit= or time_format=, or {instead}"
         )
 
     def __getitem__(self, key: slice) -> Trajectories:
@@ -208,6 +262,7 @@ class Trajectories:
             points=self.points[points],
             offsets=offsets,
             times=None if self.times is None else self.times[points],
+            moments=None if self.moments is None else self.moments[points],
             users=None if self.users is None else self.users[trajectories],
             ids=None if self.ids is None else self.ids[trajectories],
         )
@@ -335,6 +390,8 @@ class Trajectories:
             users=_names([part.users for part in parts], [len(part) for part in parts]),
             ids=_names([part.ids for part in parts], [len(part) for part in parts]),
             about=words.joined([part.about for part in parts]),
+            moments=_moments([part.moments for part in parts], [part.n_points for part in parts]),
+            times_on_request=any(part.times_on_request for part in parts),
         )
 
     def write(self, path: str | Path, *, force: bool = False) -> None:
@@ -416,7 +473,7 @@ class Trajectories:
     def to_arrow(self, *, names: str | None = None) -> pa.Table:
         """Give a table with a row per point, as a Parquet file has it; `about` is in the schema's metadata.
 
-        Calendar times have the time zone `zone` in their type; UTC has none there. `names="scikit-mobility"`
+        Calendar times have the time zone `zone` in their type, UTC too. `names="scikit-mobility"`
         gives uid, tid, datetime, lat, lng; that library knows local times without a zone, so these are what
         clocks show in `zone`, and times that are numbers are then seconds since 1970.
         """
@@ -531,6 +588,15 @@ def _times(columns: list[Array | None], lengths: list[int]) -> Array | None:
     unknown = np.datetime64("NaT") if known[0].dtype.kind == "M" else np.nan
     return np.concatenate(
         [np.full(n, unknown) if times is None else times for times, n in zip(columns, lengths, strict=True)]
+    )
+
+
+def _moments(columns: list[Flags | None], lengths: list[int]) -> Flags | None:
+    """Join what says which times were dates in text, where any part has it."""
+    if all(column is None for column in columns):
+        return None
+    return np.concatenate(
+        [np.zeros(n, np.bool_) if flags is None else flags for flags, n in zip(columns, lengths, strict=True)]
     )
 
 

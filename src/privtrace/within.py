@@ -3,14 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from privtrace.calendar import DAY_S, Period, Zone, seconds_of
 from privtrace.observer import Observer
-from privtrace.trajectories import Crs, Flags, Source, Trajectories
+from privtrace.trajectories import NO_TIMES, Crs, Flags, Source, Trajectories, has_users, on_the_calendar
+
+#: What cannot be done without calendar times, and what to do instead, where there is a period.
+NO_PERIOD = ("no period can be applied", "leave out --period (period)")
+
+
+@dataclass
+class _Found:
+    """Hold what a pass over all trajectories found, for the curator: NOT PRIVATE."""
+
+    n_trajectories: int = 0
+    n_kept: int = 0
+    n_untimed: int = 0
+
+    def add(self, kept: Flags, has_time: Flags) -> None:
+        self.n_trajectories += len(kept)
+        self.n_kept += int(kept.sum())
+        self.n_untimed += int((~has_time).sum())
 
 
 @dataclass(frozen=True)
@@ -18,12 +36,14 @@ class Within:
     """Yield the trajectories of a source that begin in a period, the same ones in every pass.
 
     A trajectory begins on the local day of its first point that has a time, before anything is clipped. One
-    that begins on another day, or has no time at all, does not count. A time before 1970 is none.
+    that begins on another day, or has no time at all, does not count. A time before 1970 or after 9999 is none.
     """
 
     source: Source
     period: Period
     local: Zone  # in whose days the period counts
+    # Of the first pass, until it is told, and then None.
+    _found: list[_Found | None] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @property
     def crs(self) -> Crs:
@@ -42,13 +62,18 @@ class Within:
 
     @property
     def zone(self) -> str:
-        """Say in which zone the times of the source are told."""
+        """Say in which zone the times of the source are shown."""
         return str(self._said("zone", "UTC"))
 
     @property
-    def has_users(self) -> bool:
-        """Say whether trajectories may have users; a source from elsewhere need not know before a pass."""
-        return bool(self._said("has_users", True))
+    def path(self) -> Any:
+        """Say where the source is, if anywhere."""
+        return self._said("path", None)
+
+    @property
+    def has_users(self) -> bool | None:
+        """Say whether trajectories have users; None where the source cannot tell before a pass."""
+        return has_users(self.source)
 
     @property
     def has_clock(self) -> bool:
@@ -60,25 +85,45 @@ class Within:
         """Say whether times are synthesized unless told otherwise."""
         return bool(self._said("times_by_default", False))
 
-    def timed(self) -> Within:
+    def timed(self, consequence: str = NO_TIMES[0], instead: str = NO_TIMES[1]) -> Within:
         """Give the same of the source with its times read as calendar times."""
-        timed = self._said("timed", lambda: self.source)()
+        timed = self._said("timed", lambda *words: self.source)(consequence, instead)
         return self if timed is self.source else Within(timed, self.period, self.local)
 
+    def close(self) -> None:
+        """Close the source, where that can be done."""
+        self._said("close", lambda: None)()
+
     def tell(self, observer: Observer) -> None:
-        """Tell the curator what the source has to tell."""
+        """Tell the curator what the source has to, and once, after a pass, how much begins in the period."""
         self._said("tell", lambda observer: None)(observer)
+        found = self._found[0] if self._found else None
+        if found is not None:
+            self._found[0] = None
+            observer.note(
+                f"{found.n_kept:,} of {found.n_trajectories:,} trajectories begin in the period {self.period}, "
+                f"in days of {self.local.name}; {found.n_untimed:,} have no time",
+                loud=found.n_kept == 0,
+            )
+
+    def tell_untimed(self, observer: Observer) -> None:
+        """Tell the curator, where times are synthesized, if the source has hardly any."""
+        self._said("tell_untimed", lambda observer: None)(observer)
 
     def parts(self) -> Iterator[Trajectories]:
         """Start a pass over the trajectories of the period."""
+        found = _Found()
         for part in self.source.parts():
-            counts = self._counts(part)
-            yield part if counts.all() else part.take(np.flatnonzero(counts))
+            kept, has_time = self._begin(part)
+            found.add(kept, has_time)
+            yield part if kept.all() else part.take(np.flatnonzero(kept))
+        if not self._found:
+            self._found.append(found)
 
-    def _counts(self, part: Trajectories) -> Flags:
-        """Tell which trajectories begin in the period."""
-        if part.times is None or not part.has_clock:
-            return np.zeros(len(part), np.bool_)
+    def _begin(self, part: Trajectories) -> tuple[Flags, Flags]:
+        """Tell which trajectories begin in the period, and which have a time at all."""
+        if part.times is None or not part.on_calendar:
+            return np.zeros(len(part), np.bool_), np.zeros(len(part), np.bool_)
         seconds = seconds_of(part.times)
         timed = np.append(np.flatnonzero(seconds >= 0), part.n_points)
         firsts = timed[
@@ -86,8 +131,26 @@ class Within:
         ]  # (n,): of each, or of a later one if it has none
         has_time = firsts < part.offsets[1:]
         days = self.local.to_local(np.append(seconds, 0)[firsts]) // DAY_S
-        return has_time & (days >= self.period.days.start) & (days < self.period.days.stop)
+        return has_time & (days >= self.period.days.start) & (days < self.period.days.stop), has_time
 
     def _said(self, name: str, otherwise: Any) -> Any:
         """Ask the source for what not every source can tell."""
         return getattr(self.source, name, otherwise)
+
+
+def within(source: Source, period: Period, zone: str | None = None) -> Within:
+    """Leave of a source what begins in a period, in days of a zone or its own: once, however often asked."""
+    local = Zone.named(getattr(source, "zone", "UTC") if zone is None else zone)
+    if isinstance(source, Within) and (source.period, source.local) == (period, local):
+        return source
+    return Within(source, period, local)
+
+
+@contextmanager
+def read_within(source: Source, period: Period | None, zone: str | None = None) -> Iterator[Source]:
+    """Read a source with a clock, and leave of it what begins in a period; of no period, all as it is."""
+    if period is None:
+        yield source
+        return
+    with on_the_calendar(source, *NO_PERIOD) as timed:
+        yield within(timed, period, zone)

@@ -19,10 +19,12 @@ _SERVER = multiprocessing.get_context("forkserver")
 _SERVER.set_forkserver_preload(["tests.cli.imported"])
 
 
-def run(*arguments: str, cwd: Path, code: int = 0) -> subprocess.CompletedProcess[str]:
-    """Run the command and check its exit code; never a traceback."""
+def run(
+    *arguments: str, cwd: Path, code: int = 0, demo_trips: int | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run the command and check its exit code; never a traceback. The demo may be given fewer trips."""
     with tempfile.TemporaryDirectory() as streams:
-        process = _SERVER.Process(target=_command, args=(arguments, cwd, Path(streams)))
+        process = _SERVER.Process(target=_command, args=(arguments, cwd, Path(streams), demo_trips))
         process.start()
         process.join(120)
         process.kill()  # if it has not ended
@@ -33,10 +35,12 @@ def run(*arguments: str, cwd: Path, code: int = 0) -> subprocess.CompletedProces
     return subprocess.CompletedProcess(arguments, code, stdout, stderr)
 
 
-def _command(arguments: tuple[str, ...], cwd: Path, streams: Path) -> None:
+def _command(arguments: tuple[str, ...], cwd: Path, streams: Path, demo_trips: int | None) -> None:
     """Be the command, with output to files."""
-    from privtrace.cli import main
+    from privtrace.cli import demo, main
 
+    if demo_trips is not None:
+        demo.N_TRIPS = demo_trips
     for number, name in ((1, "stdout"), (2, "stderr")):
         os.dup2(os.open(streams / name, os.O_WRONLY | os.O_CREAT), number)
     os.chdir(cwd)

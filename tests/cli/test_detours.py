@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -13,6 +14,7 @@ import privtrace as pt
 from privtrace.cli.commands import app_for
 from privtrace.io import atomic, opening
 from privtrace.io.source import FileSource
+from privtrace.testing.data import timed_wanderers
 
 BOX = "--region=0,0,10,10"
 
@@ -21,7 +23,7 @@ BOX = "--region=0,0,10,10"
 def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """Count the headers that are opened, the targets that are checked, and the passes over rows."""
     counts: Counter[str] = Counter()
-    open_reader, parts = opening.open_reader, FileSource.parts
+    open_reader, parts, first_pass = opening.open_reader, FileSource.parts, FileSource._first_pass
     exists = atomic.check_target
 
     def opened(path: Path, *more: Any) -> Any:
@@ -37,11 +39,16 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         counts[f"passed over {Path(self.path).name}"] += 1
         return parts(self)
 
+    def parsed(self: FileSource) -> Any:
+        counts[f"parsed {Path(self.path).name}"] += 1
+        return first_pass(self)
+
     monkeypatch.setattr("privtrace.io.open_reader", opened)
     for module in ("atomic", "output"):
         monkeypatch.setattr(f"privtrace.io.{module}.check_target", checked)
     monkeypatch.setattr("privtrace.report.document.check_target", checked)
     monkeypatch.setattr(FileSource, "parts", passed)
+    monkeypatch.setattr(FileSource, "_first_pass", parsed)
     return counts
 
 
@@ -62,6 +69,7 @@ def test_synth_with_all_outputs(
     )  # fmt: skip
     assert counted == {
         "opened trips.parquet": 1,  # for the fit and for the evaluation
+        "parsed trips.parquet": 1,
         "passed over trips.parquet": 5,  # points, count, density and paths; and the evaluation's one
         "checked made.parquet": 1,
         "checked made.model": 1,
@@ -80,3 +88,43 @@ def test_fit_and_generate(
     run("generate", "a.model", "--output=made.csv")
     assert counted["opened trips.csv"] == counted["checked a.model"] == counted["checked made.csv"] == 1
     assert counted["opened made.csv"] == 0
+
+
+def with_texts(path: str, trips: pt.Trajectories) -> None:
+    """Write a text table with times in a column that may hold numbers: on the calendar, it is read anew."""
+    owners = np.repeat(np.arange(len(trips)), np.diff(trips.offsets))
+    times = np.datetime_as_string(trips.times)
+    rows = [f"{owner},{x},{y},{time}" for owner, (x, y), time in zip(owners, trips.points, times, strict=True)]
+    Path(path).write_text("\n".join(["tid,x,y,t", *rows]))
+
+
+@pytest.mark.parametrize("more", [(), ("--period=2013-07-01/2014-07-01",), ("--no-times",)])
+def test_text_with_times_is_parsed_once(
+    tmp_path: Path, counted: Counter[str], monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with_texts("trips.csv", timed_wanderers())
+    reading = ("trips.csv", BOX, "--crs=planar", *more)
+    run("fit", *reading, "--epsilon=1", "--output=a.model")
+    assert counted["parsed trips.csv"] == 1
+    if more != (
+        "--no-times",
+    ):  # a fit without times reads them as what sets the order, a comparison as a clock
+        counted.clear()
+        run("synth", *reading, "--epsilon=1", "--output=made.csv", "--evaluation=compared.html")
+        assert counted["parsed trips.csv"] == 1
+        counted.clear()
+        run("explain", *reading, "--epsilons=1", "--runs=1", "--profile=time")
+        assert counted["parsed trips.csv"] == 1
+
+
+def test_text_with_times_is_compared_after_one_look(
+    tmp_path: Path, counted: Counter[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("trips.csv", "made.csv"):
+        with_texts(name, timed_wanderers())
+    for more in (("--profile=all",), ("--output=page.html",), ("--period=2013-07-01/2014-07-01",), ()):
+        counted.clear()
+        run("evaluate", "trips.csv", "made.csv", BOX, "--crs=planar", *more)
+        assert counted["parsed trips.csv"] == counted["parsed made.csv"] == 1, more

@@ -15,6 +15,7 @@ import pytest
 from tests.cli.running import COMMAND, run
 
 import privtrace as pt
+from privtrace.cli.options import ComparingOptions
 
 BOX = "--region=-8.7,41.1,-8.5,41.2"
 REGION = pt.Region.box(-8.7, 41.1, -8.5, 41.2)
@@ -122,6 +123,16 @@ def test_what_cannot_be_meant_is_refused(arguments: list[str], words: str, folde
     assert "-8." not in done.stderr.replace("-8.70,41.10,-8.54,41.22", "").replace("-8.70, 41.10, -8.54", "")
 
 
+def test_the_synthetic_times_are_local_where_the_real_ones_are(folder: Path) -> None:
+    for declared, wanted in (
+        (ComparingOptions(), "UTC"),
+        (ComparingOptions(timezone="Europe/Lisbon"), "Europe/Lisbon"),
+        (ComparingOptions(timezone="Europe/Lisbon", synthetic_timezone="UTC"), "UTC"),
+        (ComparingOptions(synthetic_timezone="Asia/Tokyo"), "Asia/Tokyo"),
+    ):
+        assert declared.synthetic_source(folder / "synthetic.parquet").zone == wanted
+
+
 def test_strict_speaks_of_the_columns_that_are_meant(folder: Path) -> None:
     """A bad row does not make other columns be read."""
     (folder / "bad.csv").write_text("Fahrt,Breite,Länge,traj_id,lon,lat\n1,none,-8.6,1,-8.6,41.15\n")
@@ -180,11 +191,12 @@ def test_progress_shows_and_an_interrupt_is_clean(folder: Path) -> None:
 
 
 def test_times_are_compared_in_the_hours_of_a_zone(folder: Path) -> None:
-    """At 7:30 in UTC it is 8:30 in Lisbon, in July; the synthetic file is in UTC."""
+    """At 7:30 in UTC it is 8:30 in Lisbon, in July; the synthetic file is in UTC, and says so."""
     for name, hour in (("clock.csv", "08:30:00"), ("made.csv", "07:30:00")):
         rows = [f"{n},-8.6{n % 5},41.1{k},2024-07-0{n % 7 + 1}T{hour}" for n in range(20) for k in (4, 5)]
         (folder / name).write_text("\n".join(["traj_id,lon,lat,t", *rows]))
-    given = ["evaluate", "clock.csv", "made.csv", BOX, "--profile=time", "--timezone=Europe/Lisbon"]
+    given = ["evaluate", "clock.csv", "made.csv", BOX, "--profile=time", "--synthetic-timezone=UTC"]
+    given += ["--timezone=Europe/Lisbon"]
     done = run(*given, cwd=folder)
     assert "hours      local, of Europe/Lisbon" in done.stdout and "left out" not in done.stdout
     listed = json.loads(run(*given, "--json", cwd=folder).stdout)

@@ -10,6 +10,8 @@ import pytest
 from tests.cli.running import run
 from tests.export.samples import model
 
+from privtrace.export import RASTERS
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
@@ -51,6 +53,12 @@ def test_a_raster_is_density(folder: Path) -> None:
         in run("export", "private.model", "--output=d.tif", cwd=folder).stdout
     )
     assert (folder / "d.tif").read_bytes()[:2] == b"II"
+
+
+def test_help_names_what_a_raster_can_hold(folder: Path) -> None:
+    shown = " ".join(run("help", "export", cwd=folder).stdout.split())
+    *most, last = RASTERS
+    assert f".tif (GeoTIFF) holds {', '.join(most)} or {last}." in shown
 
 
 def test_hours_are_written_of_models_with_times(folder: Path) -> None:

@@ -140,7 +140,11 @@ def test_local_times_have_a_zone(tmp_path: Path) -> None:
     run("convert", "a.csv", "b.csv", "--timezone=Europe/Lisbon", cwd=tmp_path)
     assert "2024-07-01T08:00:00+01:00" in (tmp_path / "b.csv").read_text()
     run("convert", "b.csv", "c.csv", cwd=tmp_path)
-    assert "2024-07-01 07:00:00" in (tmp_path / "c.csv").read_text()
+    assert "2024-07-01T07:00:00Z" in (tmp_path / "c.csv").read_text()
+    run("convert", "a.csv", "d.parquet", "--timezone=Europe/Lisbon", cwd=tmp_path)
+    said = run("convert", "d.parquet", "e.csv", cwd=tmp_path).stdout
+    assert "names the zone Europe/Lisbon" in " ".join(said.split())
+    assert "2024-07-01T07:00:00Z" in (tmp_path / "e.csv").read_text()
     done = run("convert", "b.csv", "d.csv", "--timezone=Europe/Porto", cwd=tmp_path, code=2)
     assert "--timezone (timezone): there is no time zone 'Europe/Porto'; give an IANA name" in done.stderr
     assert not (tmp_path / "d.csv").exists()

@@ -40,19 +40,21 @@ SLOW = ["convert", "explain", "evaluate", "synth", "ledger", "report", "export"]
 
 
 @pytest.mark.parametrize(
-    "some",
-    [[name for name in COMMANDS if name not in SLOW], pytest.param(SLOW, marks=pytest.mark.slow)],
-    ids=["most", "slow"],
+    ("commands", "demo_trips"),
+    [
+        pytest.param([name for name in COMMANDS if name not in SLOW], 2000, id="most, with fewer trips"),
+        pytest.param(COMMANDS, None, id="all", marks=pytest.mark.slow),
+    ],
 )
-def test_examples_work_when_pasted(some: list[str], tmp_path: Path) -> None:
+def test_examples_work_when_pasted(commands: list[str], demo_trips: int | None, tmp_path: Path) -> None:
     """All of them, one after the other, in one folder; the demo that each starts with runs once."""
-    pasted = [line for command in ["demo", *some] for line in examples(command, tmp_path)]
+    pasted = [line for command in ["demo", *commands] for line in examples(command, tmp_path)]
     unique = list(dict.fromkeys(pasted))
     assert len(unique) > 6
     for line in unique:
         program, *arguments = shlex.split(line)
         assert program == "privtrace"
-        run(*arguments, cwd=tmp_path)
+        run(*arguments, cwd=tmp_path, demo_trips=demo_trips)
 
 
 def test_help_lists_the_commands(tmp_path: Path) -> None:

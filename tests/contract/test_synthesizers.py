@@ -11,12 +11,17 @@ from privtrace import trajectories as containers
 from privtrace.methods.sampling import sample_parts
 from privtrace.testing import Check, contract
 
-CHECKS = {
-    f"{name}: {check.name}": check for name, make in setups.of("CONTRACT").items() for check in contract(make)
-}
+#: Setups whose parts others have: polygons, times in a box, and, in the suite of times, times in a polygon.
+SLOW = ("bridgetrace, times, polygon", "bridgetrace, few states", "dpt, order 1")
+
+CHECKS = [
+    pytest.param(check, id=f"{name}: {check.name}", marks=[pytest.mark.slow] if name in SLOW else [])
+    for name, make in setups.of("CONTRACT").items()
+    for check in contract(make)
+]
 
 
-@pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)
+@pytest.mark.parametrize("check", CHECKS)
 def test_the_contract(check: Check) -> None:
     check()
 

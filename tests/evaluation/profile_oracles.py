@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
+import pytest
 from tests.conftest import trajectories
 
 from privtrace.evaluation.frame import Frame
+from privtrace.trajectories import Integers
 
 Point: TypeAlias = tuple[float, float]
 Walks: TypeAlias = list[list[Point]]
@@ -26,6 +28,23 @@ def measured(profile: Any, frame: Frame, walks: Walks, lots: list[float] | None 
     assert crs is not None
     traits = profile.measuring(frame)(frame.clip(trajectories(*walks, crs=crs)))
     return traits if lots is None else replace(traits, order=np.argsort(lots, kind="stable"))
+
+
+def assert_weights_are_copies(
+    pair: Iterable[list[Any]],
+    measure: Callable[[Any, Integers], Any],
+    compare: Callable[[Any, Any], float],
+    within: float = 1e-12,
+) -> None:
+    """Check that a walk of weight n is as n copies of it; `measure` is given walks, and the numbers of some."""
+    rng = np.random.default_rng(1)
+    weighed, copied = [], []
+    for walks in pair:
+        all_of_them = np.arange(len(walks))
+        weights = rng.multinomial(len(walks), np.ones(len(walks)) / len(walks))
+        weighed.append(measure(walks, all_of_them).weighing(weights))
+        copied.append(measure(walks, np.repeat(all_of_them, weights)))
+    assert compare(*weighed) == pytest.approx(compare(*copied), abs=within, nan_ok=True)
 
 
 def random_walks(seed: int, n: int, width: float, height: float) -> Walks:

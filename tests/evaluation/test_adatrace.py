@@ -11,6 +11,7 @@ import pytest
 import shapely
 from tests.evaluation.profile_oracles import (
     Walks,
+    assert_weights_are_copies,
     cell,
     cut,
     diameters,
@@ -30,6 +31,7 @@ import privtrace as pt
 from privtrace.evaluation import adatrace
 from privtrace.evaluation.frame import Frame
 from privtrace.evaluation.metric import LN2
+from privtrace.trajectories import Integers
 
 WIDE = Frame(pt.Region.box(0, 0, 12, 8, crs="planar"), 3)
 UNIT = Frame(pt.Region.box(0, 0, 6, 6, crs="planar"), 3)  # 6 x 6 cells of side 1
@@ -142,16 +144,11 @@ def test_a_synthetic_set_written_twice_is_the_same(name: str, sets: list[tuple[W
 
 @pytest.mark.parametrize("name", METRICS)
 def test_a_weight_is_a_number_of_copies(name: str, sets: list[tuple[Walks, Walks]]) -> None:
-    rng = np.random.default_rng(1)
+    def measure(walks: Walks, numbers: Integers) -> Any:
+        return measured(adatrace, WIDE, [walks[i] for i in numbers])
+
     for pair in sets:
-        weights = [rng.multinomial(len(walks), np.ones(len(walks)) / len(walks)) for walks in pair]
-        weighed = [measured(adatrace, WIDE, walks).weighing(w) for walks, w in zip(pair, weights, strict=True)]
-        copies = [
-            [walk for walk, count in zip(walks, w, strict=True) for _ in range(count)]
-            for walks, w in zip(pair, weights, strict=True)
-        ]
-        expected = value(name, WIDE, copies[0], copies[1])
-        assert METRICS[name].compare(*weighed) == pytest.approx(expected, abs=1e-12)
+        assert_weights_are_copies(pair, measure, METRICS[name].compare)
 
 
 @pytest.mark.parametrize("name", METRICS)

@@ -6,6 +6,7 @@ import json
 import math
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from tests.conftest import trajectories
 
 import privtrace as pt
 from privtrace.evaluation.decomposition import MOST_RUNS, TERMS, Explanation, _resampled, _retraced
+from privtrace.evaluation.reference import Reference
 from privtrace.methods.model import Model
 from privtrace.privacy.unsafe_noise import NoNoise
 from privtrace.testing.data import Cut
@@ -42,8 +44,13 @@ def explanation(wanderers: pt.Trajectories, synthesizer: pt.PrivTrace) -> Explan
 def evaluated(
     real: pt.Trajectories, made: pt.Trajectories, synthesizer: Any, profile: str = "all"
 ) -> dict[str, float]:
-    table = pt.evaluate(real, made, region=synthesizer.region, profile=profile, seed=SEED)
-    return {name: score.value for name, score in table.scores.items()}
+    reference = reference_of(real, synthesizer.region, profile)
+    return reference.values(reference.measure(made))
+
+
+@cache
+def reference_of(real: pt.Trajectories, region: pt.Region, profile: str) -> Reference:
+    return Reference.of(real, region, profile=profile, seed=SEED)
 
 
 def check(explanation: Explanation, term: str, epsilon: str, by_hand: list[dict[str, float]]) -> None:
@@ -350,7 +357,7 @@ def off_line(point: np.ndarray, line: np.ndarray) -> float:
 
 
 SETTING_POINTS: dict[str, Any] = {
-    "as measured": (pt.BridgeTrace, {}),
+    "as measured": (pt.BridgeTrace, {"rounds": 1}),
     "without times": (pt.BridgeTrace, {"times": False}),
     "as far apart": (pt.BridgeTrace, {"spacing": 0.4}),
     "another method": (pt.PrivTrace, {"times": True}),
@@ -485,7 +492,7 @@ def test_only_the_period_is_explained(wanderers: pt.Trajectories, region: pt.Reg
     times = wanderers.times + shifted * np.timedelta64(7, "D")  # type: ignore[operator]
     both = replace(wanderers, times=times, ids=None)
     first = both.take(np.flatnonzero(np.arange(len(wanderers)) % 2 == 0))
-    settings: Any = {"epsilon": 1, "region": region, "period": "2014-05-18/2014-05-24"}
+    settings: Any = {"epsilon": 1, "region": region, "period": "2014-05-18/2014-05-24", "rounds": 0}
     whole, alone = (
         pt.explain(source, pt.BridgeTrace(**settings), epsilons=1, runs=1, profile="time")
         for source in (both, first)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from tests.evaluation.profile_oracles import (
     Cell,
     Point,
     Walks,
+    assert_weights_are_copies,
     cell,
     cut,
     divergence,
@@ -25,6 +27,7 @@ import privtrace as pt
 from privtrace.evaluation import mobility
 from privtrace.evaluation.frame import Frame
 from privtrace.evaluation.metric import LN2
+from privtrace.trajectories import Integers
 
 WIDE = Frame(pt.Region.box(0, 0, 12, 8, crs="planar"), 3)
 UNIT = Frame(pt.Region.box(0, 0, 20, 20, crs="planar"), 3)  # 20 x 20 cells of side 1
@@ -195,16 +198,12 @@ def test_a_synthetic_set_written_twice_is_the_same(name: str, sets: list[tuple[W
 
 @pytest.mark.parametrize("name", METRICS)
 def test_a_weight_is_a_number_of_copies(name: str, sets: list[tuple[Walks, Walks]]) -> None:
-    rng = np.random.default_rng(1)
+    def measure(walks: Walks, numbers: Integers) -> Any:
+        lots = lots_for(walks)
+        return measured(mobility, WIDE, [walks[i] for i in numbers], [lots[i] for i in numbers])
+
     for pair in sets:
-        weighed, copied = [], []
-        for walks in pair:
-            weights, lots = rng.multinomial(len(walks), np.ones(len(walks)) / len(walks)), lots_for(walks)
-            weighed.append(measured(mobility, WIDE, walks, lots).weighing(weights))
-            numbers = np.repeat(np.arange(len(walks)), weights)
-            copied.append(measured(mobility, WIDE, [walks[i] for i in numbers], [lots[i] for i in numbers]))
-        compare = METRICS[name].compare
-        assert compare(*weighed) == pytest.approx(compare(*copied), abs=1e-12, nan_ok=True)
+        assert_weights_are_copies(pair, measure, METRICS[name].compare)
 
 
 @pytest.mark.parametrize("name", METRICS)

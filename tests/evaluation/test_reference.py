@@ -13,6 +13,7 @@ from tests import polygons
 
 import privtrace as pt
 from privtrace.evaluation import comparison as module
+from privtrace.evaluation import octaves
 from privtrace.evaluation.frame import BASELINE, SPLITS, Frame
 from privtrace.evaluation.metric import Metric, Profile
 from privtrace.evaluation.reference import Reference
@@ -81,7 +82,19 @@ def test_baseline_is_of_uniform_walks_with_as_many_points(
     assert reference.comparison.frame.region.contains(walks.points).all()
     measured = reference.measure(walks)
     assert np.array_equal(measured.n_points, reference.real.n_points)  # none of them is cut short
-    assert reference.baseline() == pytest.approx(reference.values(measured), rel=0, abs=0, nan_ok=True)
+    baseline, values = reference.baseline(), reference.values(measured)
+    assert values["points"] == 0 < baseline["points"]  # of which the next test tells
+    assert baseline == pytest.approx(values | {"points": baseline["points"]}, rel=0, abs=0, nan_ok=True)
+
+
+def test_baseline_of_points_knows_their_mean_alone(wanderers: pt.Trajectories, region: pt.Region) -> None:
+    reference = Reference.of(wanderers, region, profile="time")
+    sizes = reference.real.n_points
+    shares = np.bincount(octaves.bins_of(sizes)) / len(sizes)
+    there, mean = shares > 0, int(octaves.bins_of(np.array([round(sizes.mean())]))[0])
+    middle = (shares + (np.arange(len(shares)) == mean)) / 2
+    expected = np.sum(shares[there] * np.log(shares[there] / middle[there])) / 2 - np.log(middle[mean]) / 2
+    assert reference.baseline()["points"] == pytest.approx(expected) and expected > 0.1
 
 
 def test_baseline_counts_the_points_that_are_inside(wanderers: pt.Trajectories, region: pt.Region) -> None:
@@ -143,20 +156,15 @@ def test_a_long_baseline_is_walked_in_parts(
     assert Reference.of(wanderers, region, profile="all").baseline() == whole
 
 
-@pytest.mark.parametrize("sizes", [[1] * 20, [0, 300, 0], [599], [200, 200, 200]])
-@pytest.mark.parametrize("n_threads", [1, 2])
 def test_parts_and_threads_do_not_matter(
-    wanderers: pt.Trajectories, synthetic: pt.Trajectories, region: pt.Region, sizes: list[int], n_threads: int
+    wanderers: pt.Trajectories, synthetic: pt.Trajectories, region: pt.Region
 ) -> None:
-    tables = [
-        pt.evaluate(*pair, region=region, profile="all", seed=7, bootstrap=2, backend=pt.Threads(n))
-        for pair, n in (
-            ((wanderers, synthetic), 2),
-            ((Cut(wanderers, sizes), Cut(synthetic, sizes)), n_threads),
-        )
-    ]
-    assert tables[0].to_dict() == tables[1].to_dict()
-    assert str(tables[0]) == str(tables[1])
+    settings = {"region": region, "profile": "all", "seed": 7, "bootstrap": 2}
+    whole = pt.evaluate(wanderers, synthetic, **settings, backend=pt.Threads(2))
+    for sizes, n_threads in (([1] * 20, 2), ([0, 300, 0], 1), ([599], 2), ([200, 200, 200], 1)):
+        pair = Cut(wanderers, sizes), Cut(synthetic, sizes)
+        table = pt.evaluate(*pair, **settings, backend=pt.Threads(n_threads))
+        assert table.to_dict() == whole.to_dict() and str(table) == str(whole), (sizes, n_threads)
 
 
 def test_another_seed_draws_other_circles_halves_and_walks(

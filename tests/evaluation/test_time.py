@@ -7,19 +7,21 @@ from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
+from functools import cache
 from itertools import pairwise
 from typing import Any, TypeAlias
 from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
-from tests.evaluation.profile_oracles import cell, divergence, random_walks
+from tests.evaluation.profile_oracles import assert_weights_are_copies, cell, divergence, random_walks
 
 import privtrace as pt
 from privtrace.evaluation import octaves, time
 from privtrace.evaluation.frame import Frame
 from privtrace.evaluation.metric import LN2
 from privtrace.evaluation.paper import draw_circles
+from privtrace.trajectories import Integers
 
 #: A point, and its time in seconds since 1970, if it has one.
 Stop: TypeAlias = tuple[float, float, float | None]
@@ -50,7 +52,12 @@ def collected(walks: Walks, unit: str = "us") -> pt.Trajectories:
 
 
 def measured(frame: Frame, walks: Walks) -> time.TimeTraits:
-    traits = time.measuring(frame)(frame.clip(collected(walks)))
+    return measured_once(frame, tuple(map(tuple, walks)))
+
+
+@cache
+def measured_once(frame: Frame, walks: tuple[tuple[Stop, ...], ...]) -> time.TimeTraits:
+    traits = time.measuring(frame)(frame.clip(collected([*map(list, walks)])))
     assert isinstance(traits, time.TimeTraits)
     return traits
 
@@ -288,15 +295,11 @@ def test_a_synthetic_set_written_twice_is_the_same(name: str, sets: list[tuple[W
 
 @pytest.mark.parametrize("name", METRICS)
 def test_a_weight_is_a_number_of_copies(name: str, sets: list[tuple[Walks, Walks]]) -> None:
-    rng = np.random.default_rng(1)
+    def measure(walks: Walks, numbers: Integers) -> time.TimeTraits:
+        return measured(WIDE, [walks[i] for i in numbers])
+
     for pair in sets:
-        weighed, copied = [], []
-        for walks in pair:
-            weights = rng.multinomial(len(walks), np.ones(len(walks)) / len(walks))
-            weighed.append(measured(WIDE, walks).weighing(weights))
-            copied.append(measured(WIDE, [walks[i] for i in np.repeat(np.arange(len(walks)), weights)]))
-        compare = METRICS[name].compare
-        assert compare(*weighed) == pytest.approx(compare(*copied), abs=1e-9, nan_ok=True)
+        assert_weights_are_copies(pair, measure, METRICS[name].compare, within=1e-9)
 
 
 @pytest.mark.parametrize("name", METRICS)
@@ -333,10 +336,10 @@ def test_months_are_times_and_numbers_are_no_clock() -> None:
 
 def test_half_octaves_hold_round_numbers_inside() -> None:
     sizes = np.array([0, 0.5, 1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 1800, 3600, 86_400])
-    for size, bin_ in zip(sizes.tolist(), octaves.half_octaves(sizes).tolist(), strict=True):
-        low, high = octaves.bounds(np.array([bin_, bin_ + 1])).tolist()
+    for size, bin_ in zip(sizes.tolist(), octaves.bins_of(sizes).tolist(), strict=True):
+        low, high = octaves.BOUNDS[[bin_, bin_ + 1]].tolist()
         assert (size == 0 and bin_ == 0) or low * 1.01 < size < high / 1.01
-    ends = octaves.half_octaves(np.array([1e-300, 1e300]))
+    ends = octaves.bins_of(np.array([1e-300, 1e300]))
     assert ends.tolist() == [1, octaves.N_BINS - 1]
 
 

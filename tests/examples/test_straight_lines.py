@@ -137,9 +137,12 @@ def test_its_mistakes_are_said_like_ours(installed: Path) -> None:
 
 
 def test_python_loads_what_it_made(installed: Path) -> None:
-    run(installed, ("fit", "trips.parquet", *FIT, "--output=again.model"))
     code = (
         "import privtrace as pt\n"
+        "from privtrace.methods import registry\n"
+        "settings = registry.find('straight-lines').settings\n"
+        "region = pt.Region.box(0, 0, 10, 10)\n"
+        "settings(epsilon=1, region=region).fit(pt.read('trips.parquet')).save('again.model')\n"
         "model = pt.load('again.model')\n"
         "print(type(model).__name__, model.release.package, len(model.sample(50, seed=1)))\n"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from tests.export.samples import BOX, model
 
 import privtrace as pt
 from privtrace.export import FORMATS, PRODUCTS, RASTERS, TIMED, check_export, export, geojson, geotiff
+from privtrace.export.columns import schema
 
 SUFFIXES = {
     "a.csv": "CSV",
@@ -34,6 +36,18 @@ TIMED_PAIRS = [
     *((what, ".tif") for what in RASTERS if what in TIMED),
 ]
 METHODS = {"bridgetrace": pt.BridgeTrace, "privtrace": pt.PrivTrace, "adatrace": pt.AdaTrace, "dpt": pt.DPT}
+
+
+def test_the_documentation_tells_every_product_column_and_format() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "export.md").read_text()
+    listed = re.findall(r"^\| `(\w[\w-]*)` \| .+ \| (.+) \| (.+) \|$", page, re.MULTILINE)
+    rows = {row[0]: row for row in listed if row[0] not in METHODS}
+    assert {*rows} == {*PRODUCTS}
+    for what, (_, columns, formats) in rows.items():
+        assert formats.split(", ") == [form.name for form in FORMATS.values() if what in form.products]
+        named = {*re.findall(r"\w+", columns)}
+        told = schema(model("privtrace, strait, times"), what, "").names
+        assert {name for name in told if not name.endswith(("_lon", "_lat"))} <= named, what
 
 
 @pytest.mark.parametrize("name", SUFFIXES)

@@ -55,7 +55,7 @@ def test_geopandas_reads_what_is_written(format: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(points, given.points)
     assert frame.traj_id.drop_duplicates().tolist() == given.ids.tolist()
     if format == "geoparquet":
-        assert frame.t.tolist() == given.times.tolist()
+        assert frame.t.dt.tz_convert(None).tolist() == given.times.tolist()
     else:
         assert frame.geom_type.tolist() == ["LineString", "Point", "LineString"]
         assert [time for times in frame.coordTimes for time in times] == given.times.tolist()

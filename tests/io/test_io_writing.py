@@ -104,7 +104,7 @@ def test_calendar_time_has_its_own_name_in_text(tmp_path):
         tmp_path / "a.tsv",
     )
     lines = (tmp_path / "a.tsv").read_text().splitlines()
-    assert lines[:2] == ["traj_id\tlon\tlat\tdatetime", "0\t1.5\t2\t2020-01-01 00:00:01.500000"]
+    assert lines[:2] == ["traj_id\tlon\tlat\tdatetime", '0\t1.5\t2\t"2020-01-01T00:00:01.5Z"']
 
 
 def test_ids_with_line_breaks_stay_apart(tmp_path):

@@ -81,7 +81,7 @@ def test_local_times_are_those_of_zoneinfo(zone: str) -> None:
         ("2024-07-01", "2024-06-30T23:00:00"),
         ("2024-01-01T08:00", "2024-01-01T08:00:00"),
         ("2024-10-27T01:30:00", "2024-10-27T00:30:00"),  # comes twice: the first
-        ("2024-03-31T01:30:00", "2024-03-31T01:30:00"),  # never comes: 02:30, which is as much later
+        ("2024-03-31T01:30:00", "2024-03-31T01:30:00"),  # never comes: 02:30, as long after as the gap
         ("2024-07-01T08:00:00Z", "2024-07-01T08:00:00"),
         ("2024-07-01T08:00Z", "2024-07-01T08:00:00"),
         ("2024-07-01T08:00:00-05:00", "2024-07-01T13:00:00"),
@@ -237,6 +237,74 @@ def test_numbers_there_are_no_times_and_still_set_the_order(tmp_path: Path, capl
     assert cut.timed() is cut
 
 
+HOLDINGS: dict[str, Callable[[Path], pt.Trajectories]] = {
+    "collected": lambda path: pt.read(path, timezone=LISBON).collect(),
+    "pandas": lambda path: pt.Trajectories.from_pandas(pd.read_csv(path), timezone=LISBON),
+    "polars": lambda path: pt.Trajectories.from_polars(pl.read_csv(path), timezone=LISBON),
+    "sliced": lambda path: pt.read(path, timezone=LISBON).collect()[0:2],
+    "sorted": lambda path: pt.Trajectories.end_to_end(
+        [*by_user_and_id(pt.read(path, timezone=LISBON).collect())]
+    ),
+    "joined": lambda path: pt.Trajectories.concatenate(
+        [pt.read(path, timezone=LISBON).collect()[n : n + 1] for n in (0, 1)]
+    ),
+}
+
+
+@pytest.mark.parametrize("holding", HOLDINGS)
+@pytest.mark.parametrize("name", ["t", "time", "datetime"])
+def test_a_table_has_the_same_times_by_default_however_it_is_held(
+    name: str, holding: str, tmp_path: Path
+) -> None:
+    lines = ["1,1,2,2024-07-01T08:00:00.25", "1,2,2,2024-07-01T06:30Z", "1,3,2,40", "1,4,2,soon", "1,5,2,30"]
+    path = table(tmp_path, f"tid,lon,lat,{name}", *lines, "2,6,2,2024-01-01 10:00")
+    source = pt.read(path, timezone=LISBON)
+    held = HOLDINGS[holding](path)
+    assert source.times_by_default and held.times_by_default and held.has_clock and held.zone == LISBON
+    wanted, found = source.timed().collect(), held.timed()
+    np.testing.assert_array_equal(found.points, wanted.points)
+    np.testing.assert_array_equal(found.times, wanted.times)
+    assert found.times is not None and found.times[1] == np.datetime64("2024-07-01T07:00:00.250")
+    assert found.on_calendar and found.timed() is found and found.times_by_default
+
+
+def test_numbers_in_text_stay_as_they_are_in_memory(tmp_path: Path) -> None:
+    """They set the order, and are written as they came; where times are wanted, there are none."""
+    path = table(tmp_path, "tid,lon,lat,t", "1,1,2,30", "1,2,2,1e1", "1,3,2,2024-07-01", "2,4,2,")
+    held = pt.read(path).collect()
+    assert held.times is not None and held.times[:3].tolist() == [10, 30, 1719792000] and not held.on_calendar
+    assert held.times_by_default and np.isnat(held.timed().times).tolist() == [False, True, True, True]
+    assert held.timed().points[:, 0].tolist() == [3, 2, 1, 4]
+    held.write(tmp_path / "b.csv")
+    again = pt.read(tmp_path / "b.csv").collect()
+    np.testing.assert_array_equal(again.times, held.times)
+    numbered = pt.Trajectories.from_pandas(pd.DataFrame({**COLUMNS, "t": [1, 2, 3]}))
+    assert not numbered.times_by_default and not numbered.has_clock
+
+
+@pytest.mark.parametrize("name", ["geojson", "mfjson", "gpx", "geolife"])
+def test_what_no_table_promised_stays_on_request_in_memory(name: str, tmp_path: Path) -> None:
+    path = tmp_path / FILE_NAMES[name]
+    pt.write(trips(LISBON), path, format=name)
+    held = pt.read(path).collect()
+    for some in (held, held[0:2], held.take(np.array([1])), pt.Trajectories.concatenate([held[0:1], held[1:]])):
+        assert some.has_clock and not some.times_by_default and some.timed() is some
+    assert not next(by_user_and_id(held)).times_by_default
+    assert not pt.BridgeTrace(epsilon=1, region=pt.Region.box(0, 0, 60, 60)).settled(held).times
+
+
+def test_times_of_text_in_memory_are_fitted(tmp_path: Path) -> None:
+    lines = [f"{n},{n % 7}.5,{n % 5}.5,2024-07-0{n % 7 + 1}T0{n % 10}:00:0{n % 9}Z" for n in range(60)]
+    path = table(tmp_path, "tid,lon,lat,time", *lines)
+    synthesizer = pt.BridgeTrace(epsilon=1, region=pt.Region.box(0, 0, 7, 5))
+    source, *held = [pt.read(path), pt.read(path).collect(), pt.Trajectories.from_pandas(pd.read_csv(path))]
+    wanted = synthesizer.fit(source, noise=pt.SeededNoise(1)).sample(9, seed=1).times
+    assert wanted is not None
+    for given in held:
+        found = synthesizer.fit(given, noise=pt.SeededNoise(1)).sample(9, seed=1).times
+        np.testing.assert_array_equal(found, wanted)
+
+
 def test_a_folder_and_features_do_the_same(tmp_path: Path) -> None:
     """A number of no unit has the place of seconds there, and is no time where times are wanted."""
     table(tmp_path, "tid,lon,lat,t", "1,1,2,30", "1,2,2,10", "1,3,2,2024-07-01")
@@ -287,7 +355,7 @@ def test_trajectories_in_memory_say_it_by_their_type() -> None:
     assert calendar.has_clock and calendar.times_by_default and calendar.timed() is calendar
 
 
-BY_DEFAULT = {"parquet", "csv", "tsv", "geoparquet", "geoparquet-lines", "gpkg"}
+BY_DEFAULT = {"parquet", "csv", "tsv", "geoparquet", "geoparquet-lines", "gpkg", "porto"}
 
 
 @pytest.mark.parametrize("name", FILE_NAMES)
@@ -331,7 +399,7 @@ def assert_same_moments(found: pt.Trajectories, given: pt.Trajectories) -> None:
     np.testing.assert_array_equal(found.times.astype("datetime64[us]"), given.times.astype("datetime64[us]"))
 
 
-@pytest.mark.parametrize("zone", [LISBON, "America/St_Johns"])
+@pytest.mark.parametrize("zone", [LISBON, "America/St_Johns", "UTC"])
 @pytest.mark.parametrize("name", sorted({*FORMATS} - {"dat"}))
 def test_what_is_written_reads_back_to_the_same_moments(name: str, zone: str, tmp_path: Path) -> None:
     """Whatever zone the reader is told: what is written says itself which moments it means."""
@@ -362,6 +430,35 @@ def test_the_words_are_local_and_exact(tmp_path: Path) -> None:
     assert '"2024-07-01T08:00:00+01:00"' in (tmp_path / "a.mfjson").read_text()
     pt.write(given, tmp_path / "a.gpx")
     assert "<time>2024-07-01T07:00:00Z</time>" in (tmp_path / "a.gpx").read_text()
+
+
+def test_utc_is_said_like_any_other_zone(tmp_path: Path) -> None:
+    given = trips("UTC")
+    pt.write(given, tmp_path / "a.csv")
+    lines = (tmp_path / "a.csv").read_text().splitlines()
+    assert lines[0] == "traj_id,lon,lat,datetime,user_id" and "2024-03-31T00:59:45Z" in lines[1]
+    pt.write(given, tmp_path / "a.parquet")
+    assert pq.read_schema(tmp_path / "a.parquet").field("t").type == pa.timestamp("ms", "UTC")
+    pt.write(given, tmp_path / "a.geoparquet")
+    assert pq.read_schema(tmp_path / "a.geoparquet").field("t").type.tz == "UTC"
+    pt.write(given, tmp_path / "lines.parquet", format="geoparquet-lines")
+    assert pq.read_schema(tmp_path / "lines.parquet").field("coordTimes").type.value_type.tz == "UTC"
+    for back in (
+        pt.Trajectories.from_arrow(given.to_arrow(), timezone=LISBON),
+        pt.Trajectories.from_pandas(given.to_pandas(), timezone=LISBON),
+        pt.Trajectories.from_polars(given.to_polars(), timezone=LISBON),
+        pt.Trajectories.from_geopandas(given.to_geopandas(), timezone=LISBON),
+        pt.Trajectories.from_geopandas(given.to_geopandas(lines=True), timezone=LISBON),
+    ):
+        assert_same_moments(back, given)
+
+
+def test_a_zone_that_is_not_declared_is_lost_but_no_moment(tmp_path: Path) -> None:
+    pt.write(trips(LISBON), tmp_path / "a.parquet")
+    pt.write(pt.read(tmp_path / "a.parquet"), tmp_path / "a.csv")
+    assert "2024-07-01T07:00:00Z" in (tmp_path / "a.csv").read_text()
+    for told in (None, LISBON, "Asia/Tokyo"):
+        assert_same_moments(pt.read(tmp_path / "a.csv", timezone=told).collect(), trips(LISBON))
 
 
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
@@ -403,7 +500,7 @@ def test_frames_have_the_zone_in_their_types() -> None:
     assert given.to_polars()["t"].dtype == pl.Datetime("ms", LISBON)
     assert str(given.to_geopandas()["t"].dtype) == f"datetime64[s, {LISBON}]"
     assert given.to_geopandas(lines=True)["coordTimes"][3][0] == pd.Timestamp("2024-07-01 08:00", tz=LISBON)
-    assert replace(given, zone="UTC").to_arrow()["t"].type == pa.timestamp("s")
+    assert replace(given, zone="UTC").to_arrow()["t"].type == pa.timestamp("s", "UTC")
     for back in (
         pt.Trajectories.from_arrow(given.to_arrow()),
         pt.Trajectories.from_pandas(given.to_pandas(), timezone=LISBON),
@@ -426,9 +523,67 @@ def test_movingpandas_and_trackintel_get_moments() -> None:
     assert str(collection.trajectories[0].df.index[0]) == "2024-03-31 00:59:45"
     assert_same_moments(pt.Trajectories.from_movingpandas(collection, timezone="Asia/Tokyo"), longer)
     plain = replace(longer, zone="UTC").to_movingpandas()
-    assert plain.trajectories[0].df_orig_tz is None
+    assert_same_moments(pt.Trajectories.from_movingpandas(plain, timezone=LISBON), longer)
+    for one in plain.trajectories:
+        one.df_orig_tz = None  # as of a frame that had no zone
     naive = pt.Trajectories.from_movingpandas(plain, timezone=LISBON)
     assert naive.times is not None and naive.times[-1] == np.datetime64("2024-07-01T06:00:45")
+
+
+@pytest.mark.parametrize(
+    ("zone", "local", "wanted"),
+    [
+        (LISBON, "2024-03-31T01:30", "2024-03-31T01:30"),  # never comes: 02:30, as long after as the gap
+        (LISBON, "2024-10-27T01:30", "2024-10-27T00:30"),  # comes twice: the first
+        ("Australia/Lord_Howe", "2024-10-06T02:15", "2024-10-05T15:45"),  # a gap of half an hour
+        (dt.timezone(dt.timedelta(hours=5)), "2024-07-01T08:00", "2024-07-01T03:00"),
+        ("UTC", "2024-07-01T08:00", "2024-07-01T08:00"),
+    ],
+)
+def test_local_times_of_movingpandas_are_read_as_those_of_files(zone: Any, local: str, wanted: str) -> None:
+    given = replace(trips("UTC")[3:], zone="UTC")
+    collection = given.to_movingpandas()
+    one = collection.trajectories[0]
+    one.df.index = one.df.index + (pd.Timestamp(local) - one.df.index[0])
+    one.df_orig_tz = ZoneInfo(zone) if isinstance(zone, str) else zone
+    found = pt.Trajectories.from_movingpandas(collection, timezone="Asia/Tokyo").times
+    assert found is not None and found[0] == np.datetime64(wanted)
+
+
+class Heard(Silent):
+    """Keep what is said."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def say(self, text: str) -> None:
+        self.said.append(text)
+
+
+@pytest.mark.parametrize("name", ["parquet", "geoparquet", "geoparquet-lines"])
+def test_a_type_that_names_another_zone_is_told_once(name: str, tmp_path: Path) -> None:
+    path = tmp_path / FILE_NAMES[name]
+    pt.write(trips(LISBON), path, format=name)
+    for told in (None, "Asia/Tokyo"):
+        observer, source = Heard(), pt.read(path, timezone=told)
+        source.tell(observer)
+        source.tell(observer)
+        (said,) = observer.said
+        assert f"names the zone {LISBON}" in said and f"those of {told or 'UTC'};" in said
+        assert said.endswith(f"--timezone {LISBON} (timezone={LISBON!r})")
+    observer = Heard()
+    pt.read(path, timezone=LISBON).tell(observer)
+    pt.write(trips("UTC"), path, format=name, force=True)
+    pt.read(path, timezone=LISBON).tell(observer)
+    assert observer.said == []
+
+
+def test_an_offset_in_a_type_cannot_be_declared(tmp_path: Path) -> None:
+    times = pa.array([0, 1, 2], pa.timestamp("s", "+01:00"))
+    pq.write_table(pa.table({**COLUMNS, "t": times}), tmp_path / "a.parquet")
+    observer = Heard()
+    pt.read(tmp_path / "a.parquet").tell(observer)
+    assert "names the zone +01:00" in observer.said[0] and observer.said[0].endswith("--timezone (timezone)")
 
 
 def test_the_zone_goes_along(tmp_path: Path) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 import privtrace as pt
 from privtrace.methods import registry
+from privtrace.testing.data import timed_wanderers
 
 
 @pytest.mark.parametrize("method", registry.OURS)
@@ -31,12 +34,16 @@ from privtrace.methods import registry
         ({"times": 1}, r"times\) must be True or False, not 1"),
         ({"sampling": "no"}, r"sampling\) must be True or False, not 'no'"),
         ({"times": True, "sampling": False}, "times are set on points that are measured"),
-        ({"period": "2024"}, "a period is two days, such as"),
-        ({"period": "2024-03-02/2024-03-01"}, "must begin in 1970 or later and end on a later day"),
-        ({"period": "1969-03-02/2024-03-01"}, "must begin in 1970 or later"),
+        ({"period": "2024"}, r"--period \(period\) must be two days, such as .*, not '2024'"),
+        ({"period": "2024-03-02/2024-03-01"}, r"--period \(period\) must be .* and one after the last"),
+        ({"period": "1969-03-02/2024-03-01"}, r"--period \(period\) must be .* in 1970 or later"),
         ({"times": True, "every": 15}, r"every\) must be a time from 1ms to 24h with its unit"),
         ({"times": True, "every": "15 m"}, r"every\) must be a time"),
         ({"times": False, "every": "15s"}, r"--every \(every\) is about times; pass --times"),
+        (
+            {"sampling": False, "every": "15s"},
+            r"--every \(every\) is about times, and there are none with --no-sampling \(sampling=False\)",
+        ),
         (
             {"points_share": "0.5", "clock_share": "0.5"},
             r"points_share\) and .* must leave something",
@@ -49,3 +56,80 @@ def test_bad_settings_are_refused_in_words(
 ) -> None:
     with pytest.raises(pt.SettingsError, match=word):
         registry.find(method).settings(**{"epsilon": 1, "region": region, **settings})
+
+
+def test_a_spacing_that_is_in_the_way_of_times_is_named(region: pt.Region) -> None:
+    words = r"every\) is about times, and there are none with --spacing \(spacing\); leave out one or the other"
+    with pytest.raises(pt.SettingsError, match=words):
+        pt.BridgeTrace(epsilon=1, region=region, spacing=50, every="15s")
+    for left in ({"spacing": 50}, {"every": "15s"}):
+        pt.BridgeTrace(epsilon=1, region=region, **left)
+
+
+PERIOD = "2013-07-08/2013-07-15"
+
+
+@pytest.mark.parametrize("has_numbers", [False, True])
+@pytest.mark.parametrize(
+    ("settings", "consequence", "instead"),
+    [
+        ({"times": True}, "none can be synthesized", "or synthesize without times"),
+        ({"times": False, "period": PERIOD}, "no period can be applied", r"or leave out --period \(period\)"),
+        ({"period": PERIOD}, "no period can be applied", r"or leave out --period \(period\)"),
+        (
+            {"times": True, "period": PERIOD},
+            "times cannot be synthesized, nor can a period be applied",
+            r"or leave out --times \(times=True\) and --period \(period\)",
+        ),
+    ],
+)
+def test_without_a_clock_the_setting_that_needs_one_is_named(
+    settings: dict[str, Any], consequence: str, instead: str, has_numbers: bool, region: pt.Region
+) -> None:
+    wanderers = timed_wanderers()
+    assert wanderers.times is not None
+    given = replace(wanderers, times=wanderers.times.astype(float) if has_numbers else None)
+    with pytest.raises(pt.DataError, match=f"so {consequence}; .*, {instead}$"):
+        pt.BridgeTrace(epsilon=1, region=region, **settings).fit(given)
+
+
+class Foreign:
+    """Yield trajectories as a source from elsewhere does that says little of them, and closes nothing."""
+
+    crs, n_points, gap_minutes, zone = "planar", 0, None, "Europe/Lisbon"
+
+    def __init__(self, *, is_timed: bool = False) -> None:
+        self.is_timed = is_timed
+        self.words: list[str] = []
+
+    def timed(self, consequence: str, instead: str) -> Foreign:
+        """Open itself again."""
+        self.words += [consequence, instead]
+        return self if self.is_timed else Foreign(is_timed=True)
+
+    def parts(self) -> Iterator[pt.Trajectories]:
+        """Start a pass."""
+        assert self.is_timed
+        return timed_wanderers()[:80].parts()
+
+
+@pytest.mark.parametrize("settings", [{"times": True}, {"period": PERIOD}, {"times": True, "period": PERIOD}])
+def test_a_foreign_source_need_not_close_what_it_opens(settings: dict[str, Any], region: pt.Region) -> None:
+    source: Any = Foreign()
+    model = pt.AdaTrace(epsilon=1, region=region, **settings).fit(source)
+    assert model.release.spent == 1 and source.words
+
+
+@pytest.mark.parametrize("period", [None, PERIOD])
+@pytest.mark.parametrize("has_users", [None, False, True])
+def test_that_trips_are_protected_singly_is_said_where_the_header_names_users(
+    has_users: bool | None, period: str | None, region: pt.Region, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether there is a period makes no difference, to a source that cannot tell neither."""
+    said: list[str] = []
+    monkeypatch.setattr("privtrace.observer.Silent.say", lambda self, text: said.append(text))
+    source: Any = Foreign(is_timed=True)
+    if has_users is not None:
+        source.has_users = has_users
+    pt.AdaTrace(epsilon=1, region=region, period=period).fit(source)
+    assert bool(said) is bool(has_users)

@@ -22,7 +22,7 @@ from privtrace.timing.bins import N_PARTS, POINTS, SECONDS, SPEEDS, TICKS
 
 METHODS = {"bridgetrace": pt.BridgeTrace, "privtrace": pt.PrivTrace, "adatrace": pt.AdaTrace, "dpt": pt.DPT}
 SIZES: dict[str, dict[str, Any]] = {
-    "bridgetrace": {"K": 3, "rounds": 1},
+    "bridgetrace": {"K": 3, "rounds": 1, "max_states": 200, "max_zones": 9},
     "privtrace": {"K": 3},
     "adatrace": {"N": 4},
     "dpt": {"finest": 8, "keep": 1e-9},
@@ -92,7 +92,7 @@ def test_departures_are_as_measured_with_the_error_of_the_ledger(method: str) ->
     scale = {charge.stage: charge.scale_in_trajectories for charge in model.release.charges}["departures"]
     assert hours.departures.error == pytest.approx(math.sqrt(2) * scale)
     assert hours.chances.sum() == pytest.approx(1) and np.all(hours.chances >= 0)
-    assert hours.calendar is model.release.calendar
+    assert hours.calendar == model.release.calendar
 
 
 def test_departures_are_in_local_hours() -> None:

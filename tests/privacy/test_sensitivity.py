@@ -5,12 +5,14 @@ The suites of `privtrace.testing`, under the setups of all methods, and beyond t
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests import polygons
-from tests.conftest import trajectories
+from tests.conftest import BOX, trajectories
 from tests.methods import setups
 
 import privtrace as pt
@@ -18,11 +20,13 @@ from privtrace.methods.dpt.contexts import Contexts
 from privtrace.methods.dpt.counts import events
 from privtrace.methods.dpt.events import Mapper
 from privtrace.methods.dpt.systems import STOP, Systems
+from privtrace.methods.settings import Settings
 from privtrace.privacy.unit import WEIGHT
 from privtrace.space.grid import Grid
 from privtrace.space.shortest_paths import LONGEST, connect, shortest_paths
 from privtrace.testing import Check, replay, sensitivity
-from privtrace.testing.sensitivity import assert_close
+from privtrace.testing import data as checked
+from privtrace.testing.sensitivity import Tape, assert_close, assert_near, taped
 
 SETUPS, VARIANTS, HEAVY = (setups.of(kind) for kind in ("SENSITIVITY", "VARIANTS", "HEAVY"))
 
@@ -56,28 +60,35 @@ def test_the_bound_is_reached(method: str, wanderers: pt.Trajectories, region: p
     assert min(vectors.values()) >= (0.99 * WEIGHT if method == "dpt" else WEIGHT)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@cache
+def recorded(method: str, shape: str, size: int) -> tuple[Settings, pt.Trajectories, Tape]:
+    """Fit once what many trajectories are added to."""
+    region = pt.Region.box(*BOX) if shape == "box" else polygons.region(shape)
+    synthesizer, base = SETUPS[method](epsilon=4, region=region), checked.wanderers()[:size]
+    return synthesizer, base, taped(base, synthesizer)
+
+
+def assert_bounded(method: str, shape: str, size: int, steps: list[tuple[float, float]]) -> None:
+    synthesizer, base, tape = recorded(method, shape, size)
+    assert_near(tape, synthesizer, base, trajectories(steps))
+
+
+@settings(max_examples=60, deadline=None)
 @given(
     steps=st.lists(st.tuples(st.floats(0, 10), st.floats(0, 10)), min_size=0, max_size=40),
     shape=st.sampled_from(["frame", "two banks", "mixed 2"]),
     method=st.sampled_from([*SETUPS]),
 )
-def test_any_trajectory_in_a_polygon(
-    steps: list[tuple[float, float]], shape: str, method: str, wanderers: pt.Trajectories
-) -> None:
+def test_any_trajectory_in_a_polygon(steps: list[tuple[float, float]], shape: str, method: str) -> None:
     """Lines over lakes cut trajectories into runs; still only one of them counts."""
-    synthesizer = SETUPS[method](epsilon=4, region=polygons.region(shape))
-    assert_close(synthesizer, wanderers[:300], trajectories(steps))
+    assert_bounded(method, shape, 300, steps)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None)
 @given(
     steps=st.lists(st.tuples(st.floats(-2, 12), st.floats(-2, 12)), min_size=0, max_size=40),
-    size=st.integers(0, 600),
+    size=st.sampled_from([0, 1, 20, 600]),
     method=st.sampled_from([*SETUPS]),
 )
-def test_any_trajectory(
-    steps: list[tuple[float, float]], size: int, method: str, wanderers: pt.Trajectories, region: pt.Region
-) -> None:
-    synthesizer = SETUPS[method](epsilon=4, region=region)
-    assert_close(synthesizer, wanderers[:size], trajectories(steps))
+def test_any_trajectory(steps: list[tuple[float, float]], size: int, method: str) -> None:
+    assert_bounded(method, "box", size, steps)

@@ -9,7 +9,7 @@ import pytest
 from tests.timing.fleet import apart, exact, fleet
 
 from privtrace.privacy.unit import WEIGHT
-from privtrace.space.shapes import N_BINS
+from privtrace.space.shapes import N_BINS, half_octaves
 from privtrace.timing import bins, clean
 
 RNG = np.random.default_rng
@@ -79,7 +79,7 @@ def test_where_all_is_noise_points_and_ticks_are_moderate(error: float) -> None:
     means = np.median(many, axis=0)
     assert (np.diff(means) >= 0).all()
     # A point each 1/160 of the side: some 200 for a trip that goes all around the region.
-    side = 1 + int(np.searchsorted(bins.half_octaves(0.01, N_BINS), 1.0))
+    side = 1 + int(np.searchsorted(half_octaves(0.01, N_BINS), 1.0))
     assert 100 < means[side] < 400 and means[0] == 2
 
 

@@ -32,15 +32,15 @@ class Passes:
 
         With `part_points`, parts are cut into parts of about so many points.
         """
-        tell = getattr(self.source, "tell", None)
-        if tell is not None:  # what only a look at its rows can tell a curator
-            tell(self.observer)
+        tell = getattr(self.source, "tell", lambda observer: None)
+        tell(self.observer)  # what only a look at its rows can tell a curator
         with self.observer.stage(text, self.source.n_points) as advance:
             for n_points, result in self.backend.map(
                 lambda numbered: (numbered[0].n_points, kernel(*numbered)), self._numbered(part_points)
             ):
                 advance(n_points)
                 yield result
+        tell(self.observer)  # and what only a pass can
 
     def _numbered(self, part_points: int | None) -> Iterator[tuple[Trajectories, int]]:
         n_trajectories = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
@@ -44,6 +45,13 @@ def evaluate(
         typer.Option("--output", "-o", help="Write a page too; its name gets NOT-PRIVATE where it lacks it."),
     ] = None,
     title: PageTitle = None,
+    period: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DAY/DAY",
+            help="Compare with the real trips that begin on these days, without the last, as --period of fit.",
+        ),
+    ] = None,
     force: Force = False,
 ) -> None:
     """Compare synthetic trajectories with real ones. NOT PRIVATE.
@@ -62,26 +70,40 @@ def evaluate(
     \b
     Examples:
       privtrace demo --output demo --force
-      privtrace evaluate demo/trips.parquet demo/synthetic.parquet --region demo/region.geojson
       privtrace evaluate demo/trips.parquet demo/synthetic.parquet --region demo/region.geojson \\
-          --output evaluation.html
+          --timezone Europe/Berlin
       privtrace evaluate demo/trips.parquet demo/synthetic.parquet --region demo/region.geojson \\
-          --profile all --bootstrap 20 --json
+          --timezone Europe/Berlin --output evaluation.html
+      privtrace evaluate demo/trips.parquet demo/synthetic.parquet --region demo/region.geojson \\
+          --timezone Europe/Berlin --profile all --bootstrap 20 --json
     """
     from privtrace.backends.local import Threads
+    from privtrace.evaluation.comparison import looks_at_times
     from privtrace.evaluation.suite import evaluate as compare
+    from privtrace.methods.declaring import days
     from privtrace.report.document import check_page
     from privtrace.report.evaluation_page import marked
     from privtrace.space.region import Region
+    from privtrace.trajectories import on_the_calendar
+    from privtrace.within import NO_PERIOD
 
     page = None if output is None else marked(output)
     target = None
     if page is not None:
         check_apart({"--output": page}, {"REAL": real, "SYNTHETIC": synthetic, "--region": region})
         target = check_page(page, force)
-    area = Region.parse(region)
+    area, period = Region.parse(region), days(period)
     screen = Screen(options.quiet, options.as_json)
-    with options.source(real) as truth, options.synthetic_source(synthetic) as made:
+    needs_clock = looks_at_times(profile.value, figures=page is not None)
+    with ExitStack() as stack:
+        truth = stack.enter_context(options.source(real))
+        made = stack.enter_context(options.synthetic_source(synthetic))
+        if period is not None:
+            truth = stack.enter_context(on_the_calendar(truth, *NO_PERIOD))
+        if needs_clock:  # once, before the first pass
+            truth, made = (
+                stack.enter_context(on_the_calendar(one)) if one.has_clock else one for one in (truth, made)
+            )
         for source in (truth, made):
             tell_dropped(source, screen)
         result = compare(
@@ -91,6 +113,7 @@ def evaluate(
             profile=profile.value,
             seed=seed,
             bootstrap=bootstrap,
+            period=period,
             figures=page is not None,
             backend=Threads(options.threads),
             observer=screen,
@@ -123,14 +146,15 @@ def explain(
     \b
     Examples:
       privtrace demo --output demo --force
-      privtrace explain demo/trips.parquet --region demo/region.geojson --epsilons 0.2,1 --runs 2
+      privtrace explain demo/trips.parquet --region demo/region.geojson --epsilons 0.2,1 --runs 2 \\
+          --timezone Europe/Berlin
     """
     from privtrace.backends.local import Threads
     from privtrace.evaluation.decomposition import explain as decompose
 
     synthesizer = options.synthesizer(epsilon="1")  # another is put in for each
     screen = Screen(options.quiet, options.as_json)
-    with options.source(trips) as source:
+    with options.source(trips) as opened, synthesizer.reading(opened) as source:
         tell_dropped(source, screen)
         result = decompose(
             source,

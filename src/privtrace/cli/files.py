@@ -62,14 +62,15 @@ def convert(
     \b
     Examples:
       privtrace demo --output demo --force
-      privtrace convert demo/trips.parquet trips.csv.gz
+      privtrace convert demo/trips.parquet trips.csv.gz --timezone Europe/Berlin
       privtrace convert trips.csv.gz sorted.parquet --sort
-      privtrace convert demo/trips.parquet trips.gpkg
+      privtrace convert demo/trips.parquet trips.gpkg --timezone Europe/Berlin
       privtrace convert trips.gpkg trips.geojson
-      privtrace convert trips.geojson skmob.csv --names scikit-mobility
+      privtrace convert trips.geojson skmob.csv --names scikit-mobility --timezone Europe/Berlin
       privtrace convert demo/trips.parquet plt --to geolife
       privtrace convert plt trips.dat --gap 30
-      privtrace convert trips.csv.gz cut.parquet --gap 30 --time-format '%Y-%m-%d %H:%M:%S.%f'
+      privtrace convert skmob.csv cut.parquet --gap 30 --timezone Europe/Berlin \\
+          --time-format '%Y-%m-%d %H:%M:%S.%f'
     """
     from privtrace.io import check_output
     from privtrace.io.sorting import by_user_and_id

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from privtrace.io import FileSource, Output
     from privtrace.methods.model import Model
     from privtrace.methods.settings import Settings
+    from privtrace.trajectories import Source
 
 Count = Annotated[
     int | None, typer.Option(min=0, help="Trajectories to make; the model's own (noisy) number by default.")
@@ -45,11 +46,11 @@ def fit(trips: InputPath, output: OutputPath, options: FitOptions) -> None:
     \b
     Examples:
       privtrace demo --output demo --force
-      privtrace fit demo/trips.parquet --region demo/region.geojson --epsilon 1 --output city.model
+      privtrace fit demo/trips.parquet --region demo/region.geojson --epsilon 1 --output city.model \\
+          --timezone Europe/Berlin
       privtrace fit demo/trips.parquet --region demo/region.geojson --epsilon 1 --output users.model \\
-          --unit user --max-per-user 5 --budget-file city.ledger --limit 3
-      privtrace fit demo/trips.parquet --region demo/region.geojson --epsilon 1 --output trips.model \\
-          --method adatrace --N 8
+          --timezone Europe/Berlin --unit user --max-per-user 5 --budget-file city.ledger --limit 3
+      privtrace fit demo/trips.parquet --region demo/region.geojson --epsilon 1 -o trips.model --method adatrace
     """
     from privtrace.io.atomic import check_target
 
@@ -58,8 +59,8 @@ def fit(trips: InputPath, output: OutputPath, options: FitOptions) -> None:
     check_apart({"--output": output}, _files_of(trips, options))
     synthesizer = options.synthesizer()
     spending = Spending.of(synthesizer, options, str(output))
-    with ending(spending.words), options.source(trips) as source:
-        model = _fitted(source, synthesizer, spending, options, screen)
+    with ending(spending.words), options.source(trips) as opened, synthesizer.reading(opened) as source:
+        model, _ = _fitted(source, synthesizer, spending, options, screen)
         model.save(target)
         tell_release(model, screen, {"model": str(output)})
         show_model(model, screen)
@@ -116,7 +117,8 @@ def synth(
     Examples:
       privtrace demo --output demo --force
       privtrace synth demo/trips.parquet --region demo/region.geojson --epsilon 0.5 --output made.parquet \\
-          --spacing 100 --model made.model --report made.html --evaluation compared.html
+          --timezone Europe/Berlin --spacing 100 --model made.model --report made.html \\
+          --evaluation compared.html
     """
     from privtrace.evaluation.reference import Reference
     from privtrace.evaluation.suite import evaluated
@@ -137,9 +139,9 @@ def synth(
     spending = Spending.of(synthesizer, options, str(output))
     with ExitStack() as stack:
         stack.enter_context(ending(spending.words))
-        source = stack.enter_context(options.source(trips))
+        source = stack.enter_context(synthesizer.reading(stack.enter_context(options.source(trips))))
         made.check_holds(source.crs, has_times=bool(synthesizer.settled(source).times))
-        fitted = _fitted(source, synthesizer, spending, options, screen)
+        fitted, met = _fitted(source, synthesizer, spending, options, screen)
         if kept is not None:  # first, since epsilon is spent by now
             fitted.save(kept)
             stack.enter_context(ending(lambda: f"the fit is in {model}, and generating from it costs nothing"))
@@ -148,7 +150,7 @@ def synth(
         if release_page is not None:
             fitted.report(release_page, title=title, note=note)
         if evaluation_page is not None and measuring is not None:
-            result = evaluated(Reference.measured(source, measuring.comparison), measuring.finish())
+            result = evaluated(Reference.measured(met, measuring.comparison), measuring.finish())
             result.report(evaluation_page, title=title)
         written = {"synthetic": output, "model": model, "report": report, "evaluation": compared}
         tell_release(
@@ -170,19 +172,21 @@ def _files_of(trips: Path, options: FitOptions) -> dict[str, str | Path | None]:
 
 def _fitted(
     source: FileSource, synthesizer: Settings, spending: Spending, options: FitOptions, screen: Screen
-) -> Model:
-    """Fit as the options say, with progress."""
+) -> tuple[Model, Source]:
+    """Fit as the options say, with progress; return also what of the source counts."""
     from privtrace.backends.local import Threads
 
     screen.say(_about_times(source, synthesizer))
     tell_dropped(source, screen)
-    return synthesizer.fit(
-        source,
+    met = synthesizer.in_period(source)
+    model = synthesizer.fit(
+        met,
         noise=spending.noise,
         backend=Threads(options.threads),
         observer=screen,
         budget_file=spending.budget_file,
     )
+    return model, met
 
 
 def _about_times(source: FileSource, synthesizer: Settings) -> str:
@@ -201,7 +205,9 @@ def _about_times(source: FileSource, synthesizer: Settings) -> str:
             "Times are numbers of no declared unit: they set the order of points, and are not synthesized. "
             "--time-unit says what they count."
         )
-    return "Times that can be read set the order of points; they are not synthesized. With --times they are."
+    instead = " and ".join(synthesizer.against_times)
+    cure = f"With --times, and without {instead}, they are." if instead else "With --times they are."
+    return f"Times that can be read set the order of points; they are not synthesized. {cure}"
 
 
 def _measuring(model: Model, zone: str, output: Path, options: FitOptions, screen: Screen) -> Measuring:

@@ -72,7 +72,7 @@ class ProfileName(StrEnum):
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing output.")]
 InputPath = Annotated[
-    Path, typer.Argument(metavar="TRIPS", help="A file or folder; `privtrace help convert` lists formats.")
+    Path, typer.Argument(metavar="TRIPS", help="A file or folder; see `privtrace help convert`.")
 ]
 RegionText = Annotated[
     str | None,
@@ -281,7 +281,7 @@ class ComparingOptions(WorkingOptions, InputOptions):
         TimeUnitName | None, typer.Option(help="As --time-unit, which is for the real times alone.")
     ] = None
     synthetic_timezone: Annotated[
-        str | None, typer.Option(metavar="ZONE", help="As --timezone, which is for the real times alone.")
+        str | None, typer.Option(metavar="ZONE", help="As --timezone; if left out, the same.")
     ] = None
     synthetic_format: Annotated[
         FormatName | None, typer.Option(help="As --format, which is for the real input alone.")
@@ -300,7 +300,7 @@ class ComparingOptions(WorkingOptions, InputOptions):
             gap=self.synthetic_gap,
             time_format=self.synthetic_time_format,
             time_unit=self.synthetic_time_unit,
-            timezone=self.synthetic_timezone,
+            timezone=self.timezone if self.synthetic_timezone is None else self.synthetic_timezone,
             format=self.synthetic_format,
         )
         source = None

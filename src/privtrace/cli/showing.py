@@ -25,6 +25,7 @@ def inspect(model: ModelPath, as_json: AsJson = False) -> None:
       privtrace inspect demo/city.model
       privtrace inspect demo/city.model --json
     """
+    from privtrace.methods.model import settings_in_words
     from privtrace.models import load
 
     loaded = load(model)
@@ -39,8 +40,8 @@ def inspect(model: ModelPath, as_json: AsJson = False) -> None:
     for name, size in loaded.summary().items():
         screen.say(f"  {name:32}{size:>12,}")
     screen.say("\nSettings", style="bold")
-    for name, setting in {**loaded.release.timing, **loaded.release.settings}.items():
-        screen.say(f"  {name:32}{'by rule' if setting is None else str(setting):>12}")
+    for name, setting in settings_in_words(loaded.release).items():
+        screen.say(f"  {name:20}{setting:>24}")
 
 
 def report(
@@ -97,7 +98,7 @@ def export(
         typer.Option(
             help="Trips from cell to cell; visits, starts and ends of cells; moves; the cells; "
             "departures; trips, density or speeds by part of the day.",
-            show_default="density for .tif, else required",
+            show_default="density for .tif, otherwise required",
         ),
     ] = None,
     force: Force = False,
@@ -107,9 +108,9 @@ def export(
 ) -> None:
     """Export tables and maps of a model. It costs no privacy.
 
-    They show trips, density, moves or the cells, and of models with times departures and speeds, too;
-    docs/export.md says what each column means. The suffix of the output is the format: .csv, .parquet or
-    .geojson; .tif (GeoTIFF) holds density and speeds.
+    They show trips, density, moves or the cells; of models with times also departures, and trips, density and
+    speeds by part of the day. docs/export.md says what each column means. The suffix of the output is the
+    format: .csv, .parquet or .geojson; .tif (GeoTIFF) holds density, hourly-density or speeds.
 
     \b
     Examples:

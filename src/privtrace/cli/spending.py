@@ -88,7 +88,7 @@ def ledger(
     Examples:
       privtrace demo --output demo --force
       privtrace synth demo/trips.parquet --region demo/region.geojson --epsilon 0.5 --output first.parquet \\
-          --budget-file demo.ledger --limit 100
+          --timezone Europe/Berlin --budget-file demo.ledger --limit 100
       privtrace ledger demo.ledger
     """
     from privtrace.privacy.budget_file import BudgetFile
@@ -176,9 +176,12 @@ def tell_unusable(trips: Path, options: FitOptions, spending: Spending, screen: 
     given = {name: value for name, value in reading.items() if value is not None and name != "strict"}
     words = ["privtrace", "check", str(trips), f"--region={options.region}"]
     words += [f"{option(name)}={value}" for name, value in given.items()]
+    look = "how much of the data lies in the region"
+    if "period" in options.given:
+        look = f"{look} and how many times can be read, since only trips that begin in the period count"
     screen.note(
         f"no trajectory was usable, so what was fitted is noise alone; {spending.words()}. Look before the "
-        f"next fit, without spending, how much of the data lies in the region: {shlex.join(words)}",
+        f"next fit, without spending, {look}: {shlex.join(words)}",
         loud=True,
     )
 

@@ -81,7 +81,8 @@ def _named(name: str, hint: Any, settings: Mapping[str, Declaration]) -> Any:
         return hint
     from privtrace.methods.registry import names
 
-    return Annotated[str, typer.Option(metavar="NAME", help=f"{', '.join(names())}.")]
+    listed = ", ".join(f"{one} (default)" if one == DEFAULT_METHOD else one for one in names())
+    return Annotated[str, typer.Option(metavar="NAME", help=f"{listed}.", show_default=False)]
 
 
 def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:

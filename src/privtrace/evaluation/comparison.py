@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from os import PathLike
 
@@ -19,7 +19,7 @@ from privtrace.evaluation.measured import MeasuredPart, MeasuredSet, Role, check
 from privtrace.evaluation.metric import Measure, Metric, Profile
 from privtrace.observer import Observer, Silent
 from privtrace.space.region import MISSING, Region
-from privtrace.trajectories import Crs, Source, Trajectories, check_source
+from privtrace.trajectories import Crs, Source, Trajectories, check_source, on_the_calendar
 
 PROFILES = {module.PROFILE.name: module.PROFILE for module in (paper, adatrace, mobility, time)}
 
@@ -34,6 +34,11 @@ def profiles_named(name: str) -> tuple[Profile, ...]:
     if name not in PROFILES:
         raise SettingsError(f"the profile must be {', '.join(PROFILES)} or all, not {name!r}")
     return (PROFILES[name],)
+
+
+def looks_at_times(profile: str, *, figures: bool) -> bool:
+    """Say whether times are measured for a profile, or for figures."""
+    return figures or time.PROFILE in profiles_named(profile)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,21 +104,11 @@ class Comparison:
                 "compared. If both hold the same coordinates, say which with --crs (crs=...); else project one"
             )
         measuring = self.measuring(role, getattr(source, "path", None))
-        with _on_the_calendar(source) if "time" in self.measures else nullcontext(source) as timed:
+        needs_clock = "time" in self.measures and getattr(source, "has_clock", False)
+        with on_the_calendar(source) if needs_clock else nullcontext(source) as timed:
             passes = Passes(timed, self.backend, self.observer)
             measuring.measured.extend(passes.map(measuring.kernel, text or f"Measuring the {role} data"))
         return measuring.finish()
-
-
-@contextmanager
-def _on_the_calendar(source: Source) -> Iterator[Source]:
-    """Let a source that may have calendar times read them so, and close what was opened for it."""
-    timed = source.timed() if getattr(source, "has_clock", False) and hasattr(source, "timed") else source
-    try:
-        yield timed
-    finally:
-        if timed is not source and hasattr(timed, "close"):
-            timed.close()
 
 
 @dataclass(frozen=True, eq=False)

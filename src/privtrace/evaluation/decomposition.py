@@ -233,6 +233,7 @@ def explain(
         "profile": profile,
         "seed": seed,
         "timezone": comparison.frame.zone,
+        "period": reference.period,
         "left_out": [metric.name for metric in comparison.metrics if metric not in metrics],
     }
     return Explanation(metrics, limit, baseline, terms, sizes, inputs)
@@ -295,7 +296,7 @@ def _runs(part: Trajectories, region: Region) -> Trajectories:
     return Trajectories(
         part.points[kept],
         np.concatenate([[0], np.cumsum(sizes)]),
-        part.times[kept] if part.times is not None and part.has_clock else None,
+        part.times[kept] if part.times is not None and part.on_calendar else None,
         crs=part.crs,
     )
 

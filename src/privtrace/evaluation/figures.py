@@ -22,6 +22,7 @@ from privtrace.geometry import ends_apart_m
 from privtrace.paths import Paths
 from privtrace.space.raster import passed
 from privtrace.space.region import Region
+from privtrace.timing.bins import HOURS, N_PARTS
 from privtrace.trajectories import Floats, Integers, Trajectories
 
 #: Cells per side of the heat maps, as in the paper's figure.
@@ -31,10 +32,6 @@ N_PATTERNS = 10
 _N_CELLS = paper.CELLS_PER_SIDE**2
 #: Curves end where so much of the real data does; the rest is in their last bin.
 _SHOWN = 0.995
-#: Half octaves begin and end where either set has so much.
-_TAIL = 0.002
-#: Fewer half octaves are not shown: a picture of one would show no scale.
-_LEAST_BINS = 9
 
 
 class Curve(NamedTuple):
@@ -46,7 +43,7 @@ class Curve(NamedTuple):
     medians_m: tuple[float, float]  # NaN of an empty set
 
 
-class Spread(NamedTuple):
+class SpreadPair(NamedTuple):
     """Hold the distributions of one trait in both sets, in half octaves.
 
     The first bin also holds all below it, and the last all beyond. Where anything is zero, a bin of its own
@@ -84,7 +81,7 @@ class Figures:
     curves: Mapping[str, Curve]  # length, diameter and distance between the ends
     pairs: tuple[Floats, Floats]  # shares of trips between pairs of 8 x 8 zones, the really frequent first
     patterns: tuple[Pattern, ...]  # the most frequent in the real set
-    spreads: Mapping[str, Spread]  # jump and points; duration, speed and interval where both sets have times
+    spreads: Mapping[str, SpreadPair]  # jump and points; with times in both also duration, speed, interval
     clock: Clock | None  # where both sets have times
 
     @classmethod
@@ -184,7 +181,7 @@ def _patterns(real: paper.PaperTraits, synthetic: paper.PaperTraits) -> tuple[Pa
     return tuple(Pattern(*row) for row in zip(cells, *shares, strict=True))
 
 
-def _spreads(real: time.TimeTraits, synthetic: time.TimeTraits, *, with_times: bool) -> dict[str, Spread]:
+def _spreads(real: time.TimeTraits, synthetic: time.TimeTraits, *, with_times: bool) -> dict[str, SpreadPair]:
     both = real, synthetic
     spreads = {
         "jump": _spread_over([x.jumps for x in both], both),
@@ -200,7 +197,7 @@ def _spreads(real: time.TimeTraits, synthetic: time.TimeTraits, *, with_times: b
     return spreads
 
 
-def _spread_of(sizes: Sequence[Floats | Integers], both: Sequence[Traits]) -> Spread:
+def _spread_of(sizes: Sequence[Floats | Integers], both: Sequence[Traits]) -> SpreadPair:
     """Count one size of each trajectory."""
     counts = [octaves.histogram(own, given.weights) for own, given in zip(sizes, both, strict=True)]
     there = [own[~np.isnan(own)] for own in sizes]
@@ -208,7 +205,7 @@ def _spread_of(sizes: Sequence[Floats | Integers], both: Sequence[Traits]) -> Sp
     return _spread(counts[0], counts[1], (medians[0], medians[1]))
 
 
-def _spread_over(gaps: Sequence[Binned], both: Sequence[Traits]) -> Spread:
+def _spread_over(gaps: Sequence[Binned], both: Sequence[Traits]) -> SpreadPair:
     """Count the gaps of each trajectory, which together weigh one."""
     counts: list[Floats] = [
         octaves.spread_histogram(own.bins, own.offsets, given.weights)
@@ -223,25 +220,25 @@ def _middle(counts: Floats) -> float:
     if not counts.any():
         return np.nan
     at = int(np.searchsorted(np.cumsum(counts), counts.sum() / 2))
-    low, high = octaves.bounds(np.array([at, at + 1])).tolist()
+    low, high = octaves.BOUNDS[[at, at + 1]].tolist()
     return float(np.sqrt(low * high)) if at else 0.0
 
 
-def _spread(real: Floats | Integers, synthetic: Floats | Integers, medians: tuple[float, float]) -> Spread:
+def _spread(real: Floats | Integers, synthetic: Floats | Integers, medians: tuple[float, float]) -> SpreadPair:
     """Take shares, and gather the tails in the first and the last bin that are shown."""
     shares = [counts / max(float(counts.sum()), 1e-12) for counts in (real, synthetic)]
-    there = np.cumsum(np.maximum(shares[0], shares[1])[1:])
-    first, last = (1 + int(np.searchsorted(there, share * there[-1])) for share in (_TAIL, 1 - _TAIL))
-    short = max(_LEAST_BINS - (last + 1 - first), 0)
-    first, last = max(first - (short + 1) // 2, 1), min(last + short // 2, octaves.N_BINS - 1)
-    bins = [0, *range(first, last + 2)] if shares[0][0] + shares[1][0] > 0 else [*range(first, last + 2)]
+    bins = octaves.shown_bins(np.maximum(shares[0], shares[1]), after=1)
+    bounds = octaves.BOUNDS[bins.start : bins.stop + 1]
     shown = []
     for own in shares:
-        within = own[first : last + 1].copy()
-        within[0] += own[1:first].sum()
-        within[-1] += own[last + 1 :].sum()
-        shown.append(np.concatenate([own[:1], within]) if bins[0] == 0 else within)
-    return Spread(octaves.bounds(np.array(bins)), shown[0], shown[1], medians)
+        within = own[bins].copy()
+        within[0] += own[1 : bins.start].sum()
+        within[-1] += own[bins.stop :].sum()
+        shown.append(within)
+    if shares[0][0] + shares[1][0] > 0:
+        bounds = np.append(0.0, bounds)
+        shown = [np.append(own[0], within) for own, within in zip(shares, shown, strict=True)]
+    return SpreadPair(bounds, shown[0], shown[1], medians)
 
 
 def _clock(frame: Frame, both: Sequence[Mapping[str, Any]]) -> Clock:
@@ -250,11 +247,11 @@ def _clock(frame: Frame, both: Sequence[Mapping[str, Any]]) -> Clock:
         timed, paths = traits["time"], traits["paper"].paths
         departs = timed.hour >= 0
         n_departures = max(int(timed.weights[departs].sum()), 1)
-        weeks.append(np.bincount(timed.hour[departs], timed.weights[departs], time.HOURS) / n_departures)
+        weeks.append(np.bincount(timed.hour[departs], timed.weights[departs], HOURS) / n_departures)
         visits = [
             ragged_histogram(paths.cells, paths.offsets, timed.weights * (timed.part == part), _N_CELLS)
-            for part in range(time.N_PARTS)
+            for part in range(N_PARTS)
         ]
-        shape = (time.N_PARTS, paper.CELLS_PER_SIDE, paper.CELLS_PER_SIDE)
+        shape = (N_PARTS, paper.CELLS_PER_SIDE, paper.CELLS_PER_SIDE)
         parts.append(np.reshape(visits, shape)[:, ::-1] / n_departures)
     return Clock(frame.zone, (weeks[0], weeks[1]), (parts[0], parts[1]))

@@ -29,7 +29,7 @@ class Frame:
 
     region: Region
     seed: int
-    zone: str = "UTC"  # in which hours are told: an IANA name
+    zone: str = "UTC"  # in which hours are shown: an IANA name
 
     @cached_property
     def _whole(self) -> Grid:
@@ -42,7 +42,7 @@ class Frame:
         tie. Bad points count as absent. A trajectory with no point inside is dropped.
         """
         points, places, offsets = _clip(part.points, part.offsets, self._whole.lattice, self.region.scale_m)
-        times = None if part.times is None or not part.has_clock else part.times[places]
+        times = None if part.times is None or not part.on_calendar else part.times[places]
         return Trajectories(points, offsets, times, crs="planar")
 
     def places(self, offsets: Integers, first: int, use: int) -> Trajectories:

@@ -29,6 +29,8 @@ class Metric:
     low: float = 0.0
     high: float = math.inf
     needs_times: bool = False  # on the calendar, in both sets
+    #: Takes from the traits of the random baseline what they have of the real data, where that is compared.
+    uninformed: Callable[[Any], Any] | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)

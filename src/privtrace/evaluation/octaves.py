@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from privtrace.space.shapes import half_octaves
 from privtrace.trajectories import Floats, Integers
 
 #: Bins end at EDGE * 2^(k / 2), so that neither round seconds nor small whole numbers sit on an edge.
@@ -17,36 +16,35 @@ EDGE = 1.14
 #: holds what is beyond.
 N_BINS = 128
 
-_MIDDLE = 64
+#: The lower bound of each bin, which is the upper bound of the one before; and the end of the last.
+BOUNDS: Floats = np.concatenate([[0.0], half_octaves(EDGE * 2.0**-32, N_BINS + 1)[1:]])
+
+#: Pictures begin and end where so much lies below and beyond, and show so many bins at least, because a picture
+#: of one would show no scale.
+_TAIL, _LEAST_SHOWN = 0.002, 9
 
 
-def bounds(bins: Integers) -> Floats:
-    """Give the lower bounds of bins, which are the upper bounds of those before; of the bin for zero, 0."""
-    return np.where(bins > 0, EDGE * 2.0 ** ((bins - _MIDDLE) / 2), 0.0)
-
-
-@njit(cache=True, nogil=True)
-def half_octave(size):  # type: ignore[no-untyped-def]
-    """Find the bin of a size, not negative."""
-    if size == 0.0:
-        return np.uint8(0)
-    return np.uint8(min(max(math.floor(2 * math.log2(size / EDGE)) + _MIDDLE, 1), N_BINS - 1))
-
-
-@njit(cache=True, nogil=True)
-def half_octaves(sizes):  # type: ignore[no-untyped-def]
-    """Find the bins of sizes: (n,)."""
-    bins = np.empty(len(sizes), np.uint8)
-    for i in range(len(sizes)):
-        bins[i] = half_octave(sizes[i])
-    return bins
+def bins_of(sizes: Floats | Integers) -> npt.NDArray[np.uint8]:
+    """Find the bins of sizes, none of them negative: (n,)."""
+    above = np.searchsorted(BOUNDS[1:N_BINS], sizes, side="right")
+    return np.where(sizes > 0, np.maximum(above, 1), 0).astype(np.uint8)
 
 
 def histogram(sizes: Floats | Integers, weights: Integers) -> Integers:
     """Count sizes, each as often as its weight says: (N_BINS,). What is NaN is left out."""
     there = ~np.isnan(sizes)
-    bins: npt.NDArray[np.uint8] = half_octaves(sizes[there])
-    return np.bincount(bins, weights[there], N_BINS).astype(np.int64)
+    return np.bincount(bins_of(sizes[there]), weights[there], N_BINS).astype(np.int64)
+
+
+def shown_bins(shares: Floats, *, after: int) -> slice:
+    """Choose the bins that a picture shows, next to each other, of those from `after` on.
+
+    They hold nearly all; a bin for zero, which is not to scale, comes before them.
+    """
+    sums = np.cumsum(shares[after:])
+    first, last = (after + int(np.searchsorted(sums, share * sums[-1])) for share in (_TAIL, 1 - _TAIL))
+    short = max(_LEAST_SHOWN - (last + 1 - first), 0)
+    return slice(max(first - (short + 1) // 2, after), min(last + short // 2 + 1, len(shares)))
 
 
 @njit(cache=True, nogil=True)

@@ -8,13 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from privtrace.calendar import Period
 from privtrace.evaluation.compare import defined
 from privtrace.evaluation.comparison import Comparison
 from privtrace.evaluation.frame import BASELINE, BOOTSTRAP, SPLITS
 from privtrace.evaluation.measured import MeasuredSet
 from privtrace.evaluation.metric import Metric
+from privtrace.methods.declaring import days
 from privtrace.space.region import Region
 from privtrace.trajectories import Crs, Floats, Integers, Source, Trajectories, check_source, part_bounds
+from privtrace.within import read_within
 
 Values = dict[str, float]  # by metric; NaN where it is not defined
 
@@ -28,21 +31,25 @@ class Reference:
 
     comparison: Comparison
     real: MeasuredSet
+    period: str | None = None  # of the real data, where only what begins in one counts
 
     @classmethod
-    def of(cls, real: Source, region: Region, **settings: Any) -> Reference:
-        """Measure the real set in one pass; settings are those of `Comparison.of`.
+    def of(cls, real: Source, region: Region, *, period: str | None = None, **settings: Any) -> Reference:
+        """Measure the real set in one pass, or what of it begins in a period; settings as of `Comparison.of`.
 
-        Hours are those of the real data's zone, unless another is given.
+        Hours and days are those of the real data's zone, unless another is given.
         """
         check_source(real)
         zone = settings.pop("zone", None) or getattr(real, "zone", "UTC")
-        return cls.measured(real, Comparison.of(region, real.crs, zone=zone, **settings))
+        period = days(period)
+        with read_within(real, None if period is None else Period.of(period), zone) as met:
+            return cls.measured(met, Comparison.of(region, real.crs, zone=zone, **settings))
 
     @classmethod
     def measured(cls, real: Source, comparison: Comparison) -> Reference:
         """Measure the real set in one pass, for a comparison that is laid down already."""
-        return cls(comparison, comparison.measure(real, "real"))
+        period = getattr(real, "period", None)
+        return cls(comparison, comparison.measure(real, "real"), None if period is None else str(period))
 
     def measure(self, synthetic: Source) -> MeasuredSet:
         """Measure a synthetic set in one pass."""
@@ -84,12 +91,19 @@ class Reference:
         """Compare a uniform random walk over the region: what a set gets that knows nothing of the data.
 
         It has as many trajectories as the real data, each with as many points, and every step leads to a place
-        uniform in the region. Departures are uniform over the week, and the points after them over a week.
+        uniform in the region. Departures are uniform over the week, and the points after them over a week. A
+        metric that would find the real data in it again, as in its numbers of points, takes those from it.
         """
         made = Made(self._uniform_walks, self.comparison.crs, int(self.real.n_points.sum()))
         scored = {profile.name: self.comparison.measures[profile.name] for profile in self.comparison.profiles}
         without_figures = replace(self.comparison, measures=scored)
-        return self.values(without_figures.measure(made, text="Measuring a random walk"))
+        walk = without_figures.measure(made, text="Measuring a random walk")
+        return self.values(walk) | {
+            metric.name: metric.compare(self.real.traits[name], metric.uninformed(walk.traits[name]))
+            for name, metrics in ((profile.name, profile.metrics) for profile in self.comparison.profiles)
+            for metric in metrics
+            if metric.uninformed is not None
+        }
 
     def _uniform_walks(self) -> Iterator[Trajectories]:
         frame, offsets = self.comparison.frame, np.concatenate([[0], np.cumsum(self.real.n_points)])

@@ -148,6 +148,7 @@ def evaluate(
     seed: int = 1,
     bootstrap: int = 0,
     timezone: str | None = None,
+    period: str | None = None,
     figures: bool = True,
     backend: Backend | None = None,
     observer: Observer | None = None,
@@ -171,6 +172,9 @@ def evaluate(
         How often to resample the trajectories for 95 % intervals; 0 for none.
     timezone
         Whose hours profile "time" tells, of both sets: an IANA name; that of the real data by default.
+    period
+        Compare with the real trajectories that begin on these days, as 2013-07-01/2014-07-01, without the last:
+        those that a fit of this period counts. All synthetic ones are compared.
     figures
         Whether to measure also what `Evaluation.report` draws; without, it is a little faster.
     """
@@ -182,6 +186,7 @@ def evaluate(
         profile=profile,
         seed=seed,
         zone=timezone,
+        period=period,
         figures=figures,
         backend=backend,
         observer=observer,
@@ -206,6 +211,7 @@ def evaluated(reference: Reference, synthetic: MeasuredSet, *, bootstrap: int = 
         "seed": comparison.frame.seed,
         "bootstrap": bootstrap,
         "timezone": comparison.frame.zone,
+        "period": reference.period,
         "left_out": [metric.name for metric in comparison.metrics if metric not in metrics],
     }
     with comparison.observer.stage("Comparing"):
@@ -232,6 +238,8 @@ def compared(inputs: Mapping[str, Any]) -> Iterator[str]:
                 f"{given['points_in_region']:,} of {given['points']:,} points in the region{bad}{untimed}"
             )
     yield f"region     {inputs['region']}, {inputs['crs']}"
+    if inputs["period"]:
+        yield f"period     {inputs['period']}, without the last day; real trajectories that begin in it"
     if inputs["real"]["has_times"]:
         yield f"hours      local, of {inputs['timezone']}"
     for words in without_times(inputs):

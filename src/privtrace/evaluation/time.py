@@ -1,8 +1,9 @@
 """When people travel, how long they take, and how their points are spread over time and distance.
 
 Both sets are clipped to the region before. A trip departs at the first timed point of what is left. Untimed are
-points whose time is missing, before 1970, not later than that of the timed point before, or more than a week
-after that of the first: what needs times leaves them out, and goes straight from timed point to timed point.
+points whose time is missing, before 1970, after 9999, not later than that of the timed point before, or more
+than a week after that of the first: durations, speeds and intervals leave them out, and go straight from timed
+point to timed point.
 Hours are local, of the frame's zone. Half octaves are bins with edges at 1.14 * 2^(k / 2).
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -22,22 +23,17 @@ from privtrace.evaluation.circles import SANITY, grouped_bit_counts
 from privtrace.evaluation.compare import category_error, divergence
 from privtrace.evaluation.frame import Frame
 from privtrace.evaluation.metric import LN2, Metric, Profile
-from privtrace.evaluation.octaves import half_octave
 from privtrace.evaluation.paper import N_CIRCLES, draw_circles
 from privtrace.evaluation.squares import first_and_last, paths_on
 from privtrace.evaluation.traits import Binned, Bits, Traits
 from privtrace.geometry import lengths_m
+from privtrace.timing.bins import HOURS, HOURS_OF_PART, LONGEST_S, N_PARTS
 from privtrace.trajectories import Array, Floats, Integers, Trajectories
 
-HOURS = 168  # of a week
-HOURS_PER_PART = 4  # of the day
-N_PARTS = 24 // HOURS_PER_PART
 ZONES_PER_SIDE = 3
 CELLS_PER_SIDE = 20
 #: Cells with fewer real visits have no speed worth comparing.
 LEAST_VISITS = 50
-#: No trip takes longer: what is later than this after its first point is untimed.
-LONGEST_S = calendar.WEEK_S
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +64,7 @@ class TimeTraits(Traits):
     @property
     def part(self) -> Integers:
         """Give the part of the day of each departure: four hours, from 0 after midnight to 5; -1 if untimed."""
-        return np.where(self.hour < 0, -1, self.hour % 24 // HOURS_PER_PART)
+        return np.where(self.hour < 0, -1, self.hour % 24 // HOURS_OF_PART)
 
 
 def measuring(frame: Frame) -> Callable[[Trajectories], TimeTraits]:
@@ -95,8 +91,8 @@ def measuring(frame: Frame) -> Callable[[Trajectories], TimeTraits]:
             speed=lengths_m(points, offsets) / np.where(duration > 0, duration, np.nan),
             n_points=n_points,
             n_untimed=n_points - np.diff(offsets),
-            intervals=Binned(*_interval_bins(seconds, offsets)),
-            jumps=Binned(*_jump_bins(runs.points, runs.offsets)),
+            intervals=_gaps(np.diff(seconds), offsets),
+            jumps=_gaps(np.hypot(*np.diff(runs.points, axis=0).T), runs.offsets),
             hits=circles.hits(runs),
             trips=first_and_last(paths_on(runs, frame, ZONES_PER_SIDE), ZONES_PER_SIDE**2),
             visits=Visits(*_visits(points, seconds, offsets, sides_m)),
@@ -107,9 +103,9 @@ def measuring(frame: Frame) -> Callable[[Trajectories], TimeTraits]:
 
 def _seconds(runs: Trajectories) -> Floats:
     """Give the times of all points in seconds since 1970, with their fractions; NaN where there is none."""
-    times = runs.times
-    if times is None:
+    if runs.times is None:
         return np.full(runs.n_points, np.nan)
+    times = calendar.sane(runs.times)
     whole = times.astype("datetime64[s]")
     fractions = (times - whole) / np.timedelta64(1, "s")
     return np.where(np.isnat(times), np.nan, whole.view(np.int64) + fractions)
@@ -128,6 +124,7 @@ def departures(runs: Trajectories) -> Array:
 @njit(cache=True, nogil=True)
 def timed(seconds, offsets):  # type: ignore[no-untyped-def]
     """Tell which points have a time that can be one: (n_points,)."""
+    # Fits have the same rule, in code of their own: a judge that shared it would share its mistakes.
     is_timed = np.zeros(len(seconds), np.bool_)
     for t in range(len(offsets) - 1):
         first = last = -1.0  # none yet
@@ -139,30 +136,12 @@ def timed(seconds, offsets):  # type: ignore[no-untyped-def]
     return is_timed
 
 
-@njit(cache=True, nogil=True)
-def _interval_bins(seconds, offsets):  # type: ignore[no-untyped-def]
-    bins = np.empty(len(seconds), np.uint8)
-    bin_offsets = np.zeros(len(offsets), np.int64)
-    n = 0
-    for t in range(len(offsets) - 1):
-        for p in range(offsets[t] + 1, offsets[t + 1]):
-            bins[n] = half_octave(seconds[p] - seconds[p - 1])
-            n += 1
-        bin_offsets[t + 1] = n
-    return bins[:n].copy(), bin_offsets
-
-
-@njit(cache=True, nogil=True)
-def _jump_bins(points, offsets):  # type: ignore[no-untyped-def]
-    bins = np.empty(len(points), np.uint8)
-    bin_offsets = np.zeros(len(offsets), np.int64)
-    n = 0
-    for t in range(len(offsets) - 1):
-        for p in range(offsets[t] + 1, offsets[t + 1]):
-            bins[n] = half_octave(math.hypot(points[p, 0] - points[p - 1, 0], points[p, 1] - points[p - 1, 1]))
-            n += 1
-        bin_offsets[t + 1] = n
-    return bins[:n].copy(), bin_offsets
+def _gaps(sizes: Floats, offsets: Integers) -> Binned:
+    """Put the gaps within trajectories into bins, of those between all consecutive points."""
+    n_points = np.diff(offsets)
+    owners = np.repeat(np.arange(len(n_points)), n_points)
+    n_gaps = np.maximum(n_points - 1, 0)
+    return Binned(octaves.bins_of(sizes[owners[1:] == owners[:-1]]), np.concatenate([[0], np.cumsum(n_gaps)]))
 
 
 @njit(cache=True, nogil=True)
@@ -264,12 +243,18 @@ def points(real: TimeTraits, synthetic: TimeTraits) -> float:
     return divergence(*(octaves.histogram(x.n_points, x.weights) for x in (real, synthetic)))
 
 
+def _as_many_points_each(given: TimeTraits) -> TimeTraits:
+    """Give all trajectories the mean number of points, rounded: the random walk has that of each real one."""
+    mean = round(float(given.n_points.mean())) if len(given) else 0
+    return replace(given, n_points=np.full_like(given.n_points, mean))
+
+
 def hourly_density(real: TimeTraits, synthetic: TimeTraits) -> float:
     """Compare the numbers of trajectories in 500 random circles by part of the day, by average relative error.
 
     Circles and what counts as for density, in each part of four local hours by itself. |real - synthetic| /
     max(real, 1 % of the part's real trajectories), averaged over circles, then over parts, each part weighing
-    as much as it has real trajectories: few people at night would else decide as much as all at noon.
+    as much as it has real trajectories: few people at night would otherwise decide as much as all at noon.
     Synthetic counts are scaled by the numbers of all departures, so that what departs in a wrong part is wrong
     in both. From 0 (the same) upward; no trajectories at all give at most 1. Not defined without a departure.
     """
@@ -340,7 +325,7 @@ PROFILE = Profile(
         _needing_times("speed", speed, "distribution of mean speeds, JSD", LN2),
         _needing_times("interval", interval, "seconds between points, JSD", LN2),
         Metric("jump", jump, "distances between points, JSD", high=LN2),
-        Metric("points", points, "numbers of points, JSD", high=LN2),
+        Metric("points", points, "numbers of points, JSD", high=LN2, uninformed=_as_many_points_each),
         _needing_times("hourly_density", hourly_density, "density by part of the day, relative error"),
         _needing_times("hourly_od", hourly_od, "origins and destinations by part of the day, JSD", LN2),
         _needing_times("cell_speed", cell_speed, "mean speeds in cells, relative error"),

@@ -50,9 +50,9 @@ def export(
         of the week, and by part of the day "hourly-od", "hourly-density" and "speeds". None is "density" for
         .tif.
     path
-        Its suffix is the format unless that is named: .csv, .parquet, .geojson but for departures, or .tif for
-        density, hourly-density and speeds; text is packed if the path ends in .gz. The file appears complete
-        or not at all.
+        Its suffix is the format unless that is named: .csv, .parquet, .geojson except for departures, or .tif
+        for density, hourly-density and speeds; text is packed if the path ends in .gz. The file appears
+        complete or not at all.
     format
         "csv", "parquet", "geojson" or "geotiff".
     force
@@ -60,7 +60,7 @@ def export(
     """
     what, chosen = _chosen(what, path, format)
     target = check_target(path, force)
-    if what in TIMED and model.release.calendar is None:
+    if what in TIMED and model.release.times is None:
         raise SettingsError(
             f"--what (what) {what}: the model has no times. Fit one with --times (times=True) to data with a "
             f"time column, or export one of {', '.join(name for name in PRODUCTS if name not in TIMED)}"

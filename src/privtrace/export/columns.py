@@ -80,7 +80,7 @@ _ERROR = "the standard deviation of the noise of each number of"
 
 
 _PART = {
-    "hour_from": "the local hour at which the part of the day begins in which trips depart",
+    "hour_from": "the local hour at which the part of the day begins; trips belong by their departure",
     "hour_to": "the hour at which it ends",
 }
 _BY_SAMPLE = "counted on up to 100,000 trips that are sampled from the model"
@@ -118,7 +118,7 @@ def _cells(what: str, crs: Crs) -> dict[str, str]:
         return {**cells, **_PART, "trips": trips, TRIPS_PER_AREA[crs]: f"trips for each {AREA_UNIT[crs]}"}
     if what == "speeds":
         speed = "the way from points in the cell to the next points over the time that it took; null where none"
-        rests = "how many of these it rests on"
+        rests = "how many of these trips it rests on"
         return {**cells, **_PART, SPEED[crs]: f"{speed}; {_BY_SAMPLE}", "sampled_trips": rests}
     return {
         **cells,

@@ -97,7 +97,7 @@ def pixels_per_side(grids: list[Grid]) -> int:
     if least > MOST_PIXELS:
         raise OutputError(
             f"GeoTIFF: the finest cells need {least:,} pixels per side, and {MOST_PIXELS:,} is the limit; "
-            "write the density as .geojson or .parquet"
+            "write it as .geojson or .parquet"
         )
     exact = math.lcm(
         *(len(grid.divisions) * division for grid in grids for division in np.unique(grid.divisions).tolist())

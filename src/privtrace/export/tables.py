@@ -79,7 +79,7 @@ def trips_per_area(layer: Layer, passing: Passing) -> Floats:
 
 def hours_of(view: View) -> Hours:
     """Give what a view shows of times, for what only models with times have."""
-    assert view.hours is not None  # else it was refused
+    assert view.hours is not None  # otherwise it was refused
     return view.hours
 
 

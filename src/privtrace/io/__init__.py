@@ -78,9 +78,10 @@ def read(
         "s", "ms", "us" or "ns": in what unit times that are numbers count since 1970.
     timezone
         The IANA name of a time zone, such as "Europe/Lisbon"; UTC if left out. Times that name no zone are
-        local times there: one that comes twice is the first, one that never comes is as much later. Times with
-        a zone or offset, numbers in a unit, and formats that say what their times are (GPX, MF-JSON, Porto,
-        Geolife) are not moved. All are held in UTC, and told in this zone when they are written.
+        local times there: one that comes twice is the first, one that never comes moves forward by the length
+        of the gap. Times with a zone or offset, numbers in a unit, and formats that say what their times are
+        (GPX, MF-JSON, Porto, Geolife) are not moved. All are held in UTC, and shown in this zone when they are
+        written.
     format
         The name of a format, as `write` has them, where neither name nor first bytes tell it; of a folder, only
         files of that format are read.

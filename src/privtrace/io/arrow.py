@@ -9,7 +9,7 @@ from itertools import chain
 import pyarrow as pa
 
 from privtrace.io import rows
-from privtrace.io.columns import Declared, Layout, check_types, decoded_type, is_text, tells_time
+from privtrace.io.columns import Declared, Layout, check_types, decoded_type, is_text, named_zone, tells_time
 from privtrace.io.faults import Faults, Place
 from privtrace.io.files import Snapshot, reading
 from privtrace.io.source import ColumnReader, Sizes
@@ -40,6 +40,12 @@ class ArrowReader(ColumnReader, ABC):
         """Say whether the column of times has a type that can be a clock."""
         time = self.layout.time
         return time is not None and tells_time(self._schema.field(time).type, self.layout.clock)
+
+    @property
+    def named_zone(self) -> str | None:
+        """Name the time zone in the type of the column of times."""
+        time = self.layout.time
+        return None if time is None else named_zone(self._schema.field(time).type)
 
     @abstractmethod
     def _batches(self, names: list[str], batch_rows: int) -> Iterable[pa.RecordBatch]:

@@ -185,7 +185,7 @@ def read_each(column: pa.Array, clocks: Sequence[Clock], which: Integers, form: 
     reads = [form.text(column.slice(0, 0))]
     reads += [clock.text(column.take(pa.array(mine))) for clock, mine in zip(clocks, places, strict=True)]
     if pa.types.is_floating(reads[0].values.type):
-        reads = [read._replace(values=_in_seconds(read.values)) for read in reads]
+        reads = [read._replace(values=in_seconds(read.values)) for read in reads]
     back = np.argsort(np.concatenate([np.empty(0, np.int64), *places]))
     values = pa.concat_arrays([read.values for read in reads]).take(pa.array(back))
     order = None
@@ -197,7 +197,7 @@ def read_each(column: pa.Array, clocks: Sequence[Clock], which: Integers, form: 
     return Read(values, np.concatenate([read.unread for read in reads])[back], order)
 
 
-def _in_seconds(times: pa.Array) -> pa.Array:
+def in_seconds(times: pa.Array) -> pa.Array:
     """Give timestamps as seconds since 1970, and leave numbers as they are."""
     if pa.types.is_floating(times.type):
         return times

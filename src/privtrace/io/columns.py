@@ -60,7 +60,7 @@ class Declared:
     gap_minutes: float | None = None  # if given, the log of a user may stand in for trajectories
     time_format: str | None = None  # the pattern of times that are text
     time_unit: str | None = None  # the unit of times that are numbers
-    timezone: str = UTC  # in which times are local that name none, and in which all are told: an IANA name
+    timezone: str = UTC  # in which times are local that name none, and in which all are shown: an IANA name
     wants_times: bool = False  # undeclared text is ISO 8601 then, and numbers of no unit set the order alone
     lenient: bool = False  # a file of many, which may lack a user or a time that has a name: its rows have none
     prefix: str = ""  # of the options that declare it: "synthetic_" for the second input of a command
@@ -469,6 +469,12 @@ def tells_time(kind: pa.DataType, clock: Clock) -> bool:
     """Say whether a column of this type can have calendar times: numbers only in a declared unit."""
     kind = _value(kind)
     return clock.unit is not None or pa.types.is_null(kind) or not _is_number(kind)
+
+
+def named_zone(kind: pa.DataType) -> str | None:
+    """Name the time zone in the type of a column of times, lists too; UTC there says where nobody lives."""
+    zone = getattr(_value(kind), "tz", None)
+    return None if zone in ("UTC", "Etc/UTC", "GMT", "Z", "+00:00") else zone
 
 
 def decoded_type(kind: pa.DataType) -> pa.DataType:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from privtrace.errors import DataError
 from privtrace.io import printing, rows
 from privtrace.io.beginning import Beginning
-from privtrace.io.columns import PAIRS, Declared, attributes, check_attributes, tells_time
+from privtrace.io.columns import PAIRS, Declared, attributes, check_attributes, named_zone, tells_time
 from privtrace.io.crs import CRS84, meaning
 from privtrace.io.features import FEATURES_AT_ONCE, FeatureLayout, FeatureReader, Features, times_of
 from privtrace.io.geometries import from_native, from_wkb, kinds_in, to_wkb
@@ -60,6 +60,12 @@ class GeoParquetReader(FeatureReader):
         """Say whether the column of times has a type that can be a clock."""
         time = self.layout.time
         return time is not None and tells_time(self._schema.field(time).type, self.layout.clock)
+
+    @property
+    def named_zone(self) -> str | None:
+        """Name the time zone in the type of the column of times."""
+        time = self.layout.time
+        return None if time is None else named_zone(self._schema.field(time).type)
 
     def features(self, sizes: Sizes) -> Iterator[Features]:
         """Yield the features of some rows at a time."""

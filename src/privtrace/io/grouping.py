@@ -217,14 +217,18 @@ def assemble(
     points[:, 1] = floats_of(rows["y"])
     keys = keys_of(rows).take(pa.array(starts))
     times = floats_of(rows["t"]) if "t" in rows.schema.names else None
+    moments = floats_of(rows["moment"]) if "moment" in rows.schema.names else None
     if times is not None:
         order = floats_of(rows["order"]) if "order" in rows.schema.names else None
-        points, times = _in_time(points, times, starts, order)
+        places = _in_time(times, starts, order)
+        points, times = points[places], times[places]
+        moments = None if moments is None else moments[places]
         if gap_minutes is not None:
             starts, keys = _cut_at_gaps(times, starts, keys, gap_minutes)
     users = ids_of(keys["user_id"]) if "user_id" in keys.schema.names else None
     offsets = np.append(starts, rows.num_rows)
-    return Trajectories(points, offsets, times, users, ids_of(keys["traj_id"]), crs, gap_minutes, zone)
+    ids = ids_of(keys["traj_id"])
+    return Trajectories(points, offsets, times, users, ids, crs, gap_minutes, zone, moments=moments)
 
 
 def _cut_at_gaps(
@@ -248,16 +252,15 @@ def _cut_at_gaps(
     return pieces, keys.set_column(keys.schema.get_field_index("traj_id"), "traj_id", names)
 
 
-def _in_time(points: Floats, times: Array, starts: Integers, order: Floats | None) -> tuple[Floats, Array]:
-    """Sort the points of trajectories by time, missing times last, on a tie by `order`, then as in the file."""
+def _in_time(times: Array, starts: Integers, order: Floats | None) -> Integers | slice:
+    """Order the points of trajectories by time, missing ones last, on a tie by `order`, else as in the file."""
     in_order = times[1:] >= times[:-1]  # False beside a missing time, which is then looked at below
     in_order[starts[1:] - 1] = True
     if in_order.all():
-        return points, times
+        return slice(None)
     trajectories = np.repeat(np.arange(len(starts)), _lengths(starts, len(times)))
     by = (times, trajectories) if order is None else (order, times, trajectories)
-    places = np.lexsort(by)  # stable, NaN and NaT last
-    return points[places], times[places]
+    return np.lexsort(by)  # stable, NaN and NaT last
 
 
 def _lengths(starts: Integers, n_rows: int) -> Integers:

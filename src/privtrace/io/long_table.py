@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from privtrace.errors import DataError
 from privtrace.io.columns import PAIRS, TIME, TRAJECTORY, USER
 from privtrace.io.rows import missing_user
-from privtrace.io.zones import UNITS, UTC
+from privtrace.io.zones import UNITS
 from privtrace.trajectories import Array, Trajectories
 
 #: Rows of a table that a writer gets at once; a row group of Parquet.
@@ -75,16 +75,16 @@ def long_table(part: Trajectories, first_id: int) -> pa.Table:
     return pa.table(columns)
 
 
-def arrow_times(times: Array, zone: str = UTC) -> pa.Array:
+def arrow_times(times: Array, zone: str | None = None) -> pa.Array:
     """Hand times to arrow, which knows four units of datetime64; NaN and NaT become null.
 
-    Calendar times get a zone other than UTC as part of their type.
+    Calendar times get a zone that is given as part of their type: they are moments, whoever reads them.
     """
     if times.dtype.kind == "M" and np.datetime_data(times.dtype)[0] not in UNITS:
         times = times.astype("datetime64[s]")
     made = pa.array(times, from_pandas=True)
-    is_told = zone != UTC and pa.types.is_timestamp(made.type)
-    return made.view(pa.timestamp(made.type.unit, zone)) if is_told else made
+    has_zone = zone is not None and pa.types.is_timestamp(made.type)
+    return made.view(pa.timestamp(made.type.unit, zone)) if has_zone else made
 
 
 def arrow_users(users: Array) -> pa.Array:

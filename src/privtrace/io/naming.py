@@ -39,8 +39,17 @@ def named_tables(parts: Iterable[Trajectories], names: str | None) -> tuple[pa.S
         if part.times is not None:
             shown = printing.wall_times(printing.calendar(part.times), part.zone)
             part = replace(part, times=shown, zone=UTC)
-        ours = long_table(part, first_id)
+        ours = _without_zone(long_table(part, first_id))
         present = [name for name in theirs if name in ours.column_names]
         return ours.select(present).rename_columns([theirs[name] for name in present])
 
     return laid_out(parts, table)
+
+
+def _without_zone(table: pa.Table) -> pa.Table:
+    """Leave the zone out of the type of times: they are what clocks on the wall show."""
+    for number, field in enumerate(table.schema):
+        if pa.types.is_timestamp(field.type):
+            plain = table[field.name].combine_chunks().view(pa.timestamp(field.type.unit))
+            table = table.set_column(number, field.name, plain)
+    return table

@@ -51,7 +51,7 @@ class PortoReader:
 
     parse_once = True
     defines_times = True
-    is_table = False
+    is_table = True
 
     def __init__(self, beginning: Beginning, declared: Declared) -> None:
         self.snapshot = beginning.snapshot

@@ -120,7 +120,8 @@ def only(part: Trajectories, keep: npt.NDArray[np.bool_]) -> Trajectories:
         return part
     kept = np.concatenate([[0], np.cumsum(keep)])[part.offsets]
     times = None if part.times is None else part.times[keep]
-    left = replace(part, points=part.points[keep], offsets=kept, times=times)
+    moments = None if part.moments is None else part.moments[keep]
+    left = replace(part, points=part.points[keep], offsets=kept, times=times, moments=moments)
     return left.take(np.flatnonzero(np.diff(kept)))
 
 

@@ -9,6 +9,7 @@ A batch of rows is an arrow `RecordBatch` with the columns
                 if the file has times
     order       float64: sets the order of rows whose time is null, null where nothing does; only where calendar
                 times are wanted of a column that may hold numbers of no unit
+    moment      whether t, float64 then, is that of a date in text; only where `for_order` made it
 
 and, until `usable` has noted the faults of a batch, `unread`: whether the time is there and cannot be read.
 
@@ -25,7 +26,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from privtrace.io.clock import Clock, Read
+from privtrace.io.clock import Clock, Read, in_seconds
 from privtrace.io.columns import is_text
 from privtrace.io.faults import Faults, Place
 from privtrace.trajectories import Array, Crs
@@ -79,6 +80,17 @@ def usable(
     if "unread" in batch.schema.names:
         batch = batch.drop_columns(["unread"])
     return batch.filter(has_id) if batch["traj_id"].null_count else batch
+
+
+def for_order(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Give calendar times, and numbers beside them, as the numbers that set the order: dates in seconds."""
+    times, order = batch["t"], pa.nulls(batch.num_rows, pa.float64())
+    if "order" in batch.schema.names:
+        order = batch["order"]
+        batch = batch.drop_columns(["order"])
+    is_date = times.is_valid() if pa.types.is_timestamp(times.type) else pc.and_(times.is_valid(), False)
+    values = pc.coalesce(in_seconds(times), order)
+    return batch.set_column(batch.schema.get_field_index("t"), "t", values).append_column("moment", is_date)
 
 
 def _times_missed(batch: pa.RecordBatch) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +26,8 @@ def by_user_and_id(source: Source, bucket_points: int = _BUCKET_POINTS) -> Itera
     is then sorted in memory.
     """
     ranks = _ranks(source)
-    zone = getattr(source, "zone", UTC)  # a source from elsewhere need not say it
+    # A source from elsewhere need not say these.
+    zone, by_default = getattr(source, "zone", UTC), getattr(source, "times_by_default", True)
 
     def by_rank(packed: pa.RecordBatch, n_buckets: int) -> Integers:
         return floats_of(packed["rank"]) * n_buckets // len(ranks)
@@ -35,7 +37,8 @@ def by_user_and_id(source: Source, bucket_points: int = _BUCKET_POINTS) -> Itera
         for path in spool.deal(_packed_parts(source, ranks), source.n_points // bucket_points, by_rank):
             packed = pa.Table.from_batches(kept(path)).combine_chunks()
             in_order = packed.take(pc.sort_indices(packed["rank"]))
-            yield _unpacked(in_order.combine_chunks(), source.crs, source.gap_minutes, zone)
+            made = _unpacked(in_order.combine_chunks(), source.crs, source.gap_minutes, zone)
+            yield replace(made, times_on_request=not by_default)
     finally:
         spool.close()
 
@@ -81,6 +84,8 @@ def _packed(part: Trajectories, ranks: Integers, n_before: int) -> pa.RecordBatc
     }
     if part.times is not None:
         columns["t"] = pa.LargeListArray.from_arrays(offsets, arrow_times(part.times))
+    if part.moments is not None:
+        columns["moment"] = pa.LargeListArray.from_arrays(offsets, pa.array(part.moments))
     return pa.RecordBatch.from_pydict(columns)
 
 
@@ -98,6 +103,7 @@ def _unpacked(packed: pa.Table, crs: Crs, gap_minutes: float | None, zone: str) 
         crs,
         gap_minutes,
         zone,
+        moments=floats_of(columns["moment"].flatten()) if "moment" in columns else None,
     )
 
 

@@ -17,10 +17,13 @@ from privtrace.io.columns import TIME, Declared, Roles
 from privtrace.io.faults import Fault, Faults
 from privtrace.io.files import Snapshot
 from privtrace.io.grouping import assemble, cut, is_contiguous
-from privtrace.io.rows import keys_of, with_times
+from privtrace.io.rows import for_order, keys_of, with_times
 from privtrace.io.spool import Spool, by_key, gathered, kept
 from privtrace.observer import Observer
-from privtrace.trajectories import PART_POINTS, Crs, Trajectories
+from privtrace.trajectories import NO_TIMES, PART_POINTS, Crs, Trajectories
+
+#: Where fewer than one point in so many has a time that can be read, times are not worth their epsilon.
+_ONE_IN = 100
 
 
 @dataclass(frozen=True)
@@ -175,7 +178,7 @@ class FileSource:
         self._reader = reader
         self._sizes = sizes or Sizes()
         self._check_times(declared)
-        self._has_told = False
+        self._has_told = self._has_told_zone = False
         self._lock = threading.Lock()
         self._spool: Spool | None = None
         self._prepared: _Prepared | None = None
@@ -222,13 +225,13 @@ class FileSource:
         """Say whether times are synthesized unless told otherwise: where a single table has a clock."""
         return self.has_clock and self._reader.is_table
 
-    def timed(self) -> FileSource:
+    def timed(self, consequence: str = NO_TIMES[0], instead: str = NO_TIMES[1]) -> FileSource:
         """Give the source with its times read as calendar times, each value by itself.
 
         Text of no declared form is ISO 8601 then. What is a number instead is no time, and the curator is told;
-        it sets the order of the points that have no time, as it did before.
+        it sets the order of the points that have no time, as it did before. A source that cannot have any is
+        refused: the words say what cannot be done so, and what to do instead.
         """
-        consequence, instead = "none can be synthesized", "synthesize without times"
         self._refuse_without_times(consequence, instead)
         if not self.has_clock:
             raise self._no_clock(consequence, instead)
@@ -274,8 +277,22 @@ class FileSource:
         faults = self._prepare().faults
         return faults.n_unread, faults.n_times
 
+    @property
+    def other_zone(self) -> str | None:
+        """Name the zone that the type of the times' column names, where times are shown in another."""
+        named: str | None = getattr(self._reader, "named_zone", None)  # known where columns have types
+        return None if named == self.zone else named
+
     def tell(self, observer: Observer) -> None:
-        """Tell the curator, loudly and once, if there are times that could not be read."""
+        """Tell the curator, once, of a zone that is not the declared one, and loudly of times not read."""
+        if self.other_zone is not None and not self._has_told_zone:
+            self._has_told_zone = True
+            # What is no IANA name, such as an offset, cannot be declared.
+            given = (self.other_zone, repr(self.other_zone)) if "/" in self.other_zone else ()
+            observer.say(
+                f"{self.path}: the type of its times names the zone {self.other_zone}, and hours and days are "
+                f"those of {self.zone}; say which zone it is with {self._declared.option('timezone', *given)}"
+            )
         n_unread, n_times = self.unread_times
         if n_unread and not self._has_told:
             self._has_told = True
@@ -293,6 +310,19 @@ class FileSource:
                 loud=True,
             )
 
+    def tell_untimed(self, observer: Observer) -> None:
+        """Tell the curator, loudly, where times are synthesized and hardly any can be read."""
+        n_unread, n_times = self.unread_times
+        n_read, n_points = n_times - n_unread, self.n_points
+        if _ONE_IN * n_read < n_points:
+            cure = f", or say how they are to be read with {self._declared.time_options('or')}"
+            observer.note(
+                f"{self.path}: {n_read:,} of {n_points:,} points have a time that can be read, so the share of "
+                "epsilon for times buys next to nothing, and synthetic times are noise; leave them out with "
+                f"--no-times (times=False){'' if self._reader.defines_times else cure}",
+                loud=True,
+            )
+
     def faults(self) -> Iterator[Fault]:
         """Pass over all rows and yield what is wrong with them, in order. For the curator: NOT PRIVATE."""
         faults = Faults(locating=True, need_times=self.gap_minutes is not None)
@@ -303,7 +333,12 @@ class FileSource:
     def parts(self) -> Iterator[Trajectories]:
         """Start a pass over all trajectories."""
         for rows in self.rows():
-            yield assemble(rows, self.crs, self.gap_minutes, self.zone)
+            yield self._assembled(rows)
+
+    def _assembled(self, rows: pa.RecordBatch) -> Trajectories:
+        """Make trajectories of rows, which say as this source does whether times are by default."""
+        made = assemble(rows, self.crs, self.gap_minutes, self.zone)
+        return replace(made, times_on_request=not self._reader.is_table)
 
     def rows(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows of whole trajectories, those of each together and in the order of the file."""
@@ -316,8 +351,18 @@ class FileSource:
         return self._read(keys_only=True)
 
     def collect(self) -> Trajectories:
-        """Load all trajectories into memory."""
-        return Trajectories.end_to_end([*self.parts()], self.crs)
+        """Load all trajectories into memory.
+
+        Times are as in `parts`. Where text is read for the order alone, it is kept which of it are dates: fits
+        of what is in memory have the times that fits of the source have.
+        """
+        if not self.times_by_default or self._has_clock_already or self._open_again is None:
+            return Trajectories.end_to_end([*self.parts()], self.crs)
+        self._reader.snapshot.check()
+        with self.timed() as timed:
+            parts = [self._assembled(for_order(rows)) for rows in timed.rows()]
+        self._reader.snapshot.check()
+        return Trajectories.end_to_end(parts, self.crs)
 
     def close(self) -> None:
         """Remove what is kept on disk; a later pass starts from the file again."""

@@ -278,7 +278,7 @@ def _from_latin_1(column: pa.Array) -> pa.Array:
 def write(parts: Iterable[Trajectories], path: Path, *, delimiter: str = ",", names: str | None = None) -> None:
     """Write a long table; text cannot hold words about it. Calendar time has a name that says so.
 
-    In a zone other than UTC, times have their offset: 2013-07-01T08:00:00+01:00.
+    Calendar times are moments: 2013-07-01T07:00:00Z, or with their offset in a zone, 2013-07-01T08:00:00+01:00.
     """
     schema, tables = named_tables(parts, names)
     empty = _as_text(schema.empty_table())
@@ -296,7 +296,7 @@ def _as_text(table: pa.Table) -> pa.Table:
     for number, field in enumerate(table.schema):
         if pa.types.is_timestamp(field.type):
             zone, column = field.type.tz, table[field.name]
-            # Not by arrow, which needs the system's zones for it.
+            # Not by arrow, which needs the system's zones for it. Those without a zone are another program's.
             times = column if zone is None else printing.iso(column.to_numpy(), zone).cast(pa.string())
             table = table.set_column(number, CALENDAR, times)
         elif pa.types.is_string(field.type):

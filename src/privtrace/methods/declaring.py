@@ -160,7 +160,7 @@ class OneOf:
 class Days:
     """Take a period of days, kept as its text."""
 
-    words: str = "two days, such as 2013-07-01/2014-07-01, of which the last is not part of it"
+    words: str = "two days, such as 2013-07-01/2014-07-01: the first, in 1970 or later, and one after the last"
     span: str = ""
     metavar: str = "DAY/DAY"
 
@@ -168,7 +168,10 @@ class Days:
         """Write the period in its plain form."""
         from privtrace.calendar import Period
 
-        return str(Period.of(value))
+        try:
+            return str(Period.of(value))
+        except SettingsError:  # which would not name the setting
+            raise ValueError from None
 
     def parse(self, text: str) -> str:
         """Read a period."""
@@ -303,3 +306,9 @@ def whole(value: Any, name: str, least: int, most: int) -> int:
     """Read a whole number that is no field."""
     number: int = Declaration(name, "", Whole(least, most), MISSING, None).read(value)
     return number
+
+
+def days(value: Any) -> str | None:
+    """Read a period that is no field; None is none."""
+    read: str | None = Declaration("period", "", Days(), None, None).read(value)
+    return read

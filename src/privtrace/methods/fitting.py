@@ -53,7 +53,10 @@ class Fitting:
         return cls(settings, crossing, region, passes.backend, passes.observer)
 
     def release(self, label: str, package: str | None) -> Release:
-        """State the public facts: what was asked for, what was spent, and whether the noise was secret."""
+        """State the public facts: what was asked for, what was spent, and whether the noise was secret.
+
+        The calendar, which the source tells, is added to them.
+        """
         settings, ledger = self.settings, self.crossing.ledger
         return Release(
             method=settings.method,
@@ -68,5 +71,4 @@ class Fitting:
             private=ledger.private,
             package=package,
             timing=settings.timing_settings(),
-            calendar=None if self.timing is None else self.timing.calendar,
         )

@@ -222,6 +222,17 @@ def in_words(summary: Mapping[str, Any]) -> str:
     return ", ".join(f"{size:,} {_singular(name) if size == 1 else name}" for name, size in summary.items())
 
 
+def settings_in_words(release: Release) -> dict[str, str]:
+    """Write the settings of a release; one that was left open says what stands for it."""
+    from privtrace.methods.registry import find
+
+    declared = find(release.method).settings.declared()
+    return {
+        name: (declared[name].otherwise or "by rule") if value is None else str(value)
+        for name, value in {**release.timing, **release.settings}.items()
+    }
+
+
 def _singular(name: str) -> str:
     """Name one of them: coarse cells divided -> coarse cell divided, trajectories -> trajectory."""
     return re.sub(r"(ie)?s\b", lambda ending: "y" if ending[1] else "", name, count=1)

@@ -21,7 +21,7 @@ from privtrace.release import Release
 from privtrace.space.area import unwrapped
 from privtrace.space.grid import Grid
 from privtrace.space.lattice import cell_at
-from privtrace.space.shapes import N_BINS
+from privtrace.space.shapes import N_BINS, half_octaves
 from privtrace.space.traverse import trace
 from privtrace.timing.bins import (
     HOURS_OF_PART,
@@ -32,7 +32,6 @@ from privtrace.timing.bins import (
     SPEEDS,
     TICKS,
     bin_of,
-    half_octaves,
 )
 from privtrace.timing.model import Timing
 from privtrace.trajectories import Floats, Integers, Trajectories
@@ -85,7 +84,7 @@ def sampled(model: Model, layers: Sequence[Layer], zones: int) -> Sampled:
     grids = tuple(layer.grid for layer in layers)
     known, total = [], None
     for part, _ in sample_parts(model, count, seed=0):
-        trips, sums = _counted(part, grids, zones, release.calendar)
+        trips, sums = _counted(part, grids, zones, release.times)
         known.append(trips)
         total = sums if total is None else _added(total, sums)
     assert total is not None

@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
 from privtrace.errors import ModelFormatError, SettingsError
 from privtrace.methods.declaring import (
@@ -37,6 +37,7 @@ from privtrace.timing.shares import NOISY, shares_of
 
 if TYPE_CHECKING:
     from privtrace.backends.base import Backend
+    from privtrace.calendar import Calendar
     from privtrace.methods.model import Model
     from privtrace.observer import Observer
     from privtrace.privacy.budget_file import BudgetFile
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     from privtrace.release import Release, Setting
     from privtrace.space.region import Region
     from privtrace.trajectories import Source
+
+_Source = TypeVar("_Source", bound="Source")
 
 #: Trajectories of a data set at most, so that sums of their weights stay within 62 bits.
 MOST_TRAJECTORIES = 1 << 39
@@ -91,7 +94,9 @@ class Settings(ABC):
         "How many trips, if public.", Whole(0, MOST_TRAJECTORIES), None, otherwise="measured"
     )
 
-    times: bool | None = setting("Synthesize times.", Flag(), None, otherwise="bridgetrace does")
+    times: bool | None = setting(
+        "Synthesize times.", Flag(), None, otherwise="bridgetrace, for a table with times"
+    )
     sampling: bool | None = setting(
         "Measure how many points trips have, and how far apart.",
         Flag(),
@@ -99,8 +104,10 @@ class Settings(ABC):
         otherwise="with times; bridgetrace always, unless a spacing is set",
         detail=True,
     )
-    period: str | None = setting("Days that count, without the last.", Days(), None)
-    every: str | None = setting("The time between points, if public: 15s.", Duration(), None)
+    period: str | None = setting("Days to count, last excluded.", Days(), None, otherwise="all days")
+    every: str | None = setting(
+        "The time between points, if public: 15s.", Duration(), None, otherwise="measured with times"
+    )
     points_share: Epsilon = share("points", "0.04")
     clock_share: Epsilon = share("times", "0.125")
 
@@ -141,6 +148,11 @@ class Settings(ABC):
     def samples(self) -> bool:
         """Say whether points are measured, and times where data has them, unless a setting says otherwise."""
         return False
+
+    @property
+    def against_times(self) -> tuple[str, ...]:
+        """Name the settings that stand in the way of times, as messages do."""
+        return ("--no-sampling (sampling=False)",) if self.sampling is False else ()
 
     @property
     def has_times(self) -> bool:
@@ -186,8 +198,12 @@ class Settings(ABC):
                 f"{spelled('times')}"
             )
         if self.every is not None and not self.has_times:
+            against = " and ".join(self.against_times)
             raise SettingsError(
-                f"{spelled('every')} is about times; pass --times (times=True) too, or leave it out"
+                f"{spelled('every')} is about times, and there are none with {against}; leave out one or the "
+                "other"
+                if against
+                else f"{spelled('every')} is about times; pass --times (times=True) too, or leave it out"
             )
         if self.share_of("points") + self.share_of("clock") >= 1:
             raise SettingsError(
@@ -205,21 +221,46 @@ class Settings(ABC):
     @contextmanager
     def meeting(self, source: Source) -> Iterator[tuple[Self, Source]]:
         """Settle what is open, and read the source with a clock and in the period, where that is needed."""
-        from privtrace.calendar import Period, Zone
-        from privtrace.within import Within
+        with self.reading(source) as read:
+            yield self.settled(source), self.in_period(read)
 
-        settings, met = self.settled(source), source
-        if settings.times or self.period is not None:
-            met = getattr(source, "timed", lambda: source)()
-        try:
-            if self.period is not None:
-                zone = Zone.named(getattr(source, "zone", "UTC"))
-                yield settings, Within(met, Period.of(self.period), zone)
-            else:
-                yield settings, met
-        finally:
-            if met is not source:
-                met.close()  # type: ignore[attr-defined]
+    @contextmanager
+    def reading(self, source: _Source) -> Iterator[_Source]:
+        """Read a source with a clock where times are synthesized or a period counts; refuse one without."""
+        from privtrace.trajectories import on_the_calendar
+
+        words = self._without_clock(source)
+        with nullcontext(source) if words is None else on_the_calendar(source, *words) as read:
+            yield read
+
+    def in_period(self, source: Source) -> Source:
+        """Leave of a source what begins in the period: all, where there is none."""
+        from privtrace.calendar import Period
+        from privtrace.within import within
+
+        return source if self.period is None else within(source, Period.of(self.period))
+
+    def calendar_of(self, source: Source) -> Calendar | None:
+        """Find the calendar of a release, in the zone of its source: where there are times, or a period."""
+        from privtrace.calendar import Calendar, Period
+
+        if not self.has_times and self.period is None:
+            return None
+        period = None if self.period is None else Period.of(self.period)
+        return Calendar.of(getattr(source, "zone", "UTC"), period)
+
+    def _without_clock(self, source: Source) -> tuple[str, str] | None:
+        """Say what cannot be done without a clock, and what to do instead; None where none is needed."""
+        from privtrace.trajectories import NO_TIMES
+        from privtrace.within import NO_PERIOD
+
+        has_times, has_period = bool(self.settled(source).times), self.period is not None
+        if has_times and has_period:
+            return (
+                "times cannot be synthesized, nor can a period be applied",
+                f"leave out --times (times=True) and {spelled('period')}",
+            )
+        return NO_TIMES if has_times else NO_PERIOD if has_period else None
 
     @property
     def protected(self) -> Unit:
@@ -280,17 +321,18 @@ class Settings(ABC):
         from privtrace.methods.fitting import Fitting
         from privtrace.methods.registry import method_of
         from privtrace.methods.timed import with_timing
+        from privtrace.trajectories import has_users
 
         method = method_of(self)
         with self.meeting(source) as (settings, met):
             fitting = Fitting.begin(settings, met, noise, backend, observer, budget_file)
-            if self.unit == "trajectory" and getattr(
-                met, "has_users", False
-            ):  # from the header, before any row
+            if self.unit == "trajectory" and has_users(met):  # from the header, before any row
                 fitting.observer.say(each_or_all(fitting.crossing.ledger.unit))
+            if settings.times:
+                getattr(met, "tell_untimed", lambda observer: None)(fitting.observer)
             fitting = with_timing(fitting, met)
             released = method.recipe(settings, fitting)
-        release = fitting.release(method.label, method.package)
+        release = replace(fitting.release(method.label, method.package), calendar=settings.calendar_of(source))
         return method.model(release=release, timing=fitting.timing, **released)
 
     @abstractmethod

@@ -11,7 +11,7 @@ from privtrace.trajectories import Source
 
 
 def with_timing(fitting: Fitting, source: Source) -> Fitting:
-    """Measure points and times as far as the settings ask for it; times are told in the zone of the source."""
+    """Measure points and times as far as the settings ask for it; times are shown in the zone of the source."""
     settings = fitting.settings
     if not settings.has_sampling:
         return fitting

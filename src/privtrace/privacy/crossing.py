@@ -43,7 +43,7 @@ class Aside(NamedTuple):
     """Tell the curator about a pass: exact numbers that go to the screen and nowhere else."""
 
     count_part: Callable[[Trajectories], Any]
-    tell: Callable[[list[Any], Observer], None]
+    tell: Callable[[list[Any], Observer, bool], None]  # True where only trajectories of a period count
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Crossing:
                 table.add(more)
             counted += exact
         if aside is not None:
-            aside.tell(counted, self.passes.observer)
+            aside.tell(counted, self.passes.observer, hasattr(self.passes.source, "period"))
         return [table.counts() for table in sums]
 
     def _map(self, text: str, task: Callable[[Trajectories], Result]) -> Iterator[Result]:

@@ -33,7 +33,7 @@ from privtrace.privacy.noise import Noise
 from privtrace.privacy.siphash import pseudorandom
 from privtrace.privacy.unit import Unit
 from privtrace.spelling import numbered, spelled_ids, spelled_users
-from privtrace.trajectories import Integers, Trajectories
+from privtrace.trajectories import Integers, Trajectories, has_users
 
 #: Drop what cannot be chosen when so many candidates wait, so that memory follows the users, not the data.
 _MERGE_CANDIDATES = 1 << 18
@@ -75,7 +75,7 @@ class Choice:
 
 def chosen(passes: Passes, unit: Unit, noise: Noise) -> Choice:
     """Choose, in a pass of its own, which trajectories count in all passes of a fit."""
-    if not getattr(passes.source, "has_users", True):  # a file's header tells before any pass
+    if has_users(passes.source) is False:  # a file's header tells before any pass
         raise DataError(wording.NO_USERS)
     key = noise.selection_key()
     parts = passes.map_numbered(

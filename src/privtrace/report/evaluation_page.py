@@ -183,12 +183,13 @@ def _inputs(inputs: Mapping[str, Any], units: str) -> str:
         (words, *(_count(inputs[role][name]) for role in ("real", "synthetic")))
         for name, words in names.items()
     ]
+    days = f" Of the real trips, those that begin in the period {inputs['period']}, without its last day."
     return section(
         "What was compared",
         table(("", "Real", "Synthetic"), rows, n_words=1),
         paragraph(
             f"In the region {inputs['region']} (west, south, east, north in {units}); random draws from seed "
-            f"{inputs['seed']}.",
+            f"{inputs['seed']}.{days if inputs['period'] else ''}",
             "small",
         ),
     )

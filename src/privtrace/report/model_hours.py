@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from privtrace.calendar import seconds_in
+from privtrace.evaluation.octaves import shown_bins
 from privtrace.methods.model import Model
 from privtrace.methods.plan import rounded
 from privtrace.methods.sampled import MOST_TRIPS
@@ -18,9 +19,8 @@ from privtrace.report.model_map import SPEEDS, per_area, speed_legend, speed_sca
 from privtrace.space.region import Region
 from privtrace.trajectories import Integers
 
-#: Sizes are shown between those that so much of the synthetic trips lies below, and beyond; and so many bins at
-#: least, because a picture of one would show no scale.
-_TAIL, _LEAST_BINS = 0.002, 9
+#: A bin for zero is shown if it holds more than so much of the synthetic trips.
+_TAIL = 0.002
 
 #: Cells of the layer that small maps show, at most; of a coarser one if need be.
 _SMALL_CELLS = 600
@@ -51,7 +51,7 @@ def _introduced(release: Release) -> str:
     """Say what was measured, and which hours and days these are."""
     every = release.timing.get("every")
     tick = f" Points come every {duration(seconds_in(str(every)))}, as was declared." if every else ""
-    if release.calendar is None:
+    if release.times is None:
         return "How many points trips have was measured, and how uneven the distances between them are."
     return f"{release.when} A trip's date is drawn and not measured; only its weekday and hour are.{tick}"
 
@@ -101,12 +101,9 @@ def _figure(spread: Spread, scale: Scale, total: float) -> str:
 def _shown(spread: Spread) -> Integers:
     """Choose the bins that hold nearly all, next to each other; before them that of zero, if it holds some."""
     n_zero = int(spread.bounds[0] == 0)
-    sums, n_bins = np.cumsum(spread.shares[n_zero:]), len(spread.shares)
-    first, last = (n_zero + int(np.searchsorted(sums, share * sums[-1])) for share in (_TAIL, 1 - _TAIL))
-    short = max(_LEAST_BINS - (last + 1 - first), 0)
-    first, last = max(first - (short + 1) // 2, n_zero), min(last + short // 2, n_bins - 1)
+    bins = shown_bins(spread.shares, after=n_zero)
     has_zero = bool(n_zero and spread.shares[0] > _TAIL)
-    return np.array([*([0] if has_zero else []), *range(first, last + 1)])
+    return np.array([*([0] if has_zero else []), *range(bins.start, bins.stop)])
 
 
 def _parts_of_the_day(model: Model, view: View, hours: Hours) -> list[str]:
@@ -121,17 +118,17 @@ def _parts_of_the_day(model: Model, view: View, hours: Hours) -> list[str]:
         cells = [f'<g class="heat">{maps.cells(sheet, layer.grid, *how)}</g>' for how in shades]
         told = f"{percent(share)} of trips", speed(mean, region)
         words = (
-            f"{span(part)}: where the {told[0]} go that depart then.",
+            f"{span(part)}: where the {told[0]} that depart then go.",
             f"{span(part)}: how fast they go in each cell; the mean is {told[1]}.",
         )
         small = (sheet.small(*one) for one in zip(cells, words, strict=True))
         drawn.append([*zip(small, told, strict=True)])
     unit = "km²" if region.crs == "lonlat" else "square unit"
     return [
-        "<h3>By the part of the day</h3>",
+        "<h3>By part of the day</h3>",
         paragraph(
-            "Where those go who depart in each part of the day, and below it how fast: all days together, "
-            f"counted on {min(model.n_trajectories, MOST_TRIPS):,} sampled trips. {SPEEDS}"
+            "Where trips go, by the part of the day in which they depart, and below it how fast: all days "
+            f"together, counted on {min(model.n_trajectories, MOST_TRIPS):,} sampled trips. {SPEEDS}"
         ),
         by_part(drawn),
         '<div class="columns">',

@@ -132,7 +132,7 @@ class _Day:
         """Say what is shown of each part of the day."""
         return "\n".join(
             f'<p class="small" data-part="{part}" hidden="">Trips that depart from {span(part)}: '
-            f"{percent(float(share))} of all. Cells show who passes them, and arcs and lines are theirs.</p>"
+            f"{percent(float(share))} of all. Cells show how many of them pass; arcs and lines are theirs.</p>"
             for part, share in enumerate(self.hours.shares)
         )
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from privtrace.calendar import Calendar
 from privtrace.geometry import diameters_m, lengths_m
-from privtrace.methods.model import Model, in_words
+from privtrace.methods.model import Model, in_words, settings_in_words
 from privtrace.methods.plan import rounded
 from privtrace.methods.registry import find
 from privtrace.methods.sampling import sample_parts
@@ -92,7 +92,7 @@ def _heading(model: Model, title: str, note: str | None) -> str:
         "Protected": f"each {unit}" if release.private else "nobody",
         "Trajectories": _count_words(model),
         "Area": extent(release.region),
-        **({} if release.calendar is None else {"Time": _days(release.calendar)}),
+        **({} if release.times is None else {"Time": _days(release.times)}),
         "Method": release.label,
     }
     light, dark = find(release.method).colors
@@ -225,10 +225,7 @@ def _uses(model: Model, view: View) -> str:
 def _making(model: Model) -> str:
     release = model.release
     sizes = ((name.capitalize(), f"{size:,}") for name, size in model.summary().items())
-    settings = (
-        (name, "by rule" if value is None else str(value))
-        for name, value in sorted({**release.settings, **release.timing}.items())
-    )
+    settings = sorted(settings_in_words(release).items())
     return section(
         "How it was made",
         paragraph(

@@ -10,7 +10,6 @@ import numpy as np
 
 from privtrace.evaluation.figures import HEAT, Clock, Curve, Figures
 from privtrace.evaluation.paper import CELLS_PER_SIDE
-from privtrace.evaluation.time import HOURS_PER_PART, N_PARTS
 from privtrace.report import charts, colors, maps
 from privtrace.report.document import (
     Cell,
@@ -26,6 +25,7 @@ from privtrace.report.document import (
 )
 from privtrace.report.hours import busiest, by_part, scale_of, span, week
 from privtrace.space.region import Region
+from privtrace.timing.bins import HOURS_OF_PART, N_PARTS
 
 
 def heat_maps(figures: Figures) -> str:
@@ -196,22 +196,22 @@ def _parts_of_the_day(clock: Clock, region: Region) -> list[str]:
     for part, (name, visits, of_week) in product(
         range(N_PARTS), zip(("Real", "Synthetic"), clock.parts, clock.week, strict=True)
     ):
-        share = percent(float(of_week.reshape(7, N_PARTS, HOURS_PER_PART)[:, part].sum()))
+        share = percent(float(of_week.reshape(7, N_PARTS, HOURS_OF_PART)[:, part].sum()))
         words = f"{name}, {span(part)}: {share} of the trips depart then; visits to cells."
         small = sheet.small(maps.heat(sheet, "q", scale.shades(visits[part])), words)
         drawn[part].append((small, f"{name.lower()} {share}"))
     return [
-        "<h3>By the part of the day</h3>",
+        "<h3>By part of the day</h3>",
         paragraph(
-            "Where those go who depart in each part of the day, on one color scale, and the share of all trips "
-            f"that they are. Local hours of {clock.zone}, all days together."
+            "Where trips go, by the part of the day in which they depart, on one color scale, and their share "
+            f"of all trips. Local hours of {clock.zone}, all days together."
         ),
         by_part(drawn),
         maps.legend(
             "Visits to a cell in a part of the day, for each trip of the whole day",
             "q",
             scale.ticks(lambda visits: plain(visits, 2)),
-            f"Color scale from 0 to {plain(scale.most, 2)} visits a trip, logarithmic.",
+            f"Color scale from 0 to {plain(scale.most, 2)} visits per trip, logarithmic.",
         ),
     ]
 

@@ -7,9 +7,18 @@ from collections.abc import Iterable
 from privtrace.observer import Observer
 from privtrace.space.area import Tally, added
 
+_NO_ROWS = "there are no rows in the data; check that the file was written to its end"
+_NONE_BEGINS = (
+    "no trajectory begins in the period; is it the one that was meant, and are times read as they are written "
+    "(--time-format, --time-unit, --timezone)?"
+)
 
-def tell_inside(tallies: Iterable[Tally], observer: Observer) -> None:
-    """Put the tallies of parts in words, loudly where nothing is usable or axes seem swapped."""
+
+def tell_inside(tallies: Iterable[Tally], observer: Observer, in_period: bool = False) -> None:
+    """Put the tallies of parts in words, loudly where nothing is usable or axes seem swapped.
+
+    Where only trajectories of a period count, it is no fault of the file that there are none.
+    """
     total = added(tallies)
     n_points, n_inside = total.n_points, total.n_inside
     if total.n_reaching == 0:
@@ -22,7 +31,7 @@ def tell_inside(tallies: Iterable[Tally], observer: Observer) -> None:
             loud=True,
         )
     elif n_points == 0:
-        observer.note("there are no rows in the data; check that the file was written to its end", loud=True)
+        observer.note(_NONE_BEGINS if in_period else _NO_ROWS, loud=True)
         return
     elif total.n_reaching == 0:
         observer.note(

@@ -19,12 +19,17 @@ _COSINES = np.array([math.cos(k * math.pi / 8) for k in range(8)])
 _SINES = np.array([math.sin(k * math.pi / 8) for k in range(8)])
 
 
+def half_octaves(first: float, count: int) -> Floats:
+    """List so many numbers from `first` on, each sqrt(2) times the one before."""
+    # Doubled, not raised to a power: machines may round that apart.
+    octaves = first * np.repeat(2.0 ** np.arange((count + 1) // 2), 2)[:count]
+    octaves[1::2] *= math.sqrt(2)
+    return octaves
+
+
 def shape_edges(region: Region) -> Floats:
     """Give the lower edges of the bins, in meters: (N_BINS,)."""
-    octaves = np.repeat(2.0 ** np.arange(N_BINS // 2 + 1), 2)[: N_BINS - 1]
-    octaves[1::2] *= math.sqrt(2)
-    edges: Floats = np.concatenate([[0.0], octaves * (_LEAST * region.shorter_side_m)])
-    return edges
+    return np.concatenate([[0.0], half_octaves(_LEAST * region.shorter_side_m, N_BINS - 1)])
 
 
 @njit(cache=True, nogil=True)

@@ -157,7 +157,7 @@ class Cut:
 
     @property
     def zone(self) -> str:
-        """Say in which time zone times are told."""
+        """Say in which time zone times are shown."""
         return self.whole.zone
 
     def parts(self) -> Iterator[Trajectories]:

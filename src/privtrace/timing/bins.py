@@ -8,16 +8,8 @@ import numpy as np
 from numba import njit
 
 from privtrace.space.region import Region
+from privtrace.space.shapes import half_octaves
 from privtrace.trajectories import Floats, Integers
-
-
-def half_octaves(first: float, count: int) -> Floats:
-    """List so many numbers from `first` on, each sqrt(2) times the one before."""
-    # Doubled, not raised to a power: machines may round that apart.
-    octaves = first * np.repeat(2.0 ** np.arange((count + 1) // 2), 2)[:count]
-    octaves[1::2] *= math.sqrt(2)
-    return octaves
-
 
 # --- points ---
 
@@ -110,7 +102,7 @@ def jump_edges(region: Region) -> Floats:
 SPEEDS: Floats = np.concatenate([[0.0], half_octaves(0.1, 31)])
 N_SPEEDS = len(SPEEDS)
 
-HOURS = 168
+HOURS = 168  # of a week
 
 #: Parts of the day, of four hours each.
 N_PARTS = 6

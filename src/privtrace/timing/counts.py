@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from privtrace.calendar import Zone
+from privtrace.calendar import Zone, milliseconds_of
 from privtrace.privacy.contributions import Contributions, evenly, once
 from privtrace.space.area import unwrapped
 from privtrace.space.grid import Grid
@@ -71,7 +71,7 @@ def runs_of(part: Trajectories, whole: Grid, *, with_times: bool) -> Runs:
     if with_times:
         times = np.full(part.n_points, _NONE)
         if part.times is not None and part.times.dtype.kind == "M":
-            times = part.times.astype("datetime64[ms]").view(np.int64)  # NaT is the least number
+            times = milliseconds_of(part.times)
     places, kept, offsets = _runs(part.points, times, runs, region.area)
     return Runs(places, kept, offsets, region.scale_m, shape_edges(region), jump_edges(region))
 

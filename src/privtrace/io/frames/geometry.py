@@ -131,12 +131,12 @@ def _line_rows(trajectories: Trajectories) -> tuple[Any, Array]:
 
 
 def _lists(trajectories: Trajectories, times: Array) -> Any:
-    """List the times of each trajectory; numpy knows no zones, so in one they are pandas' own."""
-    told = arrow_times(times, trajectories.zone)
-    if not pa.types.is_timestamp(told.type) or told.type.tz is None:
-        return pa.LargeListArray.from_arrays(trajectories.offsets, told).to_pandas()
+    """List the times of each trajectory; numpy knows no zones, so calendar times are pandas' own."""
+    shown = arrow_times(times, trajectories.zone)
+    if not pa.types.is_timestamp(shown.type):
+        return pa.LargeListArray.from_arrays(trajectories.offsets, shown).to_pandas()
     lists = np.empty(len(trajectories), object)
-    lists[:] = np.split(told.to_pandas().astype(object).to_numpy(), trajectories.offsets[1:-1])
+    lists[:] = np.split(shown.to_pandas().astype(object).to_numpy(), trajectories.offsets[1:-1])
     return lists
 
 

@@ -100,23 +100,23 @@ def _geometries(one: Any) -> Array:
 
 
 def _utc(one: Any, zone: str) -> Array:
-    """Take the times, local in the zone that they had, or else in `zone`; what comes twice is the first."""
-    times = one.df.index
-    if one.df_orig_tz is not None:
-        first = np.ones(len(times), bool)
-        times = times.tz_localize(one.df_orig_tz, ambiguous=first, nonexistent="shift_forward")
-        times, zone = times.tz_convert(None), UTC
-    utc: Array = times.to_numpy().astype("datetime64[us]")  # of one unit, whatever that of others is
-    return floats_of(instants(arrow_times(utc), zone))
+    """Take the times, local in the zone that they had, or else in `zone`, and read as from a file."""
+    times, had = one.df.index, one.df_orig_tz
+    if had is not None:
+        # Those of zoneinfo and of pytz have names; what has none is mostly an offset, and pandas reads it.
+        zone = getattr(had, "key", None) or getattr(had, "zone", None) or UTC
+        if zone == UTC:
+            first = np.ones(len(times), bool)
+            times = times.tz_localize(had, ambiguous=first, nonexistent="shift_forward").tz_convert(None)
+    local: Array = times.to_numpy().astype("datetime64[us]")  # of one unit, whatever that of others is
+    return floats_of(instants(arrow_times(local), zone))
 
 
 def to_movingpandas(trajectories: Trajectories) -> Any:
     """Hand over a collection: an object for each trajectory, which takes MovingPandas about a millisecond."""
     moving = load("movingpandas", "to_movingpandas", "geo")
     timed = _timed(trajectories, "to_movingpandas")
-    frame = to_geopandas(replace(timed, zone=UTC)).set_index(TIME)
-    if timed.zone != UTC:  # so that the collection knows in which zone its times are
-        frame = frame.tz_localize(UTC)
+    frame = to_geopandas(replace(timed, zone=UTC)).set_index(TIME)  # whose type says so to the collection
     ids = timed.ids_from(0).tolist()
     users = [None] * len(timed) if timed.users is None else _known(frame[USER], timed)
     made = []
@@ -163,8 +163,6 @@ def to_trackintel(trajectories: Trajectories) -> Any:
     trackintel = load("trackintel", "to_trackintel")
     timed = _timed(trajectories, "to_trackintel")
     frame = to_geopandas(timed).rename(columns={TIME: _TRACKED_AT})
-    if timed.zone == UTC:  # which has no zone in other frames
-        frame[_TRACKED_AT] = frame[_TRACKED_AT].dt.tz_localize(UTC)
     if timed.users is None:
         frame[USER] = frame[TRAJECTORY]
     # Its own check refuses a frame without rows.

@@ -70,7 +70,11 @@ def collected(
     """Read a table in memory as a file with these columns would be, and nothing but the columns needed."""
     layout = resolve(Path(place), names, declared)
     table = pa.table({name: column(name, layout) for name in layout.names})
-    with FileSource(MemoryReader(place, layout, table, declared), declared=declared) as source:
+
+    def reader(declared: Declared) -> MemoryReader:
+        return MemoryReader(place, resolve(Path(place), names, declared), table, declared)
+
+    with FileSource(reader(declared), declared=declared, open_again=reader) as source:
         source.tell(Silent())
         return source.collect()
 

@@ -67,6 +67,12 @@ class BridgeTrace(Settings):
         return self.spacing is None
 
     @property
+    def against_times(self) -> tuple[str, ...]:
+        """Name the settings that stand in the way of times, as messages do."""
+        spacing = () if self.spacing is None else (spelled("spacing"),)
+        return (*super().against_times, *spacing)
+
+    @property
     def sets_points(self) -> bool:
         """Say that points are set on lines, however far apart."""
         return True
@@ -84,7 +90,7 @@ class BridgeTrace(Settings):
         "Meters (or planar units) between points.",
         Number(),
         None,
-        otherwise="as measured",
+        otherwise="as measured, else by rule",
     )
     count_share: Epsilon = share("the count, out of the density's", "0.01")
     density_share: Epsilon = share("the count and coarse cells", "0.06")
