@@ -25,6 +25,10 @@ def noisy_tables(error: float, seed: int) -> dict[str, Any]:
     return {stage: table / WEIGHT + laplace(rng, error, table.shape) for stage, table in exact(fleet()).items()}
 
 
+#: Jumps that come alike in all bins but the first.
+AS_MANY = np.append(0.0, np.full(bins.N_JUMPS - 1, 1 / (bins.N_JUMPS - 1)))
+
+
 def all_chances(tables: dict[str, Any], error: float) -> dict[str, Any]:
     lengths, points = clean.clean_points(tables["points"], error)
     variations, gaps = clean.clean_gaps(tables["gaps"], error)
@@ -41,8 +45,9 @@ def all_chances(tables: dict[str, Any], error: float) -> dict[str, Any]:
         "paces": paces,
         "stretches": stretches,
         "pauses": clean.clean_pauses(tables["pauses"], error),
-        "parts": np.moveaxis(clean.clean_parts(tables["parts"], hours, error), 0, -1),
-        "tempos": clean.clean_tempos(tables["tempos"], hours, error),
+        "jumps": clean.clean_jumps(tables["jumps"], AS_MANY, error),
+        "parts": np.moveaxis(clean.clean_parts(tables["parts"], hours, error)[0], 0, -1),
+        "tempos": clean.clean_tempos(tables["tempos"], hours, error)[0],
         **dict(
             zip(
                 ("fitted ticks", "fitted paces", "fitted stretches"),
@@ -145,10 +150,56 @@ def test_noise_leaves_the_usual_tick_and_hours(seed: int) -> None:
 def test_trips_by_part_of_the_day_add_up_to_the_departures() -> None:
     tables = noisy_tables(5.0, 1)
     hours = clean.clean_departures(tables["departures"], 5.0)
-    chances = clean.clean_parts(tables["parts"], hours, 5.0)
+    chances, _ = clean.clean_parts(tables["parts"], hours, 5.0)
     trips = exact(fleet())["parts"].sum(axis=0)
     of_parts = hours.reshape(7, 6, 4).sum(axis=(0, 2))
     assert np.abs((chances * trips).sum(axis=(1, 2)) / trips.sum() - of_parts).max() < 0.02
+
+
+def test_as_many_trips_depart_in_each_part_as_were_measured() -> None:
+    """Trips by where they lead and trips by their speed are right each by themselves, but not together."""
+    hours = np.repeat([1.0, 2.0, 6.0, 3.0, 5.0, 2.0] * 7, 4)
+    hours /= hours.sum()
+    of_parts = hours.reshape(7, 6, 4).sum(axis=(0, 2))
+    rng = RNG(5)
+    trips, speeds = rng.random(16), rng.random(bins.N_SPEEDS)
+    parts, tempos = rng.random((6, 4, 4)), rng.random((6, bins.N_SPEEDS))
+    parts[2, :, 0], tempos[2, :9] = 5.0, 4.0  # to one zone, and slowly, in the morning
+
+    def made(tempos: np.ndarray) -> np.ndarray:
+        both = parts.reshape(6, 16, 1) * tempos[:, np.newaxis]
+        often = np.outer(trips, speeds) / trips.sum() / speeds.sum()
+        return (often * both / both.sum(axis=0)).sum(axis=(1, 2))
+
+    assert np.abs(made(tempos) - of_parts).max() > 0.1
+    changed = clean.balanced(parts, trips, tempos, speeds, hours)
+    assert np.abs(made(changed) - of_parts).max() < 0.003 and changed.max() == 1
+    assert np.allclose(changed / tempos, (changed / tempos)[:, :1])  # a factor for each part
+
+
+def test_jumps_that_stand_out_are_found_at_every_scale() -> None:
+    """One kind of jumps that is missing, and all short ones that are more; but noise changes nothing."""
+    come = np.append(0.0, np.exp(-(((np.arange(36) - 20) / 5.0) ** 2)))
+    come /= come.sum()
+    there = come.copy()
+    there[21] *= 0.2
+    there[8:14] += 0.01
+    there /= there.sum()
+    found = clean.clean_jumps(20_000 * there + laplace(RNG(0), 60.0, 37), come, 60.0)
+    assert apart(found, there) < 0.4 * apart(come, there) and found[0] == 0
+    noise = clean.clean_jumps(laplace(RNG(1), 60.0, 37), come, 60.0)
+    assert apart(noise, come) < 0.1
+
+
+def test_no_jump_is_longer_than_those_that_come_unless_it_stands_out() -> None:
+    come = np.append(0.0, np.exp(-(((np.arange(36) - 12) / 2.0) ** 2)))
+    come /= come.sum()
+    noisy = 20_000 * come
+    noisy[30:34] = 150.0
+    last = int(np.flatnonzero(come > 1e-3)[-1])
+    assert not clean.clean_jumps(noisy, come, 60.0)[last + 1 :].any()
+    noisy[30:34] = 2000.0
+    assert (clean.clean_jumps(noisy, come, 60.0)[30:34] > 0.02).all()
 
 
 def test_expected_are_the_same_trips_all_day() -> None:
@@ -160,7 +211,7 @@ def test_expected_are_the_same_trips_all_day() -> None:
     noisy = trips * hours.reshape(7, 6, 4).sum(axis=(0, 2))[:, np.newaxis, np.newaxis] + laplace(
         rng, 500.0, (6, 4, 4)
     )
-    chances = clean.clean_parts(noisy, hours, 500.0)
+    chances, _ = clean.clean_parts(noisy, hours, 500.0)
     assert np.abs(chances - hours.reshape(7, 6, 4).sum(axis=(0, 2))[:, np.newaxis, np.newaxis]).max() < 0.2
     assert chances.min() > 0
 
@@ -237,5 +288,6 @@ def test_rows_that_nobody_filled_are_like_the_nearest_moved_along() -> None:
     table = np.zeros((N_BINS, bins.N_POINTS))
     table[6, 8:10] = 1.0, 3.0
     rows = clean._rows(table)
-    assert rows[6, 8:10].tolist() == [0.25, 0.75] and rows[9, 11:13].tolist() == [0.25, 0.75]
+    assert rows[6, 8:10].tolist() == [0.25, 0.75] and rows[8, 10:12].tolist() == [0.25, 0.75]
+    assert (rows[9:, 11] == 1).all()  # twice as many points as were seen, but no more
     assert rows[0, 2:4].tolist() == [0.25, 0.75] and np.allclose(rows.sum(axis=1), 1)

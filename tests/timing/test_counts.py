@@ -62,7 +62,7 @@ def test_nothing_is_read_of_times_without_a_zone() -> None:
     part = collected(walks, BOX)
     found = tables(part, zone=None)
     bare = slow_tables([[(x, y, None) for x, y, _ in walk] for walk in walks], BOX, "UTC", 3)
-    assert found == {stage: bare[stage] for stage in ("points", "gaps")}
+    assert found == {stage: bare[stage] for stage in ("points", "gaps", "jumps")}
     assert tables(replace(part, times=None), zone=None) == found
     assert (
         tables(replace(part, times=np.arange(part.n_points)))["departures"] == Counter()
@@ -95,7 +95,7 @@ def test_which_points_have_a_time(times: list[int | None], kept: list[int]) -> N
     part = collected([[(p + 1.0, 5.0, t) for p, t in enumerate(times)]], BOX)
     runs = counts.runs_of(part, Grid.uniform(BOX, 1), with_times=True)
     assert np.flatnonzero(runs.times >= 0).tolist() == kept
-    assert len(runs.meters) == 3  # all of them are points
+    assert len(runs.places) == 3  # all of them are points
 
 
 def test_points_outside_take_their_times_along() -> None:

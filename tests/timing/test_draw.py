@@ -75,6 +75,7 @@ def test_what_is_made_of_the_fleet_measures_like_the_fleet() -> None:
     limits = {
         "points": 0.12,
         "gaps": 0.25,
+        "jumps": 0.05,
         "departures": 0.06,
         "ticks": 0.05,
         "stretches": 0.06,
@@ -92,6 +93,24 @@ def test_what_is_made_of_the_fleet_measures_like_the_fleet() -> None:
     assert np.mean(steps == 0) > 0.05  # standing still, not creeping
 
 
+def test_points_are_as_far_apart_as_was_measured() -> None:
+    """Two speeds that all trips share are blurred by bins of lengths and points, but not by those of jumps."""
+    rng = np.random.default_rng(0)
+    legs = [np.where(rng.random(40) < slow, 60.0, 240.0) for slow in rng.uniform(0.1, 0.9, 2000)]
+    offsets = 41 * np.arange(2001)
+    along = np.concatenate([np.append(0.0, np.cumsum(leg)) for leg in legs])
+    times = np.datetime64("2024-01-01", "ms") + (15_000 * np.arange(len(along))).astype("timedelta64[ms]")
+    trips = pt.Trajectories(np.stack([along, 0 * along + 5000.0], axis=1), offsets, times, crs="planar")
+    tables = exact(trips)
+    steps = []
+    for some in (tables, {**tables, "jumps": 0 * tables["jumps"]}):
+        placed = released(some).on_lines(ends(trips), 0, SEED)
+        steps.append(np.delete(np.abs(np.diff(placed.points[:, 0])), placed.offsets[1:-1] - 1))
+    between = [np.mean((some > 85) & (some < 170)) for some in steps]
+    assert between[0] < 0.15 and between[1] > 2 * between[0]
+    assert [some.sum() for some in steps] == pytest.approx([along[offsets[1:] - 1].sum()] * 2)
+
+
 def test_points_lie_on_the_line_from_its_start_to_its_end() -> None:
     lines = straight([1000.0, 20_000.0] * 50)
     for line, (points, seconds) in zip(lines.cut(1), split(released().on_lines(lines, 0, SEED)), strict=False):
@@ -107,7 +126,7 @@ def test_nobody_is_faster_than_the_fastest() -> None:
     assert 12 * 1.3 <= timing.fastest < 80
     for every_s in (0.0, 15.0):
         timing = released(every_s=every_s)
-        placed = timing.on_lines(straight([3000.0, 30_000.0, 150_000.0] * 100), 0, SEED)
+        placed = timing.on_lines(straight([3000.0, 30_000.0, 100_000.0] * 100), 0, SEED)
         for points, seconds in split(placed):
             meters = np.abs(np.diff(points[:, 0]))
             assert (meters <= timing.fastest * np.diff(seconds) * (1 + 1e-9)).all()

@@ -110,6 +110,16 @@ def half_octave(value: float, first: float, n_bins: int) -> int:
     return k
 
 
+def least_jump(region: pt.Region) -> float:
+    """Find 1.14 times a power of two: 2^17 times it is twice the shorter side at most, 2^18 times is more."""
+    least = 1.14
+    while least * 2**18 <= 2 * region.shorter_side_m:
+        least *= 2
+    while least * 2**17 > 2 * region.shorter_side_m:
+        least /= 2
+    return least
+
+
 def points_bin(n_points: int) -> int:
     """Find the bin of a number of points: 1, 2, 3, 4 to 5, 6 to 7, 8 to 11, ..."""
     return 0 if n_points == 1 else min((n_points * n_points // 4).bit_length(), 31)
@@ -126,7 +136,7 @@ def class_of(value: float, edges: tuple[float, ...]) -> int:
     return sum(value >= edge for edge in edges)
 
 
-SAMPLING = ("points", "gaps")
+SAMPLING = ("points", "gaps", "jumps")
 CLOCK = ("departures", "ticks", "stretches", "paces", "pauses", "speeds", "tempos", "parts")
 
 #: Seconds of a bin's lower edge, the first being 0.
@@ -149,11 +159,12 @@ def _entries(run: Walk, region: pt.Region, zone: str, per_side: int) -> dict[str
     """Find the entries of one run in each of the tables."""
     if not run:
         return {}
-    length = sum(meters(one, two, region) for one, two in pairwise(run))
-    length_bin = half_octave(length, 0.01 * region.shorter_side_m, 21)
-    found: dict[str, list[tuple[int, ...]]] = {"points": [(length_bin, points_bin(len(run)))]}
     clock = timed(run)
-    gaps_m = [meters(one, two, region) for one, two in pairwise(clock if len(clock) > 1 else run)]
+    counted = clock if len(clock) > 1 else run
+    gaps_m = [meters(one, two, region) for one, two in pairwise(counted)]
+    length = sum(gaps_m)
+    length_bin = half_octave(length, 0.01 * region.shorter_side_m, 21)
+    found: dict[str, list[tuple[int, ...]]] = {"points": [(length_bin, points_bin(len(counted)))]}
     ratios = [1.0] * len(gaps_m)
     if clock:
         hour = hour_of_week(clock[0][2], zone)  # type: ignore[arg-type]
@@ -187,4 +198,5 @@ def _entries(run: Walk, region: pt.Region, zone: str, per_side: int) -> dict[str
             (variation, kind, half_octave(gap / mean, 2.0**-7, 31))
             for kind, gap in zip(kinds, gaps_m, strict=True)
         ]
+        found["jumps"] = [(half_octave(gap, least_jump(region), 37),) for gap in gaps_m]
     return found

@@ -59,7 +59,7 @@ _SHORTENED, _LENGTHENED = 1 / 16, 256.0
 _PAUSE = 2.0  # one that is not there by its table, over the tick, before that
 
 #: The mean speed of a trip at most, as part of the greatest speed.
-_LEISURE = 0.9
+LEISURE = 0.9
 
 
 class Draws(NamedTuple):
@@ -203,7 +203,7 @@ def draw_reports(reports, length_m, reported_m, draws, stream):  # type: ignore[
     n_points = number_of_points(reported_m, draws, stream)
     if n_points > 1 and draws.every_s > 0.0:
         # All gaps are as long, so whoever would be too fast needs more of them.
-        needed = min(length_m / (_LEISURE * draws.fastest * draws.every_s), 1.0 * draws.most_points)
+        needed = min(length_m / (LEISURE * draws.fastest * draws.every_s), 1.0 * draws.most_points)
         n_points = min(max(n_points, 2 + np.int64(needed)), draws.most_points)
     along_m, seconds = reports.along_m, reports.seconds
     along_m[0], seconds[0] = 0.0, 0.0
@@ -234,7 +234,7 @@ def draw_reports(reports, length_m, reported_m, draws, stream):  # type: ignore[
             change = min(max((wanted * n_gaps - ticking) / others, _SHORTENED), _LENGTHENED)
         total_s = _set_clock(seconds, n_gaps, tick_s, change)
         if draws.every_s == 0.0:
-            _slow_down(seconds, n_gaps, total_s, length_m / (_LEISURE * draws.fastest))
+            _slow_down(seconds, n_gaps, total_s, length_m / (LEISURE * draws.fastest))
     for move in range(len(draws.moves)):
         if meters > 0.0:
             meters = _move(along_m, n_gaps, reported_m / meters, draws.least_jump, draws.moves[move])

@@ -46,7 +46,7 @@ from privtrace.timing.bins import (
     jump_edges,
 )
 from privtrace.timing.clean import CERTAIN, in_weights
-from privtrace.timing.draw import N_QUANTILES, NO_DRAWS, Draws, Placed, kinds_of, moves, quantiles
+from privtrace.timing.draw import LEISURE, N_QUANTILES, NO_DRAWS, Draws, Placed, kinds_of, moves, quantiles
 from privtrace.timing.jumps import fitted_jumps
 from privtrace.timing.lines import reported
 from privtrace.timing.shares import MOST_PER_SIDE
@@ -293,7 +293,12 @@ class Timing:
         """Bound the points of a trip."""
         last = int(np.flatnonzero(self.sampling.draw_points.any(axis=0))[-1])
         most = int(POINTS[min(last + 1, N_POINTS - 1)])
-        return min(most, 1 + int(LONGEST_S / self.every_s)) if self.every_s else most
+        if not self.every_s:
+            return most
+        # Of a longer line than the longest there are more, so that nobody is too fast; but no trip is too long.
+        longest_m = _BEYOND * float(shape_edges(self.region)[-1])
+        needed = 2 + int(longest_m / (LEISURE * self.fastest * self.every_s))
+        return min(max(most, needed), 1 + int(LONGEST_S / self.every_s))
 
     def jumping(self, lengths: Floats, noisy: Floats, error: float) -> Timing:
         """Let points of trips with such lengths be as far apart as was measured; see `jumps`."""

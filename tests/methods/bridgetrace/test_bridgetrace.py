@@ -235,12 +235,13 @@ def test_the_budget_is_divided_exactly(region: pt.Region) -> None:
 @pytest.mark.parametrize(
     ("settings", "stages", "spent"),
     [
-        ({"times": False}, ["points", "gaps"], Fraction("0.04")),
-        ({"times": True}, ["points", "gaps", *OF_CLOCK], Fraction("0.14")),
-        ({}, ["points", "gaps", *OF_CLOCK], Fraction("0.14")),  # open: what a table with times leads to
+        ({"times": False}, ["points", "gaps", "jumps"], Fraction("0.04")),
+        ({"times": True}, ["points", "gaps", "jumps", *OF_CLOCK], Fraction("0.14")),
+        # Open: what a table with times leads to.
+        ({}, ["points", "gaps", "jumps", *OF_CLOCK], Fraction("0.14")),
         # What is not measured where the tick is public is left to the method.
-        ({"every": "15s"}, ["points", "gaps", *UNKNOWN], Fraction("0.04") + UNKNOWN_SHARE / 10),
-        ({"times": True, "clock_share": "0.2"}, ["points", "gaps", *OF_CLOCK], Fraction("0.24")),
+        ({"every": "15s"}, ["points", "gaps", "jumps", *UNKNOWN], Fraction("0.04") + UNKNOWN_SHARE / 10),
+        ({"times": True, "clock_share": "0.2"}, ["points", "gaps", "jumps", *OF_CLOCK], Fraction("0.24")),
     ],
     ids=["points", "times", "open", "every", "more"],
 )
