@@ -38,7 +38,7 @@ def test_fit_inspect_generate(folder: Path) -> None:
         assert word in shown
     facts = json.loads(run("inspect", "a.model", "--json", cwd=folder).stdout)
     assert facts["private"] is True and facts["epsilon"] == "1"
-    stages = ["points", "gaps", "count", "density", "visits", "moves", "trips", "shapes"]
+    stages = ["points", "gaps", "jumps", "count", "density", "visits", "moves", "trips", "shapes"]
     assert [charge["stage"] for charge in facts["ledger"]] == stages
     assert facts["region"] == {"box": [0.0, 0.0, 10.0, 10.0], "crs": "planar"}
     for name in ("one.parquet", "two.parquet"):

@@ -21,7 +21,7 @@ STAGES = {
     "dpt": ["count", "systems", "starts", "level 1", "level 2", "level 3"],
 }
 #: What is measured first of points, and of times where a table has them.
-FIRST = {"bridgetrace": ["points", "gaps"]}
+FIRST = {"bridgetrace": ["points", "gaps", "jumps"]}
 CLOCK = ["departures", "ticks", "stretches", "paces", "pauses", "speeds", "tempos", "parts"]
 
 
@@ -37,7 +37,7 @@ def test_plan_fit_generate_and_explain(method: str, folder: Path) -> None:
     stages = FIRST.get(method, []) + STAGES[method]
     for option in ("--no-times", "--times"):
         planned = json.loads(run("plan", *named, option, "--count=600", "--json", cwd=folder).stdout)
-        first = FIRST.get(method, []) if option == "--no-times" else ["points", "gaps", *CLOCK]
+        first = FIRST.get(method, []) if option == "--no-times" else ["points", "gaps", "jumps", *CLOCK]
         assert planned["method"] == method
         assert [stage["stage"] for stage in planned["stages"]] == first + STAGES[method]
     fitted = run("fit", "trips.parquet", *named, "--output=a.model", "--json", "--quiet", cwd=folder)

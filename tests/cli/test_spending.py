@@ -32,7 +32,7 @@ def test_a_plan_touches_no_data_and_speaks_plainly(tmp_path: Path) -> None:
     for options, off in ((["--no-sampling"], 11), (["--no-times"], 11), ([], 13)):
         shown = run("plan", *arguments, *options, cwd=tmp_path)
         assert f"a trip from zone to zone is off by about ±{off} trips" in shown.stdout
-        assert ("an hour of the week is off by about ±34 trips" in shown.stdout) == (not options)
+        assert ("an hour of the week is off by about ±25 trips" in shown.stdout) == (not options)
     assert "0.5" in shown.stdout and "MB" in shown.stdout and "No data was touched" in shown.stdout
     assert "--max-states (max_states) limits the model to 100 states" in shown.stderr
     assert not list(tmp_path.iterdir())
@@ -51,7 +51,7 @@ def test_a_plan_for_users_says_what_the_cap_costs(tmp_path: Path) -> None:
     facts = json.loads(run("plan", *arguments, "--json", cwd=tmp_path).stdout)
     assert facts["unit"] == {"kind": "user", "contributions": 5}
     (density,) = (stage for stage in facts["stages"] if stage["stage"] == "density")
-    assert density["noise_scale"] == pytest.approx(100.0 / 0.85)  # points and times take 0.15 of epsilon
+    assert density["noise_scale"] == pytest.approx(100.0 / 0.825)  # points and times take 0.175 of epsilon
     facts = json.loads(run("plan", *arguments, "--no-sampling", "--json", cwd=tmp_path).stdout)
     assert facts["stages"][1] | {"stage": "density", "noise_scale": 100.0} == facts["stages"][1]
     assert [other["epsilon"] for other in facts["instead"]] == ["0.5", "2"]

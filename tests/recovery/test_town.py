@@ -141,7 +141,7 @@ def test_cells_are_as_large_as_their_visits_allow() -> None:
     rng = np.random.default_rng(1)
     places = rng.beta(2, 6, (N, 1, 2)) * (SIZE - 0.3) + rng.uniform(0, 0.2, (N, 2, 2))
     crowd = pt.Trajectories(places.reshape(-1, 2), np.arange(N + 1) * 2, crs="planar")
-    settings = pt.BridgeTrace(**EXACT, K=6, cell_factor=50.0, rounds=0)
+    settings = pt.BridgeTrace(**EXACT, K=6, cell_factor=50.0, rounds=0, times=False)
     model = settings.fit(crowd, noise=pt.NoNoise())
     visits, should = model.density / WEIGHT, 50.0 * np.sqrt(2) / float(settings.budget["moves"])
     per_cell = visits / model.divisions**2

@@ -108,7 +108,7 @@ class Settings(ABC):
     every: str | None = setting(
         "The time between points, if public: 15s.", Duration(), None, otherwise="measured with times"
     )
-    points_share: Epsilon = share("points", "0.04")
+    points_share: Epsilon = share("points", "0.05")
     clock_share: Epsilon = share("times", "0.125")
 
     def __post_init__(self) -> None:

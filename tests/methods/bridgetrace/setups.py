@@ -33,4 +33,4 @@ CONTRACT = {
 SENSITIVITY = {"bridgetrace": partial(pt.BridgeTrace, rounds=0, cell_factor=2.0, zone_factor=0.5)}
 VARIANTS = {"bridgetrace, calibrated": partial(pt.BridgeTrace, rounds=2, spacing=0.5)}
 HEAVY = {"bridgetrace": [(5.1, 5.1), (5.2, 5.1)]}
-POINT: dict[str, dict[str, float | None]] = {"bridgetrace": {"gaps": 0}}
+POINT: dict[str, dict[str, float | None]] = {"bridgetrace": {"gaps": 0, "jumps": 0}}
