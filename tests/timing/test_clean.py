@@ -224,6 +224,7 @@ def test_the_fastest_are_a_bin_or_two_behind_the_last_that_stand_out() -> None:
     assert clean.last_speed(speeds, 1.0) in (12, 13)
     speeds[31] = 50.0
     assert clean.last_speed(speeds, 1.0) == 31
+    assert clean.last_speed(0 * speeds, 1.0, 18) == 18  # nothing is known
 
 
 def slow_clock(points: Any, ticks: Any, paces: Any, stretches: Any) -> tuple[Any, Any, Any]:

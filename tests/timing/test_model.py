@@ -151,6 +151,13 @@ def test_fast_trips_depart_when_fast_trips_do() -> None:
         assert parts[part] > 0.9 * parts.sum()
 
 
+def test_nobody_flies_where_noise_hides_all_speeds() -> None:
+    tables = {**exact(fleet()), "speeds": np.zeros(bins.N_SPEEDS, np.int64)}
+    assert released(tables).fastest > 1000  # planar units may be any
+    degrees = pt.Region.box(-8.7, 41.1, -8.54, 41.22, crs="lonlat")
+    assert 60 <= released(tables, region=degrees).fastest < 60 * 2**0.5
+
+
 def test_times_are_those_of_departure_and_the_seconds_since() -> None:
     timing = released()
     placed = Placed(np.full((5, 2), 10.0), np.array([0, 3, 3, 5]), np.array([0.0, 1.5, 20.0, 0.0, 0.25]))

@@ -24,6 +24,7 @@ from privtrace.timing.bins import (
     N_PARTS,
     N_POINTS,
     N_SECONDS,
+    N_SPEEDS,
     N_STRETCHES,
     POINTS,
     SECONDS,
@@ -278,11 +279,11 @@ def _of_parts(departures: Floats) -> Floats:
     return of_parts
 
 
-def last_speed(noisy: Floats, error: float) -> int:
+def last_speed(noisy: Floats, error: float, otherwise: int = N_SPEEDS - 1) -> int:
     """Find the bin of the greatest speeds: the last that stands out, or some more if noise may hide them."""
     there = np.flatnonzero(_lines(noisy[np.newaxis], error)[0])
     if not len(there):
-        return len(noisy) - 1
+        return otherwise
     hidden = _PERHAPS * error / max(float(noisy.sum()), _TINY)
     more = sum(hidden > share for share in _HIDDEN)
     return min(int(there[-1]) + more, len(noisy) - 1)

@@ -58,6 +58,9 @@ _HOUR, _DAY = 3, 4
 #: The end of the last bin of a table, times where it begins.
 _BEYOND = 2.0
 
+#: The greatest speed in meters per second where nothing is known: that of the fastest cars.
+_FASTEST = 60.0
+
 Array = npt.NDArray[Any]
 Number = TypeVar("Number", np.int64, np.float64)
 
@@ -375,12 +378,17 @@ def timing_of(
         draw_hours=in_weights(hours),
         draw_parts=in_weights(parts),
         draw_tempos=in_weights(tempos),
-        fastest=np.array([clean.last_speed(noisy["speeds"], errors["speeds"])]),
+        fastest=np.array([clean.last_speed(noisy["speeds"], errors["speeds"], _usually_last(region))]),
         per_side=np.array([per_side]),
         **clock,
     )
     timing = Timing(region, sampling, calendar, timetable, every_s)
     return timing.jumping(lengths, noisy["jumps"], errors["jumps"])
+
+
+def _usually_last(region: Region) -> int:
+    """Give the last bin of speeds where noise hides them all; planar units may be any, so it is the last."""
+    return int(half_octave(_FASTEST, SPEEDS)) if region.crs == "lonlat" else N_SPEEDS - 1
 
 
 def _on_days(hours: npt.NDArray[Number], calendar: Calendar) -> npt.NDArray[Number]:

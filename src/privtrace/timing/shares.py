@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 
 #: Of what is spent on points.
-OF_POINTS = {"points": Fraction(60, 100), "gaps": Fraction(20, 100), "jumps": Fraction(20, 100)}
+OF_POINTS = {"points": Fraction(44, 100), "gaps": Fraction(42, 100), "jumps": Fraction(14, 100)}
 
 #: Of what is spent on times. Departures need most: 168 hours; ticks and pauses are few numbers that stand out.
 OF_CLOCK = {
