@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -23,6 +24,7 @@ from privtrace.methods.bridgetrace.tuning import LOSSES
 from privtrace.methods.bridgetrace.zones import zones
 from privtrace.space.grid import Grid
 from privtrace.space.shapes import N_BINS, shape_bin, shape_edges, shape_of
+from privtrace.timing.bins import N_POINTS
 from privtrace.trajectories import Floats, Integers
 
 PLANAR = pt.Region.box(0, 0, 10, 10, crs="planar")
@@ -260,6 +262,9 @@ def test_walks_are_kept_by_the_shape_of_their_points() -> None:
     """Few points cut corners, so that the line through them is shorter than the one that they were set on."""
     space = SPACES["uniform"]
     sampler = sampler_of(space, np.ones((space.n_zones,) * 2, np.int64), share=None)
+    three = np.tile(np.arange(N_POINTS) >= 2, (N_BINS, 1)).astype(np.int64)
+    draws = sampler.placing.draws._replace(points=three)
+    sampler = replace(sampler, placing=sampler.placing._replace(draws=draws))
     paths, drawn = sampler._walk(range(900), 3, MOST_TRIES)
     made = sampler.sample(range(900), 3)
     edges, shorter = shape_edges(space.grid.region), 0
