@@ -35,20 +35,22 @@ def shape_edges(region: Region) -> Floats:
 @njit(cache=True, nogil=True)
 def shape_of(line, n_points, scale_m):  # type: ignore[no-untyped-def]
     """Measure the diameter and the length of the line through line[:n_points], in meters."""
-    low, high = np.full(8, np.inf), np.full(8, -np.inf)
-    length, x, y = 0.0, 0.0, 0.0
-    for p in range(n_points):
-        to_x, to_y = line[p, 0] * scale_m[0], line[p, 1] * scale_m[1]
-        if p > 0:
-            length += math.sqrt((to_x - x) * (to_x - x) + (to_y - y) * (to_y - y))
-        x, y = to_x, to_y
-        for k in range(8):
-            along = x * _COSINES[k] + y * _SINES[k]
-            low[k], high[k] = min(low[k], along), max(high[k], along)
+    return diameter_of(line, n_points, scale_m), length_of(line, n_points, scale_m)
+
+
+@njit(cache=True, nogil=True)
+def diameter_of(line, n_points, scale_m):  # type: ignore[no-untyped-def]
+    """Measure the diameter alone."""
     diameter = 0.0
-    for k in range(8):
-        diameter = max(diameter, high[k] - low[k])
-    return diameter, length
+    for k in range(4):  # a direction and the one across it
+        low, high, left, right = np.inf, -np.inf, np.inf, -np.inf
+        for p in range(n_points):
+            x, y = line[p, 0] * scale_m[0], line[p, 1] * scale_m[1]
+            along, across = x * _COSINES[k] + y * _SINES[k], x * _COSINES[k + 4] + y * _SINES[k + 4]
+            low, high = min(low, along), max(high, along)
+            left, right = min(left, across), max(right, across)
+        diameter = max(diameter, high - low, right - left)
+    return diameter
 
 
 @njit(cache=True, nogil=True)

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from numba import njit
 from scipy import ndimage
 
+from privtrace.compiling import borrowing
 from privtrace.empirical_bayes import Prior, posterior_means
 from privtrace.space.region import Region
 from privtrace.space.shapes import N_BINS, shape_edges
@@ -438,9 +439,11 @@ def _made(points, ticks, paces, stretches):  # type: ignore[no-untyped-def]
                         continue
                     for stretch in range(N_STRETCHES):
                         weight = weights[tick, stretch] * share
-                        made_ticks[tick] += weight
-                        made_stretches[stretch] += weight
-                        made_paces[length, half_octave(_duration(n_points, tick, stretch), SECONDS)] += weight
+                        if weight > 0.0:
+                            made_ticks[tick] += weight
+                            made_stretches[stretch] += weight
+                            duration = _duration(n_points, tick, stretch)
+                            made_paces[length, half_octave(duration, SECONDS)] += weight
     return made_ticks, made_paces, made_stretches
 
 
@@ -451,7 +454,7 @@ def _duration(n_points, tick, stretch):  # type: ignore[no-untyped-def]
     return (n_points - 1) * TICKS[tick] * middle
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def clock_weights(weights, length, n_points, ticks, paces, stretches):  # type: ignore[no-untyped-def]
     """Weigh the ticks and stretches of a trip with such a length and so many points; return their sum.
 
@@ -462,10 +465,12 @@ def clock_weights(weights, length, n_points, ticks, paces, stretches):  # type: 
         if ticks[tick] <= 0.0:  # is not looked at either
             continue
         for stretch in range(N_STRETCHES):
-            weight, duration = 0.0, _duration(n_points, tick, stretch)
+            weight = 0.0
             # One gap is as long as its own tick.
-            if (n_points > 2 or stretch == EVEN) and duration <= LONGEST_S:
-                weight = ticks[tick] * stretches[stretch] * paces[length, half_octave(duration, SECONDS)]
+            if stretches[stretch] > 0.0 and (n_points > 2 or stretch == EVEN):
+                duration = _duration(n_points, tick, stretch)
+                if duration <= LONGEST_S:
+                    weight = ticks[tick] * stretches[stretch] * paces[length, half_octave(duration, SECONDS)]
             weights[tick, stretch] = weight
             total += weight
     return total

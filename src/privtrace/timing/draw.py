@@ -7,13 +7,13 @@ the value in the middle of each.
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from privtrace.compiling import borrowing
 from privtrace.random import PLACING, REPORTING, philox, uniform
 from privtrace.timing.bins import (
     EVEN,
@@ -23,12 +23,14 @@ from privtrace.timing.bins import (
     N_POINTS,
     N_SECONDS,
     N_STRETCHES,
+    OCTAVE_PARTS,
     POINTS,
     STRETCHES_FROM,
     STRETCHES_TO,
     TICK_KIND,
     TICKS,
     bin_of,
+    part_of_octave,
 )
 from privtrace.timing.clean import clock_weights
 from privtrace.trajectories import Floats, Integers
@@ -47,9 +49,6 @@ _GAPS_PER_WORD = 3
 
 #: Steps of the stream before those of the gaps.
 _NUMBER, _TICK, _VARIATION, _FIRST_GAP = 0, 1, 2, 8
-
-#: Parts of an octave between which jumps move by a straight line.
-_PARTS = 16
 
 #: How far the place of a number of points in its bin may be from the place of the length in its own.
 _COUPLED = 0.5
@@ -147,7 +146,7 @@ def moves(edges: Floats, made: Floats, wanted: Floats) -> Floats:
     """
     ends = np.append(edges[1:], 2 * edges[-1])
     octaves = edges[1] * 2.0 ** np.arange(len(edges) // 2 + 2)
-    parts = np.outer(octaves, 1 + np.arange(_PARTS) / _PARTS).ravel()
+    parts = np.outer(octaves, 1 + np.arange(OCTAVE_PARTS) / OCTAVE_PARTS).ravel()
     there = np.flatnonzero(wanted[1:])
     goals = np.concatenate([[0.0], np.cumsum(wanted[1:][there])])
     tables = []
@@ -174,7 +173,7 @@ def has_clock(draws):  # type: ignore[no-untyped-def]
     return len(draws.ticks) > 0 or draws.every_s > 0.0
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def spaced_reports(reports, length_m, spacing_m, stream):  # type: ignore[no-untyped-def]
     """Report a line by points that are about spacing_m apart; return their number.
 
@@ -194,13 +193,12 @@ def most_spaced(length_m, spacing_m):  # type: ignore[no-untyped-def]
     return 2 + int(min(length_m / spacing_m, _MOST_GAPS))
 
 
-@njit(cache=True, nogil=True)
-def draw_reports(reports, length_m, reported_m, draws, stream):  # type: ignore[no-untyped-def]
-    """Draw the points on a line by which a trip is reported that is reported_m long by them.
+@borrowing
+def draw_reports(reports, n_points, length_m, reported_m, draws, stream):  # type: ignore[no-untyped-def]
+    """Draw where on a line, and when, a trip is reported by so many points: it is reported_m long by them.
 
-    Return their number. The memory is for the most points.
+    Return their number: where the tick is public, more may be needed. The memory is for the most points.
     """
-    n_points = number_of_points(reported_m, draws, stream)
     if n_points > 1 and draws.every_s > 0.0:
         # All gaps are as long, so whoever would be too fast needs more of them.
         needed = min(length_m / (LEISURE * draws.fastest * draws.every_s), 1.0 * draws.most_points)
@@ -274,7 +272,7 @@ def _draw_gaps(reports, n_gaps, classes, draws, stream):  # type: ignore[no-unty
     return meters, ticking, others
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def number_of_points(reported_m, draws, stream):  # type: ignore[no-untyped-def]
     """Draw the number of points of a trip that is so long: a bin of numbers, and one of it.
 
@@ -293,12 +291,12 @@ def number_of_points(reported_m, draws, stream):  # type: ignore[no-untyped-def]
     return POINTS[points] + np.int64((share % 1.0) * (POINTS[points + 1] - POINTS[points]))
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _tick(weights, row, n_points, draws, share):  # type: ignore[no-untyped-def]
     """Draw the tick and the class of the stretch of a trip with so many points."""
     total = clock_weights(weights, row, n_points, draws.ticks, draws.paces, draws.stretches)
     target, reached = share * total, 0.0
-    chosen, chosen_stretch = np.int64(np.argmax(draws.ticks)), EVEN
+    chosen, chosen_stretch = np.int64(-1), EVEN
     for tick in range(N_SECONDS):
         if draws.ticks[tick] <= 0.0:
             continue
@@ -306,6 +304,8 @@ def _tick(weights, row, n_points, draws, share):  # type: ignore[no-untyped-def]
             if weights[tick, stretch] > 0.0 and reached <= target:
                 reached += weights[tick, stretch]
                 chosen, chosen_stretch = np.int64(tick), stretch
+    if chosen < 0:  # no tick makes such a trip
+        chosen = np.int64(np.argmax(draws.ticks))
     return chosen, chosen_stretch
 
 
@@ -351,8 +351,7 @@ def _move(along_m, n_gaps, scale, least, moves):  # type: ignore[no-untyped-def]
     for gap in range(1, n_gaps + 1):
         meters = scale * along_m[gap]
         if meters >= least:
-            mantissa, octave = math.frexp(meters * per_least)  # from 0.5 to 1, times two to the octave
-            part = min(_PARTS * (octave - 2) + np.int64(2 * _PARTS * mantissa), len(moves) - 1)
+            part = min(max(part_of_octave(meters * per_least), 0), len(moves) - 1)
             meters = moves[part, 0] + moves[part, 1] * meters
         along_m[gap] = meters
         total += meters

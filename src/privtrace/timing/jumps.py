@@ -14,7 +14,7 @@ from numba import njit
 from privtrace.random import Stream
 from privtrace.timing.bins import N_JUMPS, N_MOVES, half_octave
 from privtrace.timing.clean import clean_jumps
-from privtrace.timing.draw import Draws, draw_reports, moves, reports_for
+from privtrace.timing.draw import Draws, draw_reports, moves, number_of_points, reports_for
 from privtrace.trajectories import Floats
 
 #: Trips that are drawn, and how often: scaling moves jumps once more, which the next round takes into account.
@@ -56,7 +56,8 @@ def _made(draws, lengths, edges):  # type: ignore[no-untyped-def]
         high = draws.edges[row + 1] if row + 1 < len(lengths) else 2.0 * low
         length_m = low + (trip * _GOLDEN) % 1.0 * (high - low)
         stream = Stream(np.uint64(0), np.uint64(trip))
-        n_points = draw_reports(reports, length_m, length_m, draws, stream)
+        n_points = number_of_points(length_m, draws, stream)
+        n_points = draw_reports(reports, n_points, length_m, length_m, draws, stream)
         for p in range(1, n_points):
             made[half_octave(reports.along_m[p] - reports.along_m[p - 1], edges)] += 1.0 / (n_points - 1)
     made[0] = 0.0

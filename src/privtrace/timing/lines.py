@@ -15,6 +15,7 @@ from privtrace.timing.draw import (
     draw_reports,
     has_clock,
     most_spaced,
+    number_of_points,
     reports_for,
     spaced_reports,
 )
@@ -60,7 +61,8 @@ def _reported(lines, line_offsets, place, reporting, first_trajectory, seed):  #
                     reports = reports_for(2 * n_points)
                 n_points = spaced_reports(reports, length_m, spacing_m, stream)
             else:
-                n_points = draw_reports(reports, length_m, length_m, draws, stream)
+                n_points = number_of_points(length_m, draws, stream)
+                n_points = draw_reports(reports, n_points, length_m, length_m, draws, stream)
             while n + n_points > len(points):
                 points = np.concatenate((points, np.empty_like(points)))
                 seconds = np.concatenate((seconds, np.empty_like(seconds)))

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from privtrace.compiling import borrowing
 from privtrace.methods.common.placing import in_piece
 from privtrace.paths import Paths
 from privtrace.random import PLACING, Stream, philox, uniform
@@ -28,6 +29,7 @@ from privtrace.timing.draw import (
     draw_reports,
     has_clock,
     most_spaced,
+    number_of_points,
     reports_for,
     spaced_reports,
 )
@@ -118,10 +120,11 @@ def place_on_lines(
 
 
 class Scratch(NamedTuple):
-    """Hold scratch memory for the line of one path, and for the points on it."""
+    """Hold scratch memory for one path, its line, and the points on that."""
 
+    cells: npt.NDArray[np.int32]  # (n,): the path
+    links: npt.NDArray[np.int64]  # (n,): the link that leads to each cell but the first; -1 where none does
     line: Floats  # (n + 1, 2): the start, a place on each side, and the end
-    links: npt.NDArray[np.int64]  # (n,): the link between each cell and the next
     drawn: Floats  # (n,): where on its side each place was drawn
     reports: Reports  # where on the line its points are, and when
     points: Floats  # (m, 2): these points; across the antimeridian, longitudes go on beyond 180
@@ -131,27 +134,35 @@ class Scratch(NamedTuple):
 def scratch_for(n_cells, n_points):  # type: ignore[no-untyped-def]
     """Make scratch memory for a path with up to so many cells and points."""
     return Scratch(
-        np.empty((n_cells + 1, 2)),
+        np.empty(n_cells, np.int32),
         np.empty(n_cells, np.int64),
+        np.empty((n_cells + 1, 2)),
         np.empty(n_cells),
         reports_for(n_points),
         np.empty((n_points, 2)),
     )
 
 
-@njit(cache=True, nogil=True, inline="always")
-def enlarged(scratch, n_cells):  # type: ignore[no-untyped-def]
-    """Make more scratch memory if a path of so many cells needs it."""
-    if n_cells > len(scratch.links):
-        return scratch_for(2 * n_cells, len(scratch.points))
-    return scratch
-
-
 @njit(cache=True, nogil=True)
-def draw_line(scratch, cells, geometry, stream):  # type: ignore[no-untyped-def]
-    """Draw the line of the path `cells` into scratch.line[: len(cells) + 1]."""
-    line, over, drawn, sides = scratch.line, scratch.links, scratch.drawn, geometry.sides
-    n_cells = len(cells)
+def with_points(scratch, n_points):  # type: ignore[no-untyped-def]
+    """Make more scratch memory for points: for up to so many."""
+    reports, points = reports_for(n_points), np.empty((n_points, 2))
+    return Scratch(scratch.cells, scratch.links, scratch.line, scratch.drawn, reports, points)
+
+
+@borrowing
+def take_path(scratch, cells, links):  # type: ignore[no-untyped-def]
+    """Take a path as it is given."""
+    for k in range(len(cells)):
+        scratch.cells[k] = cells[k]
+        if k > 0:
+            scratch.links[k] = link_between(np.int64(cells[k - 1]), np.int64(cells[k]), links)
+
+
+@borrowing
+def draw_line(scratch, n_cells, geometry, stream):  # type: ignore[no-untyped-def]
+    """Draw the line of a path of so many cells into scratch.line[: n_cells + 1]; return its length."""
+    cells, over, line, drawn, sides = scratch.cells, scratch.links, scratch.line, scratch.drawn, geometry.sides
     for end in range(2):
         words = philox(stream.seed, stream.trajectory, np.uint64(end), np.uint64(PLACING))
         cell = cells[n_cells - 1] if end else cells[0]
@@ -162,30 +173,30 @@ def draw_line(scratch, cells, geometry, stream):  # type: ignore[no-untyped-def]
         words = philox(stream.seed, stream.trajectory, np.uint64(2), np.uint64(PLACING))
         for axis in range(2):
             line[1, axis] = line[0, axis] + uniform(words[0]) * (line[1, axis] - line[0, axis])
-        return
+        return length_of(line, 2, geometry.scale_m)
     for k in range(1, n_cells):
-        link = link_between(np.int64(cells[k - 1]), np.int64(cells[k]), geometry.links)
-        over[k] = link
+        link = over[k]
         if link < 0:  # over a polygon's gap there is no side: the middle between both cells will do
+            centers = geometry.pieces.centers
             for axis in range(2):
-                here, there = (
-                    geometry.pieces.centers[cells[k - 1], axis],
-                    geometry.pieces.centers[cells[k], axis],
-                )
-                line[k, axis] = (here + there) / 2
+                line[k, axis] = (centers[cells[k - 1], axis] + centers[cells[k], axis]) / 2
             continue
         share = uniform(philox(stream.seed, stream.trajectory, np.uint64(2 + k), np.uint64(PLACING))[0])
         axis = sides.axis[link]
         drawn[k] = sides.low[link] + share * (sides.high[link] - sides.low[link])
         line[k, axis], line[k, 1 - axis] = sides.at[link], drawn[k]
-    for _ in range(_PULLS):
-        for k in range(1, n_cells):
-            if over[k] >= 0:
+    # A round may be two places behind the one before: it then sees what it would see after it, and rounds need
+    # not wait for each other.
+    for front in range(1, n_cells + 2 * (_PULLS - 1)):
+        for pull in range(_PULLS):
+            k = front - 2 * pull
+            if 0 < k < n_cells and over[k] >= 0:
                 _pull(line, k, sides, over[k])
     for k in range(1, n_cells):
         if over[k] >= 0:
             along = 1 - sides.axis[over[k]]
             line[k, along] = drawn[k] + STRAIGHTNESS * (line[k, along] - drawn[k])
+    return length_of(line, n_cells + 1, geometry.scale_m)
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -204,16 +215,19 @@ def _pull(line, k, sides, link):  # type: ignore[no-untyped-def]
 def _place(cells, offsets, geometry, placing, first_trajectory, seed):  # type: ignore[no-untyped-def]
     points, seconds = points_for(4 * len(cells) + 16, has_clock(placing.draws))
     point_offsets = np.zeros(len(offsets), np.int64)
-    scratch, total = scratch_for(64, placing.draws.most_points), 0
+    longest = max(1, np.max(np.diff(offsets))) if len(offsets) > 1 else 1
+    scratch, total = scratch_for(longest, placing.draws.most_points), 0
     for path in range(len(offsets) - 1):
-        own = cells[offsets[path] : offsets[path + 1]]
-        if len(own):
-            scratch = enlarged(scratch, len(own))
+        n_cells = offsets[path + 1] - offsets[path]
+        if n_cells:
             stream = Stream(seed, np.uint64(first_trajectory + path))
-            draw_line(scratch, own, geometry, stream)
-            scratch = with_points(scratch, len(own), geometry, placing)
-            n_points = report(scratch, own, geometry, placing, stream)
-            points, seconds = grown(points, seconds, total + n_points)
+            take_path(scratch, cells[offsets[path] : offsets[path + 1]], geometry.links)
+            length_m = draw_line(scratch, n_cells, geometry, stream)
+            if most_points(length_m, placing) > len(scratch.points):
+                scratch = with_points(scratch, 2 * most_points(length_m, placing))
+            n_points = report(scratch, n_cells, length_m, geometry, placing, stream)
+            if total + n_points > len(points):
+                points, seconds = grown(points, seconds, total + n_points)
             add(points, seconds, total, scratch, n_points, geometry.area.turn)
             total += n_points
         point_offsets[path + 1] = total
@@ -226,16 +240,16 @@ def points_for(n_points, with_seconds):  # type: ignore[no-untyped-def]
     return np.empty((n_points, 2)), np.empty(n_points if with_seconds else 0)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def grown(points, seconds, n_points):  # type: ignore[no-untyped-def]
-    """Make more of this memory if so many points need it."""
+    """Make more of this memory, for so many points at least."""
     while n_points > len(points):
         points = np.concatenate((points, np.empty_like(points)))
         seconds = np.concatenate((seconds, np.empty_like(seconds)))
     return points, seconds
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def add(points, seconds, total, scratch, n_points, turn):  # type: ignore[no-untyped-def]
     """Copy the points of a line behind those that are there."""
     for p in range(n_points):
@@ -247,54 +261,49 @@ def add(points, seconds, total, scratch, n_points, turn):  # type: ignore[no-unt
             seconds[total + p] = scratch.reports.seconds[p]
 
 
-@njit(cache=True, nogil=True, inline="always")
-def with_points(scratch, n_cells, geometry, placing):  # type: ignore[no-untyped-def]
-    """Make more scratch memory if the points on its line need it; for reports there is enough."""
-    if placing.spacing_m > 0.0:
-        n_points = most_spaced(length_of(scratch.line, n_cells + 1, geometry.scale_m), placing.spacing_m)
-        if n_points > len(scratch.points):
-            points, reports = np.empty((2 * n_points, 2)), reports_for(2 * n_points)
-            return Scratch(scratch.line, scratch.links, scratch.drawn, reports, points)
-    return scratch
+@borrowing
+def most_points(length_m, placing):  # type: ignore[no-untyped-def]
+    """Bound the points of a line."""
+    return most_spaced(length_m, placing.spacing_m) if placing.spacing_m > 0.0 else placing.draws.most_points
 
 
-@njit(cache=True, nogil=True)
-def report(scratch, cells, geometry, placing, stream):  # type: ignore[no-untyped-def]
-    """Set points on the line of the path `cells`; return their number.
+@borrowing
+def report(scratch, n_cells, length_m, geometry, placing, stream):  # type: ignore[no-untyped-def]
+    """Set points on the line of a path of so many cells, which is so long; return their number.
 
     Points cut corners. Where they are neither as far apart as is set nor many, how many there are follows from
     the length of the line through them.
     """
-    length_m = length_of(scratch.line, len(cells) + 1, geometry.scale_m)
+    reports, draws = scratch.reports, placing.draws
     if placing.spacing_m > 0.0:
-        n_points = spaced_reports(scratch.reports, length_m, placing.spacing_m, stream)
-        _set_out(scratch, n_points, cells, geometry)
+        n_points = spaced_reports(reports, length_m, placing.spacing_m, stream)
+        _set_out(scratch, n_points, n_cells, geometry)
         return n_points
-    edges = placing.draws.edges
     reported_m, n_points = length_m, 0
     for _ in range(_REPORTS):
-        n_points = draw_reports(scratch.reports, length_m, reported_m, placing.draws, stream)
-        _set_out(scratch, n_points, cells, geometry)
-        if n_points > MANY_POINTS * len(cells):
+        n_points = number_of_points(reported_m, draws, stream)
+        n_points = draw_reports(reports, n_points, length_m, reported_m, draws, stream)
+        _set_out(scratch, n_points, n_cells, geometry)
+        if n_points > MANY_POINTS * n_cells:
             break
         made_m = length_of(scratch.points, n_points, geometry.scale_m)
-        if shape_bin(made_m, edges) == shape_bin(reported_m, edges):
+        if shape_bin(made_m, draws.edges) == shape_bin(reported_m, draws.edges):
             break
         reported_m = made_m
     return n_points
 
 
-@njit(cache=True, nogil=True)
-def _set_out(scratch, n_points, cells, geometry):  # type: ignore[no-untyped-def]
-    """Set as many points on the line of the path `cells` as the reports say, where they say."""
+@borrowing
+def _set_out(scratch, n_points, n_cells, geometry):  # type: ignore[no-untyped-def]
+    """Set as many points on the line of a path of so many cells as the reports say, where they say."""
     line, points, along_m = scratch.line, scratch.points, scratch.reports.along_m
-    n_cells, p, before = len(cells), 0, 0.0
+    p, before = 0, 0.0
     for k in range(n_cells):  # the stretch in hand; `before` is the length before it
         stretch = _stretch_m(line, k, geometry.scale_m)
         is_last = k == n_cells - 1
         x, y = line[k, 0], line[k, 1]
         across, up = line[k + 1, 0] - x, line[k + 1, 1] - y
-        cell = cells[k]
+        cell = scratch.cells[k]
         west, south, east, north = geometry.boxes[cell]
         while p < n_points and (is_last or along_m[p] <= before + stretch):
             share = min(max((along_m[p] - before) / stretch, 0.0), 1.0) if stretch > 0.0 else 0.0
@@ -316,7 +325,7 @@ def _stretch_m(line, k, scale_m):  # type: ignore[no-untyped-def]
     return math.sqrt(x * x + y * y)
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _kept_inside(x, y, cell, geometry):  # type: ignore[no-untyped-def]
     """Pull a point of a line that has left the polygon toward a place inside, as far as it must."""
     to_x, to_y = geometry.pieces.centers[cell, 0], geometry.pieces.centers[cell, 1]

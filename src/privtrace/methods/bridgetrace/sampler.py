@@ -16,14 +16,14 @@ import numpy.typing as npt
 from numba import njit
 
 from privtrace.caching import cached_property
+from privtrace.compiling import borrowing
 from privtrace.methods.bridgetrace.polyline import (
     MANY_POINTS,
     Placing,
-    Scratch,
     add,
     draw_line,
-    enlarged,
     grown,
+    most_points,
     points_for,
     report,
     scratch_for,
@@ -33,7 +33,7 @@ from privtrace.methods.bridgetrace.states import StateSpace
 from privtrace.methods.bridgetrace.steps import Steps
 from privtrace.paths import Paths
 from privtrace.random import WALKING, Stream, below, philox, uniform
-from privtrace.space.shapes import shape_bin, shape_of
+from privtrace.space.shapes import diameter_of, shape_bin, shape_of
 from privtrace.timing.draw import Placed, has_clock, number_of_points
 from privtrace.trajectories import Floats, Integers
 
@@ -46,6 +46,12 @@ MOST_TRIES = 8
 
 #: How many bins shorter the line through a walk's points may be than its own.
 _CUT_BINS = 1
+
+#: Cells that there is memory for at first.
+_FEW_CELLS = 64
+
+#: Stands for the cells of a walk that needs more memory.
+MORE = -1
 
 #: Cells of a walk at most. Even the weakest discount makes so many as good as impossible; a walk that had them
 #: all the same is drawn again.
@@ -99,12 +105,11 @@ class Bridge(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """Hold one walk, and how it was drawn."""
+    """Say how a walk was drawn, which is left in the scratch memory with its line."""
 
-    cells: npt.NDArray[np.int32]  # memory for walks, grown if need be
-    last: int  # behind the walk's last cell in it
-    scratch: Scratch  # with its points
-    n_points: int  # none where they were not set yet
+    n_cells: int  # MORE where the memory is too small for it
+    length_m: float  # of its line
+    n_points: int  # 0 where they were not set yet
     apart: int  # class of distance of its zones
     level: int
     diameter_bin: int
@@ -191,16 +196,24 @@ def _walk(cumulative, chain, geometry, keeping, placing, first_trajectory, n_tra
         np.empty(n_trajectories, np.int8),
         np.empty(n_trajectories, np.int8),
     )
-    scratch = scratch_for(64, placing.draws.most_points)
-    n_cells = 0
-    for path in range(n_trajectories):
+    scratch, total = scratch_for(_FEW_CELLS, placing.draws.most_points), 0
+    path = 0
+    while path < n_trajectories:
         stream = Stream(seed, np.uint64(first_trajectory + path))
-        walk = _kept_walk(cells, n_cells, scratch, cumulative, chain, (geometry, keeping, placing), stream)
-        cells, n_cells, scratch = walk.cells, walk.last, walk.scratch
-        offsets[path + 1] = n_cells
+        walk = _kept_walk(scratch, cumulative, chain, (geometry, keeping, placing), stream)
+        if walk.n_cells == MORE:  # the same walk again, then
+            scratch = scratch_for(2 * len(scratch.cells), len(scratch.points))
+            continue
+        while total + walk.n_cells > len(cells):
+            cells = np.concatenate((cells, np.empty_like(cells)))
+        for k in range(walk.n_cells):
+            cells[total + k] = scratch.cells[k]
+        total += walk.n_cells
         drawn.classes[path], drawn.levels[path] = walk.apart, walk.level
         drawn.diameters[path], drawn.lengths[path] = walk.diameter_bin, walk.length_bin
-    return cells[:n_cells].copy(), offsets, drawn
+        path += 1
+        offsets[path] = total
+    return cells[:total].copy(), offsets, drawn
 
 
 @njit(cache=True, nogil=True)
@@ -209,67 +222,72 @@ def _sample(cumulative, chain, geometry, keeping, placing, first_trajectory, n_t
     # What is not used takes no memory.
     points, seconds = points_for(128 * n_trajectories + 16, has_clock(placing.draws))
     offsets = np.zeros(n_trajectories + 1, np.int64)
-    cells, scratch, total = np.empty(64, np.int32), scratch_for(64, placing.draws.most_points), 0
-    for path in range(n_trajectories):
+    scratch, total = scratch_for(_FEW_CELLS, placing.draws.most_points), 0
+    path = 0
+    while path < n_trajectories:
         stream = Stream(seed, np.uint64(first_trajectory + path))
-        walk = _kept_walk(cells, 0, scratch, cumulative, chain, (geometry, keeping, placing), stream)
-        cells, scratch = walk.cells, walk.scratch
+        walk = _kept_walk(scratch, cumulative, chain, (geometry, keeping, placing), stream)
+        if walk.n_cells == MORE:  # the same walk again, then
+            scratch = scratch_for(2 * len(scratch.cells), len(scratch.points))
+            continue
         n_points = walk.n_points
         if n_points == 0:
-            scratch = with_points(scratch, walk.last, geometry, placing)
-            n_points = report(scratch, cells[: walk.last], geometry, placing, stream)
-        points, seconds = grown(points, seconds, total + n_points)
+            if most_points(walk.length_m, placing) > len(scratch.points):
+                scratch = with_points(scratch, 2 * most_points(walk.length_m, placing))
+            n_points = report(scratch, walk.n_cells, walk.length_m, geometry, placing, stream)
+        if total + n_points > len(points):
+            points, seconds = grown(points, seconds, total + n_points)
         add(points, seconds, total, scratch, n_points, geometry.area.turn)
         total += n_points
-        offsets[path + 1] = total
+        path += 1
+        offsets[path] = total
     return points[:total], offsets, seconds[:total]
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _kept_walk(cells, n_cells, scratch, cumulative, chain, lines, stream):  # type: ignore[no-untyped-def]
-    """Draw walks until one is kept, behind n_cells; its points are left in the scratch memory."""
+@borrowing
+def _kept_walk(scratch, cumulative, chain, lines, stream):  # type: ignore[no-untyped-def]
+    """Draw walks until one is kept; it is left in the scratch memory, with its line and perhaps its points."""
     geometry, keeping, placing = lines
     origin, goal, step = _trip(cumulative.trips, len(chain.classes), stream)
     apart = chain.classes[origin, goal]
     for attempt in range(keeping.tries):
         level, start, step = _beginning(cumulative, origin, apart, stream, step)
-        cells, last, step = _go(cells, n_cells, Bridge(start, goal, level), chain, stream, step)
-        arrived = last > n_cells
+        n_cells, step = _go(scratch.cells, scratch.links, Bridge(start, goal, level), chain, stream, step)
+        if n_cells == MORE:
+            return Walk(MORE, 0.0, 0, apart, level, 0, 0)
+        arrived = n_cells > 0
         if not arrived:  # no way leads there, as from one part of a region to another: stay
-            cells[n_cells], last = start, n_cells + 1
-        scratch = enlarged(scratch, last - n_cells)
-        draw_line(scratch, cells[n_cells:last], geometry, stream)
+            scratch.cells[0], n_cells = start, 1
+        length_m = draw_line(scratch, n_cells, geometry, stream)
         share = 0.0
         if attempt + 1 < keeping.tries:
             share = uniform(philox(stream.seed, stream.trajectory, np.uint64(step), np.uint64(WALKING))[0])
             step += 1
-        diameter_bin, length_bin, n_points = _line_shape(scratch.line, last - n_cells, lines, stream)
+        diameter_m = diameter_of(scratch.line, n_cells + 1, geometry.scale_m)
+        diameter_bin, length_bin = shape_bin(diameter_m, keeping.edges), shape_bin(length_m, keeping.edges)
+        n_points = _few_points(n_cells, length_m, placing, stream)
         if n_points > 0:
             may_be_kept = arrived and share < keeping.kept_at_most[diameter_bin, length_bin]
             if attempt + 1 < keeping.tries and not may_be_kept:
                 continue
-            n_points = report(scratch, cells[n_cells:last], geometry, placing, stream)
-            diameter_m, length_m = shape_of(scratch.points, n_points, geometry.scale_m)
-            diameter_bin, length_bin = shape_bin(diameter_m, keeping.edges), shape_bin(length_m, keeping.edges)
+            n_points = report(scratch, n_cells, length_m, geometry, placing, stream)
+            diameter_m, made_m = shape_of(scratch.points, n_points, geometry.scale_m)
+            diameter_bin, length_bin = shape_bin(diameter_m, keeping.edges), shape_bin(made_m, keeping.edges)
         if arrived and share < keeping.kept[diameter_bin, length_bin]:
             break
-    return Walk(cells, last, scratch, n_points, apart, level, diameter_bin, length_bin)
+    return Walk(n_cells, length_m, n_points, apart, level, diameter_bin, length_bin)
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _line_shape(line, n_cells, lines, stream):  # type: ignore[no-untyped-def]
-    """Find the bins of diameter and length of a line, and how many points may change them by cutting corners.
+def _few_points(n_cells, length_m, placing, stream):  # type: ignore[no-untyped-def]
+    """Find how many points would change the shape of a line by cutting corners.
 
     None does where they are as far apart as is set, or many to a cell: these are set once a walk is kept.
     """
-    geometry, keeping, placing = lines
-    diameter_m, length_m = shape_of(line, n_cells + 1, geometry.scale_m)
-    n_points = 0
-    if placing.spacing_m == 0.0:
-        n_points = number_of_points(length_m, placing.draws, stream)
-        if n_points > MANY_POINTS * n_cells:
-            n_points = 0
-    return shape_bin(diameter_m, keeping.edges), shape_bin(length_m, keeping.edges), n_points
+    if placing.spacing_m > 0.0:
+        return 0
+    n_points = number_of_points(length_m, placing.draws, stream)
+    return 0 if n_points > MANY_POINTS * n_cells else n_points
 
 
 def _kept_at_most(kept: Floats) -> Floats:
@@ -303,32 +321,32 @@ def _beginning(cumulative, origin, apart, stream, step):  # type: ignore[no-unty
     return level, cumulative.cells[np.searchsorted(starts, before + draw, side="right")], step
 
 
-@njit(cache=True, nogil=True)
-def _go(cells, n_cells, bridge, chain, stream, step):  # type: ignore[no-untyped-def]
-    """Walk over a bridge; return the cells with the walk behind n_cells, its end, and the next free step.
+@borrowing
+def _go(cells, links_taken, bridge, chain, stream, step):  # type: ignore[no-untyped-def]
+    """Walk over a bridge, into the memory for cells and the links that lead to them.
 
-    A walk that cannot arrive has no cells.
+    Return the number of cells and the next free step. A walk that cannot arrive has no cells.
     """
     chances, hitting, zone_of = chain.chances, chain.hitting[bridge.goal, bridge.level], chain.zone_of
     links, offsets = chain.steps.links, chain.steps.offsets
     now, row = np.int64(bridge.start), len(links.sources) + np.int64(bridge.start)
-    last = n_cells
-    while last - n_cells < MOST_CELLS:
-        if last + 1 >= len(cells):
-            cells = np.concatenate((cells, np.empty_like(cells)))
-        cells[last] = now
-        last += 1
+    n_cells = 0
+    while n_cells < MOST_CELLS:
+        if n_cells == len(cells):
+            return MORE, step
+        cells[n_cells], links_taken[n_cells] = now, row
+        n_cells += 1
         end, onward = offsets[row + 1] - 1, links.offsets[now] - offsets[row]
         ending = chances[end] if zone_of[now] == bridge.goal else 0.0
         total = ending
         for entry in range(offsets[row], end):
             total += chances[entry] * hitting[onward + entry]
         if total <= 0.0:
-            return cells, n_cells, step
+            return 0, step
         target = total * uniform(philox(stream.seed, stream.trajectory, np.uint64(step), np.uint64(WALKING))[0])
         step += 1
         if target < ending:
-            return cells, last, step
+            return n_cells, step
         reached, chosen = ending, np.int64(-1)
         for entry in range(offsets[row], end):
             weight = chances[entry] * hitting[onward + entry]
@@ -338,6 +356,6 @@ def _go(cells, n_cells, bridge, chain, stream, step):  # type: ignore[no-untyped
                 if reached > target:
                     break
         if chosen < 0:  # rounding alone has passed by the end
-            return cells, last, step
+            return n_cells, step
         row, now = chosen, np.int64(links.targets[chosen])
-    return cells, n_cells, step
+    return 0, step
