@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from privtrace.methods.common.placing import decode
     from privtrace.methods.declaring import Flag, Number, OneOf, Whole, setting, share, spelled
     from privtrace.methods.fitting import Fitting
-    from privtrace.methods.model import Model, check_sound, within_limits
+    from privtrace.methods.model import Model
     from privtrace.methods.plan import Plan
     from privtrace.methods.registry import Method, register
     from privtrace.methods.settings import Settings
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from privtrace.privacy.crossing import Crossing, Table
     from privtrace.privacy.unit import WEIGHT
     from privtrace.random import choose
+    from privtrace.soundness import check_sound, within_limits
     from privtrace.space.grid import Grid
 
 # Where each name is at home; it loads at first use.
@@ -71,8 +72,8 @@ _HOMES = {
     "normcut": "methods.common.normcut",
     "shrunk": "methods.common.normcut",
     "Model": "methods.model",
-    "check_sound": "methods.model",
-    "within_limits": "methods.model",
+    "check_sound": "soundness",
+    "within_limits": "soundness",
     "choose": "random",
     "decode": "methods.common.placing",
     "View": "methods.view",

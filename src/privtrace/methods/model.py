@@ -25,6 +25,7 @@ from privtrace.paths import Paths
 from privtrace.privacy.ledger import CLAMP
 from privtrace.privacy.unit import WEIGHT
 from privtrace.release import Release
+from privtrace.soundness import check_sound
 from privtrace.timing.draw import Placed
 from privtrace.timing.model import Timing
 from privtrace.trajectories import Integers, Trajectories
@@ -236,18 +237,6 @@ def settings_in_words(release: Release) -> dict[str, str]:
 def _singular(name: str) -> str:
     """Name one of them: coarse cells divided -> coarse cell divided, trajectories -> trajectory."""
     return re.sub(r"(ie)?s\b", lambda ending: "y" if ending[1] else "", name, count=1)
-
-
-def check_sound(checks: dict[str, bool]) -> None:
-    """Refuse a model of which an array does not fit the rest."""
-    for name, good in checks.items():
-        if not good:
-            raise ModelFormatError(f"the model's {name} does not fit the rest of it; the file is not sound")
-
-
-def within_limits(noisy: Integers) -> bool:
-    """Tell whether numbers are as the ledger gives them."""
-    return bool(np.all((noisy >= -CLAMP) & (noisy <= CLAMP)))
 
 
 def only_number(values: Integers) -> int:

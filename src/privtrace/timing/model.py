@@ -12,10 +12,10 @@ from numba import njit
 
 from privtrace.caching import cached_property
 from privtrace.calendar import DAY_S, Calendar, weekdays
-from privtrace.errors import ModelFormatError
-from privtrace.privacy.ledger import CLAMP
+from privtrace.compiling import borrowing
 from privtrace.privacy.unit import WEIGHT
 from privtrace.random import REPORTING, philox, uniform
+from privtrace.soundness import check_sound, within_limits
 from privtrace.space.area import unwrapped
 from privtrace.space.grid import Grid
 from privtrace.space.lattice import cell_at
@@ -78,17 +78,19 @@ class Sampling:
     draw_jumps: Integers  # (N_MOVES + 1, N_JUMPS): before each move, and at last; all 0 where they stay
 
     def __post_init__(self) -> None:
-        _check(
-            points=_is_noisy(self.points, (N_BINS, N_POINTS)),
-            gaps=_is_noisy(self.gaps, (N_VARIATIONS, N_KINDS, N_METERS)),
-            jumps=_is_noisy(self.jumps, (N_JUMPS,)),
-            draw_points=_can_draw(self.draw_points, (N_BINS, N_POINTS)),
-            draw_variations=_can_draw(self.draw_variations, (N_VARIATIONS,))
-            and bool(self.draw_variations[1:].any()),
-            draw_gaps=_can_draw(self.draw_gaps, (N_VARIATIONS, N_KINDS, N_METERS)),
-            draw_jumps=self.draw_jumps.shape == (N_MOVES + 1, N_JUMPS)
-            and not self.draw_jumps[:, 0].any()
-            and (not self.draw_jumps.any() or _can_draw(self.draw_jumps, (N_MOVES + 1, N_JUMPS))),
+        check_sound(
+            {
+                "points": _is_noisy(self.points, (N_BINS, N_POINTS)),
+                "gaps": _is_noisy(self.gaps, (N_VARIATIONS, N_KINDS, N_METERS)),
+                "jumps": _is_noisy(self.jumps, (N_JUMPS,)),
+                "draw_points": _can_draw(self.draw_points, (N_BINS, N_POINTS)),
+                "draw_variations": _can_draw(self.draw_variations, (N_VARIATIONS,))
+                and bool(self.draw_variations[1:].any()),
+                "draw_gaps": _can_draw(self.draw_gaps, (N_VARIATIONS, N_KINDS, N_METERS)),
+                "draw_jumps": self.draw_jumps.shape == (N_MOVES + 1, N_JUMPS)
+                and not self.draw_jumps[:, 0].any()
+                and (not self.draw_jumps.any() or _can_draw(self.draw_jumps, (N_MOVES + 1, N_JUMPS))),
+            }
         )
 
 
@@ -116,30 +118,32 @@ class Timetable:
 
     def check(self, region: Region, *, by_tick: bool) -> None:
         """Refuse tables that do not fit each other or the region."""
-        _check(per_side=self.per_side.shape == (1,) and 1 <= int(self.per_side[0]) <= MOST_PER_SIDE)
+        check_sound({"per_side": self.per_side.shape == (1,) and 1 <= int(self.per_side[0]) <= MOST_PER_SIDE})
         n_zones = Grid.uniform(region, int(self.per_side[0])).n_cells
         ticks, paces = ((0,), (0, 0)) if by_tick else ((N_SECONDS,), (N_BINS, N_SECONDS))
         pauses, stretches = ((0, 0), (0,)) if by_tick else ((N_STRETCHES, N_RATIOS), (N_STRETCHES,))
         parts = (N_PARTS, n_zones, n_zones)
-        _check(
-            departures=_is_noisy(self.departures, (HOURS,)),
-            ticks=_is_noisy(self.ticks, ticks),
-            stretches=_is_noisy(self.stretches, stretches),
-            paces=_is_noisy(self.paces, paces),
-            pauses=_is_noisy(self.pauses, pauses),
-            parts=_is_noisy(self.parts, parts),
-            speeds=_is_noisy(self.speeds, (N_SPEEDS,)),
-            tempos=_is_noisy(self.tempos, (N_PARTS, N_SPEEDS)),
-            draw_hours=_can_draw(self.draw_hours, (HOURS,)),
-            draw_parts=self.draw_parts.shape == parts
-            and _can_draw(np.moveaxis(self.draw_parts, 0, -1), (n_zones, n_zones, N_PARTS)),
-            draw_tempos=_can_draw(self.draw_tempos, (N_PARTS, N_SPEEDS))
-            and bool(self.draw_tempos.any(axis=0).all()),
-            draw_ticks=_can_draw(self.draw_ticks, ticks),
-            draw_paces=_can_draw(self.draw_paces, paces),
-            draw_stretches=_can_draw(self.draw_stretches, stretches),
-            draw_pauses=_can_draw(self.draw_pauses, pauses),
-            fastest=self.fastest.shape == (1,) and 0 <= int(self.fastest[0]) < N_SPEEDS,
+        check_sound(
+            {
+                "departures": _is_noisy(self.departures, (HOURS,)),
+                "ticks": _is_noisy(self.ticks, ticks),
+                "stretches": _is_noisy(self.stretches, stretches),
+                "paces": _is_noisy(self.paces, paces),
+                "pauses": _is_noisy(self.pauses, pauses),
+                "parts": _is_noisy(self.parts, parts),
+                "speeds": _is_noisy(self.speeds, (N_SPEEDS,)),
+                "tempos": _is_noisy(self.tempos, (N_PARTS, N_SPEEDS)),
+                "draw_hours": _can_draw(self.draw_hours, (HOURS,)),
+                "draw_parts": self.draw_parts.shape == parts
+                and _can_draw(np.moveaxis(self.draw_parts, 0, -1), (n_zones, n_zones, N_PARTS)),
+                "draw_tempos": _can_draw(self.draw_tempos, (N_PARTS, N_SPEEDS))
+                and bool(self.draw_tempos.any(axis=0).all()),
+                "draw_ticks": _can_draw(self.draw_ticks, ticks),
+                "draw_paces": _can_draw(self.draw_paces, paces),
+                "draw_stretches": _can_draw(self.draw_stretches, stretches),
+                "draw_pauses": _can_draw(self.draw_pauses, pauses),
+                "fastest": self.fastest.shape == (1,) and 0 <= int(self.fastest[0]) < N_SPEEDS,
+            }
         )
 
 
@@ -289,6 +293,7 @@ class Timing:
         is_there = by_part.sum(axis=1) > 0
         parts = np.maximum(self.timetable.draw_parts, 1) * is_there[:, np.newaxis, np.newaxis]
         tempos = np.maximum(self.timetable.draw_tempos, 1) / CERTAIN
+        tempos = np.pad(tempos, ((0, 0), (0, 1)), constant_values=1.0)  # a single point has no speed
         return parts, tempos, np.cumsum(by_part, axis=1), first_and_count
 
     @property
@@ -316,15 +321,9 @@ class Timing:
         """Let trips depart, and add the seconds since then: times in UTC, (n_points,)."""
         assert self.calendar is not None
         zone = self.calendar.zone
-        local_s = _departures(
-            placed.points,
-            placed.offsets,
-            placed.seconds,
-            (self.zones.lattice, np.array(self.region.scale_m)),
-            self._schedule,
-            first_trajectory,
-            np.uint64(seed),
-        )
+        local_s = np.zeros(len(placed.offsets) - 1, np.int64)
+        place = self.zones.lattice, self.region.scale_m
+        _depart(local_s, placed, place, self._schedule, first_trajectory, np.uint64(seed))
         milliseconds = _since(zone.to_utc(local_s), placed.offsets, placed.seconds)
         return milliseconds.view("datetime64[ms]")  # type: ignore[no-any-return]
 
@@ -413,8 +412,8 @@ _NO_CLOCK = {
 
 
 def _is_noisy(table: Integers, shape: tuple[int, ...]) -> bool:
-    """Tell whether a table is as the ledger gives it."""
-    return table.shape == shape and bool(np.all((table >= -CLAMP) & (table <= CLAMP)))
+    """Tell whether a table is as the ledger gives it, and as large as it should be."""
+    return table.shape == shape and within_limits(table)
 
 
 def _can_draw(weights: Integers, shape: tuple[int, ...]) -> bool:
@@ -423,27 +422,27 @@ def _can_draw(weights: Integers, shape: tuple[int, ...]) -> bool:
     return right and (weights.size == 0 or bool(weights.any(axis=-1).all()))
 
 
-def _check(**checks: bool) -> None:
-    for name, good in checks.items():
-        if not good:
-            raise ModelFormatError(f"the model's {name} does not fit the rest of it; the file is not sound")
-
-
-@njit(cache=True, nogil=True)
-def _departures(points, offsets, seconds, place, schedule, first_trajectory, seed):  # type: ignore[no-untyped-def]
+@borrowing
+def _depart(local_s, placed, place, schedule, first_trajectory, seed):  # type: ignore[no-untyped-def]
     """Draw when trips depart, in local seconds since 1970: the part by where they lead, and how fast."""
+    points, offsets, seconds = placed
+    lattice, scale_m = place
     parts, tempos, hours, days = schedule
-    local_s = np.zeros(len(offsets) - 1, np.int64)
-    weights = np.empty(len(parts))
     for path in range(len(local_s)):
         first, last = offsets[path], offsets[path + 1] - 1
         if last < first:
             continue
         trajectory = np.uint64(first_trajectory + path)
-        _weigh_parts(weights, points, (first, last), seconds, place, (parts, tempos))
+        origin, goal = _zone_of(points, first, lattice), _zone_of(points, last, lattice)
+        tempo = _tempo_of(points, first, last, seconds[last], lattice.area, scale_m)
+        total = 0.0
+        for part in range(N_PARTS):
+            total += parts[part, origin, goal] * tempos[part, tempo]
         words = philox(seed, trajectory, np.uint64(_HOUR), np.uint64(REPORTING))
-        sums = np.cumsum(weights)
-        part = min(np.searchsorted(sums, uniform(words[0]) * sums[-1], side="right"), len(parts) - 1)
+        target, part, reached = uniform(words[0]) * total, 0, parts[0, origin, goal] * tempos[0, tempo]
+        while reached <= target and part + 1 < N_PARTS:
+            part += 1
+            reached += parts[part, origin, goal] * tempos[part, tempo]
         of_part = hours[part]
         hour = np.searchsorted(of_part, uniform(words[1]) * of_part[-1], side="right")
         weekday = hour // HOURS_OF_PART
@@ -451,7 +450,6 @@ def _departures(points, offsets, seconds, place, schedule, first_trajectory, see
         day = days[weekday, 0] + 7 * np.int64(uniform(words[0]) * days[weekday, 1])
         hour_of_day = part * HOURS_OF_PART + hour % HOURS_OF_PART
         local_s[path] = DAY_S * day + 3600 * hour_of_day + np.int64(3600 * uniform(words[1]))
-    return local_s
 
 
 @njit(cache=True, nogil=True)
@@ -464,24 +462,18 @@ def _since(departures, offsets, seconds):  # type: ignore[no-untyped-def]
     return milliseconds
 
 
-@njit(cache=True, nogil=True)
-def _weigh_parts(weights, points, ends, seconds, place, tables):  # type: ignore[no-untyped-def]
-    """Weigh the parts of the day for a trip from one point to another, by where it leads and how fast it is."""
-    first, last = ends
-    lattice, scale_m = place
-    parts, tempos = tables
-    origin, goal = _zone_of(points, first, lattice), _zone_of(points, last, lattice)
-    weights[:] = parts[:, origin, goal]
-    if last > first:
-        length_m = 0.0
-        bounds, turn = lattice.area.bounds, lattice.area.turn
-        before = unwrapped(points[first, 0], bounds, turn)
-        for p in range(first, last):
-            after = unwrapped(points[p + 1, 0], bounds, turn)
-            x, y = (after - before) * scale_m[0], (points[p + 1, 1] - points[p, 1]) * scale_m[1]
-            length_m += np.sqrt(x * x + y * y)
-            before = after
-        weights *= tempos[:, half_octave(length_m / seconds[last], SPEEDS)]
+@njit(cache=True, nogil=True, inline="always")
+def _tempo_of(points, first, last, seconds, area, scale_m):  # type: ignore[no-untyped-def]
+    """Find the bin of a trip's mean speed; one of a single point has a bin of its own, behind the others."""
+    if last == first:
+        return N_SPEEDS
+    length_m, before = 0.0, unwrapped(points[first, 0], area.bounds, area.turn)
+    for p in range(first, last):
+        after = unwrapped(points[p + 1, 0], area.bounds, area.turn)
+        x, y = (after - before) * scale_m[0], (points[p + 1, 1] - points[p, 1]) * scale_m[1]
+        length_m += np.sqrt(x * x + y * y)
+        before = after
+    return half_octave(length_m / seconds, SPEEDS)
 
 
 @njit(cache=True, nogil=True, inline="always")

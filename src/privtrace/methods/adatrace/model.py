@@ -17,9 +17,10 @@ from privtrace.methods.adatrace.settings import MOST_BY_RULE, AdaTrace
 from privtrace.methods.adatrace.trips import clean_trips
 from privtrace.methods.common.normcut import normcut, shrunk
 from privtrace.methods.common.placing import decode
-from privtrace.methods.model import Model, check_sound, within_limits
+from privtrace.methods.model import Model
 from privtrace.methods.view import Flows, Layer, Noisy, View, error_of
 from privtrace.paths import Paths
+from privtrace.soundness import check_sound, within_limits
 from privtrace.space.grid import MAX_DIVISION, Grid
 from privtrace.space.shortest_paths import ShortestPaths, connect, graph_distances, shortest_paths
 from privtrace.trajectories import Integers, Trajectories

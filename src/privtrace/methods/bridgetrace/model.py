@@ -20,9 +20,10 @@ from privtrace.methods.bridgetrace.settings import MOST_BY_RULE, MOST_DIVISION, 
 from privtrace.methods.bridgetrace.states import N_CLASSES, StateSpace
 from privtrace.methods.bridgetrace.tuning import LOSSES
 from privtrace.methods.common.normcut import normcut
-from privtrace.methods.model import Model, check_sound, within_limits
+from privtrace.methods.model import Model
 from privtrace.methods.view import Flows, Layer, Noisy, View, error_of
 from privtrace.paths import Paths
+from privtrace.soundness import check_sound, within_limits
 from privtrace.space.grid import Grid
 from privtrace.space.shapes import N_BINS
 from privtrace.space.traverse import trace

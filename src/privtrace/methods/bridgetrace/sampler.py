@@ -197,10 +197,10 @@ def _walk(cumulative, chain, geometry, keeping, placing, first_trajectory, n_tra
         np.empty(n_trajectories, np.int8),
     )
     scratch, total = scratch_for(_FEW_CELLS, placing.draws.most_points), 0
-    path = 0
+    path, lines = 0, (geometry, keeping, placing)
     while path < n_trajectories:
         stream = Stream(seed, np.uint64(first_trajectory + path))
-        walk = _kept_walk(scratch, cumulative, chain, (geometry, keeping, placing), stream)
+        walk = _kept_walk(scratch, cumulative, chain, lines, stream)
         if walk.n_cells == MORE:  # the same walk again, then
             scratch = scratch_for(2 * len(scratch.cells), len(scratch.points))
             continue
@@ -223,10 +223,10 @@ def _sample(cumulative, chain, geometry, keeping, placing, first_trajectory, n_t
     points, seconds = points_for(128 * n_trajectories + 16, has_clock(placing.draws))
     offsets = np.zeros(n_trajectories + 1, np.int64)
     scratch, total = scratch_for(_FEW_CELLS, placing.draws.most_points), 0
-    path = 0
+    path, lines = 0, (geometry, keeping, placing)
     while path < n_trajectories:
         stream = Stream(seed, np.uint64(first_trajectory + path))
-        walk = _kept_walk(scratch, cumulative, chain, (geometry, keeping, placing), stream)
+        walk = _kept_walk(scratch, cumulative, chain, lines, stream)
         if walk.n_cells == MORE:  # the same walk again, then
             scratch = scratch_for(2 * len(scratch.cells), len(scratch.points))
             continue
@@ -241,7 +241,7 @@ def _sample(cumulative, chain, geometry, keeping, placing, first_trajectory, n_t
         total += n_points
         path += 1
         offsets[path] = total
-    return points[:total], offsets, seconds[:total]
+    return points[:total].copy(), offsets, seconds[:total].copy()
 
 
 @borrowing
@@ -350,11 +350,9 @@ def _go(cells, links_taken, bridge, chain, stream, step):  # type: ignore[no-unt
         reached, chosen = ending, np.int64(-1)
         for entry in range(offsets[row], end):
             weight = chances[entry] * hitting[onward + entry]
-            if weight > 0.0:
-                reached += weight
-                chosen = onward + entry
-                if reached > target:
-                    break
+            # To go on to the end is faster than to guess where to stop.
+            chosen = onward + entry if weight > 0.0 and reached <= target else chosen
+            reached += weight
         if chosen < 0:  # rounding alone has passed by the end
             return n_cells, step
         row, now = chosen, np.int64(links.targets[chosen])

@@ -17,9 +17,10 @@ from privtrace.methods.dpt.events import Mapper
 from privtrace.methods.dpt.settings import DPT, EVENTS_PER_SIDE_CELL
 from privtrace.methods.dpt.systems import STOP, Systems, kept
 from privtrace.methods.dpt.walker import TreeWalker
-from privtrace.methods.model import Model, check_sound, within_limits
+from privtrace.methods.model import Model
 from privtrace.methods.view import Flows, Layer, Noisy, View, error_of
 from privtrace.paths import Paths
+from privtrace.soundness import check_sound, within_limits
 from privtrace.trajectories import Integers, Trajectories
 
 #: Trips are shown between the cells of the finest system that has at most so many.

@@ -12,12 +12,13 @@ import numpy.typing as npt
 from privtrace.caching import cached_property
 from privtrace.methods.common.normcut import normcut
 from privtrace.methods.common.placing import decode
-from privtrace.methods.model import Model, check_sound, only_number, within_limits
+from privtrace.methods.model import Model, only_number
 from privtrace.methods.privtrace.transitions import Transitions
 from privtrace.methods.privtrace.walker import Walker
 from privtrace.methods.view import Flows, Layer, Noisy, View, error_of
 from privtrace.paths import Paths
 from privtrace.release import Release
+from privtrace.soundness import check_sound, within_limits
 from privtrace.space.grid import MAX_DIVISION, Grid
 from privtrace.trajectories import Integers, Trajectories
 
