@@ -420,7 +420,7 @@ def _made(points, ticks, paces, stretches):  # type: ignore[no-untyped-def]
     """Find the ticks, durations by length and stretches of trips with such points, drawn by these weights."""
     made_ticks, made_stretches = np.zeros(N_SECONDS), np.zeros(N_STRETCHES)
     made_paces = np.zeros((N_BINS, N_SECONDS))
-    weights = np.empty((N_SECONDS, N_STRETCHES))
+    weights, there = np.empty((N_SECONDS, N_STRETCHES)), np.flatnonzero(ticks > 0.0)
     for length in range(N_BINS):
         for points_bin in range(1, N_POINTS):
             if points[length, points_bin] <= 0.0:
@@ -430,13 +430,11 @@ def _made(points, ticks, paces, stretches):  # type: ignore[no-untyped-def]
             n_some = min(_SOME, beyond - fewest)
             for some in range(n_some):
                 n_points = fewest + (beyond - fewest) * (2 * some + 1) // (2 * n_some)
-                total = clock_weights(weights, length, n_points, ticks, paces, stretches)
+                total = clock_weights(weights, length, n_points, there, ticks, paces, stretches)
                 if total <= 0.0:
                     continue
                 share = points[length, points_bin] / n_some / total
-                for tick in range(N_SECONDS):
-                    if ticks[tick] <= 0.0:
-                        continue
+                for tick in there:
                     for stretch in range(N_STRETCHES):
                         weight = weights[tick, stretch] * share
                         if weight > 0.0:
@@ -455,15 +453,13 @@ def _duration(n_points, tick, stretch):  # type: ignore[no-untyped-def]
 
 
 @borrowing
-def clock_weights(weights, length, n_points, ticks, paces, stretches):  # type: ignore[no-untyped-def]
-    """Weigh the ticks and stretches of a trip with such a length and so many points; return their sum.
+def clock_weights(weights, length, n_points, there, ticks, paces, stretches):  # type: ignore[no-untyped-def]
+    """Weigh the ticks `there` and stretches of a trip with such a length and so many points; return their sum.
 
     None weighs anything by which it would take longer than the longest.
     """
     total = 0.0
-    for tick in range(N_SECONDS):
-        if ticks[tick] <= 0.0:  # is not looked at either
-            continue
+    for tick in there:
         for stretch in range(N_STRETCHES):
             weight = 0.0
             # One gap is as long as its own tick.

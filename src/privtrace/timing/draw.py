@@ -74,6 +74,7 @@ class Draws(NamedTuple):
     )
     every_s: float  # the tick, where it is public, else 0
     ticks: Floats  # (N_SECONDS,): weights; none where there is no clock
+    there: Integers  # the ticks that weigh anything
     paces: Floats  # (N_BINS, N_SECONDS): weights
     stretches: Floats  # (N_STRETCHES,): weights
     seconds: Floats  # (N_STRETCHES, N_QUANTILES): over the tick
@@ -109,6 +110,7 @@ NO_DRAWS = Draws(
     moves=np.zeros((0, 0, 2)),
     every_s=0.0,
     ticks=np.zeros(0),
+    there=np.zeros(0, np.int64),
     paces=np.zeros((0, 0)),
     stretches=np.zeros(0),
     seconds=np.zeros((0, 0)),
@@ -294,12 +296,10 @@ def number_of_points(reported_m, draws, stream):  # type: ignore[no-untyped-def]
 @borrowing
 def _tick(weights, row, n_points, draws, share):  # type: ignore[no-untyped-def]
     """Draw the tick and the class of the stretch of a trip with so many points."""
-    total = clock_weights(weights, row, n_points, draws.ticks, draws.paces, draws.stretches)
+    total = clock_weights(weights, row, n_points, draws.there, draws.ticks, draws.paces, draws.stretches)
     target, reached = share * total, 0.0
     chosen, chosen_stretch = np.int64(-1), EVEN
-    for tick in range(N_SECONDS):
-        if draws.ticks[tick] <= 0.0:
-            continue
+    for tick in draws.there:
         for stretch in range(N_STRETCHES):
             if weights[tick, stretch] > 0.0 and reached <= target:
                 reached += weights[tick, stretch]

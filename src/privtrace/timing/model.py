@@ -242,6 +242,7 @@ class Timing:
             meters=meters.reshape(N_VARIATIONS, N_KINDS, N_QUANTILES),
             every_s=self.every_s,
             ticks=ticks / CERTAIN,
+            there=np.flatnonzero(ticks),
             paces=np.zeros((0, 0)) if times is None else times.draw_paces / CERTAIN,
             stretches=np.zeros(0) if times is None else times.draw_stretches / CERTAIN,
             seconds=seconds,

@@ -48,9 +48,6 @@ _PULLS = 4
 #: Steps in which a point outside a polygon is pulled inside: its cell's center is inside for certain.
 _PULLS_INSIDE = 16
 
-#: Points are drawn anew, at most so many times in all, where they make a line of another bin of length.
-_REPORTS = 2
-
 #: Points to a cell of a path from which on the line through them is as good as its own.
 MANY_POINTS = 2
 
@@ -225,7 +222,8 @@ def _place(cells, offsets, geometry, placing, first_trajectory, seed):  # type: 
             length_m = draw_line(scratch, n_cells, geometry, stream)
             if most_points(length_m, placing) > len(scratch.points):
                 scratch = with_points(scratch, 2 * most_points(length_m, placing))
-            n_points = report(scratch, n_cells, length_m, geometry, placing, stream)
+            n_points = reported_points(length_m, placing, stream)
+            n_points = report(scratch, n_cells, length_m, n_points, placing, geometry, stream)
             if total + n_points > len(points):
                 points, seconds = grown(points, seconds, total + n_points)
             add(points, seconds, total, scratch, n_points, geometry.area.turn)
@@ -268,28 +266,30 @@ def most_points(length_m, placing):  # type: ignore[no-untyped-def]
 
 
 @borrowing
-def report(scratch, n_cells, length_m, geometry, placing, stream):  # type: ignore[no-untyped-def]
+def reported_points(length_m, placing, stream):  # type: ignore[no-untyped-def]
+    """Draw by how many points a line of such a length is reported; 0 where their distance is set."""
+    return 0 if placing.spacing_m > 0.0 else number_of_points(length_m, placing.draws, stream)
+
+
+@borrowing
+def report(scratch, n_cells, length_m, n_points, placing, geometry, stream):  # type: ignore[no-untyped-def]
     """Set points on the line of a path of so many cells, which is so long; return their number.
 
-    Points cut corners. Where they are neither as far apart as is set nor many, how many there are follows from
-    the length of the line through them.
+    `n_points` is what `reported_points` says. Points cut corners. Where they are not many, and the line through them is of another bin of length than its
+    own, they are drawn anew, as many as that has.
     """
     reports, draws = scratch.reports, placing.draws
     if placing.spacing_m > 0.0:
         n_points = spaced_reports(reports, length_m, placing.spacing_m, stream)
-        _set_out(scratch, n_points, n_cells, geometry)
-        return n_points
-    reported_m, n_points = length_m, 0
-    for _ in range(_REPORTS):
-        n_points = number_of_points(reported_m, draws, stream)
-        n_points = draw_reports(reports, n_points, length_m, reported_m, draws, stream)
-        _set_out(scratch, n_points, n_cells, geometry)
-        if n_points > MANY_POINTS * n_cells:
-            break
+    else:
+        n_points = draw_reports(reports, n_points, length_m, length_m, draws, stream)
+    _set_out(scratch, n_points, n_cells, geometry)
+    if placing.spacing_m == 0.0 and n_points <= MANY_POINTS * n_cells:
         made_m = length_of(scratch.points, n_points, geometry.scale_m)
-        if shape_bin(made_m, draws.edges) == shape_bin(reported_m, draws.edges):
-            break
-        reported_m = made_m
+        if shape_bin(made_m, draws.edges) != shape_bin(length_m, draws.edges):
+            n_points = number_of_points(made_m, draws, stream)
+            n_points = draw_reports(reports, n_points, length_m, made_m, draws, stream)
+            _set_out(scratch, n_points, n_cells, geometry)
     return n_points
 
 
@@ -297,24 +297,26 @@ def report(scratch, n_cells, length_m, geometry, placing, stream):  # type: igno
 def _set_out(scratch, n_points, n_cells, geometry):  # type: ignore[no-untyped-def]
     """Set as many points on the line of a path of so many cells as the reports say, where they say."""
     line, points, along_m = scratch.line, scratch.points, scratch.reports.along_m
+    boxes, is_box = geometry.boxes, geometry.area.is_box
     p, before = 0, 0.0
     for k in range(n_cells):  # the stretch in hand; `before` is the length before it
         stretch = _stretch_m(line, k, geometry.scale_m)
-        is_last = k == n_cells - 1
         x, y = line[k, 0], line[k, 1]
         across, up = line[k + 1, 0] - x, line[k + 1, 1] - y
         cell = scratch.cells[k]
-        west, south, east, north = geometry.boxes[cell]
-        while p < n_points and (is_last or along_m[p] <= before + stretch):
+        # The last of several points is the line's end, wherever rounding may have left it.
+        here, until = max(n_points - 1, 1), before + stretch
+        if k == n_cells - 1:
+            here, until = n_points, np.inf
+        while p < here and along_m[p] <= until:
             share = min(max((along_m[p] - before) / stretch, 0.0), 1.0) if stretch > 0.0 else 0.0
             if p > 0 and p == n_points - 1:
-                if not is_last:  # rounding alone has left it before the end
-                    break
                 share = 1.0
-            points[p, 0] = min(max(x + share * across, west), east)
-            points[p, 1] = min(max(y + share * up, south), north)
-            if not geometry.area.is_box:
-                points[p, 0], points[p, 1] = _kept_inside(points[p, 0], points[p, 1], cell, geometry)
+            at_x = min(max(x + share * across, boxes[cell, 0]), boxes[cell, 2])
+            at_y = min(max(y + share * up, boxes[cell, 1]), boxes[cell, 3])
+            if not is_box:
+                at_x, at_y = _kept_inside(at_x, at_y, cell, geometry)
+            points[p, 0], points[p, 1] = at_x, at_y
             p += 1
         before += stretch
 

@@ -26,6 +26,7 @@ from privtrace.methods.bridgetrace.polyline import (
     most_points,
     points_for,
     report,
+    reported_points,
     scratch_for,
     with_points,
 )
@@ -34,7 +35,7 @@ from privtrace.methods.bridgetrace.steps import Steps
 from privtrace.paths import Paths
 from privtrace.random import WALKING, Stream, below, philox, uniform
 from privtrace.space.shapes import diameter_of, shape_bin, shape_of
-from privtrace.timing.draw import Placed, has_clock, number_of_points
+from privtrace.timing.draw import Placed, has_clock
 from privtrace.trajectories import Floats, Integers
 
 #: The weight of a chance of one. Sums of such weights over any table stay within 63 bits.
@@ -109,7 +110,8 @@ class Walk(NamedTuple):
 
     n_cells: int  # MORE where the memory is too small for it
     length_m: float  # of its line
-    n_points: int  # 0 where they were not set yet
+    n_points: int  # by which it is reported; 0 where their distance is set
+    has_points: bool  # whether they are set: they are where their shape is not that of the line
     apart: int  # class of distance of its zones
     level: int
     diameter_bin: int
@@ -231,10 +233,10 @@ def _sample(cumulative, chain, geometry, keeping, placing, first_trajectory, n_t
             scratch = scratch_for(2 * len(scratch.cells), len(scratch.points))
             continue
         n_points = walk.n_points
-        if n_points == 0:
+        if not walk.has_points:
             if most_points(walk.length_m, placing) > len(scratch.points):
                 scratch = with_points(scratch, 2 * most_points(walk.length_m, placing))
-            n_points = report(scratch, walk.n_cells, walk.length_m, geometry, placing, stream)
+            n_points = report(scratch, walk.n_cells, walk.length_m, n_points, placing, geometry, stream)
         if total + n_points > len(points):
             points, seconds = grown(points, seconds, total + n_points)
         add(points, seconds, total, scratch, n_points, geometry.area.turn)
@@ -254,7 +256,7 @@ def _kept_walk(scratch, cumulative, chain, lines, stream):  # type: ignore[no-un
         level, start, step = _beginning(cumulative, origin, apart, stream, step)
         n_cells, step = _go(scratch.cells, scratch.links, Bridge(start, goal, level), chain, stream, step)
         if n_cells == MORE:
-            return Walk(MORE, 0.0, 0, apart, level, 0, 0)
+            return Walk(MORE, 0.0, 0, False, apart, level, 0, 0)
         arrived = n_cells > 0
         if not arrived:  # no way leads there, as from one part of a region to another: stay
             scratch.cells[0], n_cells = start, 1
@@ -265,29 +267,19 @@ def _kept_walk(scratch, cumulative, chain, lines, stream):  # type: ignore[no-un
             step += 1
         diameter_m = diameter_of(scratch.line, n_cells + 1, geometry.scale_m)
         diameter_bin, length_bin = shape_bin(diameter_m, keeping.edges), shape_bin(length_m, keeping.edges)
-        n_points = _few_points(n_cells, length_m, placing, stream)
-        if n_points > 0:
+        n_points = reported_points(length_m, placing, stream)
+        # Points that are as far apart as is set, or many to a cell, cut no corners: they are set at last.
+        has_points = 0 < n_points <= MANY_POINTS * n_cells
+        if has_points:
             may_be_kept = arrived and share < keeping.kept_at_most[diameter_bin, length_bin]
             if attempt + 1 < keeping.tries and not may_be_kept:
                 continue
-            n_points = report(scratch, n_cells, length_m, geometry, placing, stream)
+            n_points = report(scratch, n_cells, length_m, n_points, placing, geometry, stream)
             diameter_m, made_m = shape_of(scratch.points, n_points, geometry.scale_m)
             diameter_bin, length_bin = shape_bin(diameter_m, keeping.edges), shape_bin(made_m, keeping.edges)
         if arrived and share < keeping.kept[diameter_bin, length_bin]:
             break
-    return Walk(n_cells, length_m, n_points, apart, level, diameter_bin, length_bin)
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _few_points(n_cells, length_m, placing, stream):  # type: ignore[no-untyped-def]
-    """Find how many points would change the shape of a line by cutting corners.
-
-    None does where they are as far apart as is set, or many to a cell: these are set once a walk is kept.
-    """
-    if placing.spacing_m > 0.0:
-        return 0
-    n_points = number_of_points(length_m, placing.draws, stream)
-    return 0 if n_points > MANY_POINTS * n_cells else n_points
+    return Walk(n_cells, length_m, n_points, has_points, apart, level, diameter_bin, length_bin)
 
 
 def _kept_at_most(kept: Floats) -> Floats:
