@@ -19,7 +19,7 @@ from privtrace.backends.base import Backend
 from privtrace.caching import cached_property
 from privtrace.errors import CappedWalks, ModelFormatError
 from privtrace.methods.sampled import sampled
-from privtrace.methods.sampling import BLOCK_POINTS, BLOCK_TRAJECTORIES, capped_walks, sample_parts
+from privtrace.methods.sampling import BLOCK_POINTS, BLOCK_TRAJECTORIES, capped_walks, gathered, sample_parts
 from privtrace.methods.view import Flows, Layer, View
 from privtrace.paths import Paths
 from privtrace.privacy.ledger import CLAMP
@@ -156,11 +156,11 @@ class Model(ABC):
         Where users are protected, that is as many as count: max_per_user of a user at most. Trajectory i is
         the same for the same model and seed, whatever the count and the number of threads.
         """
-        blocks = list(sample_parts(self, self.n_trajectories if count is None else count, seed, backend))
-        n_capped = sum(capped for _, capped in blocks)
+        count = self.n_trajectories if count is None else count
+        made, n_capped = gathered(sample_parts(self, count, seed, backend), count)
         if n_capped:
             warnings.warn(capped_walks(n_capped), CappedWalks, stacklevel=2)
-        return Trajectories.concatenate((part for part, _ in blocks), self.release.crs)
+        return made
 
     def timed(self, view: View) -> View:
         """Add to a view what it shows of points and times, where the model has them, by sampled trips."""

@@ -275,8 +275,8 @@ def reported_points(length_m, placing, stream):  # type: ignore[no-untyped-def]
 def report(scratch, n_cells, length_m, n_points, placing, geometry, stream):  # type: ignore[no-untyped-def]
     """Set points on the line of a path of so many cells, which is so long; return their number.
 
-    `n_points` is what `reported_points` says. Points cut corners. Where they are not many, and the line through them is of another bin of length than its
-    own, they are drawn anew, as many as that has.
+    `n_points` is what `reported_points` says. Points cut corners. Where they are not many, and the line through
+    them is of another bin of length than its own, they are drawn anew, as many as that has.
     """
     reports, draws = scratch.reports, placing.draws
     if placing.spacing_m > 0.0:

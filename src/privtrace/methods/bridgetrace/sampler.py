@@ -243,7 +243,7 @@ def _sample(cumulative, chain, geometry, keeping, placing, first_trajectory, n_t
         total += n_points
         path += 1
         offsets[path] = total
-    return points[:total].copy(), offsets, seconds[:total].copy()
+    return points[:total], offsets, seconds[:total]
 
 
 @borrowing
