@@ -677,6 +677,14 @@ TIMING = (
         (_CLEAN,),
     ),
     Mutant(
+        "long-pauses-believed",
+        "noise in the table of pauses makes gaps of hours",
+        "timing/clean.py",
+        "return _as_stretched(likely / likely.sum(axis=1, keepdims=True))",
+        "return likely / likely.sum(axis=1, keepdims=True)",
+        (_CLEAN,),
+    ),
+    Mutant(
         "long-jumps-believed",
         "noise in the table of jumps lets one take all of a trip",
         "timing/clean.py",

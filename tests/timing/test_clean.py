@@ -292,3 +292,14 @@ def test_rows_that_nobody_filled_are_like_the_nearest_moved_along() -> None:
     assert rows[6, 8:10].tolist() == [0.25, 0.75] and rows[8, 10:12].tolist() == [0.25, 0.75]
     assert (rows[9:, 11] == 1).all()  # twice as many points as were seen, but no more
     assert rows[0, 2:4].tolist() == [0.25, 0.75] and np.allclose(rows.sum(axis=1), 1)
+
+
+def test_noise_makes_no_long_gaps_where_all_tick_evenly() -> None:
+    tables = np.zeros((bins.N_STRETCHES, bins.N_RATIOS))
+    tables[bins.EVEN, bins.TICK], tables[bins.EVEN, 36] = 20_000.0, 6 * 200.0  # stands out by chance
+    tables[5, bins.TICK], tables[5, bins.TICK + 6] = 3_000.0, 1_200.0  # pauses of eight ticks and more
+    chances = clean.clean_pauses(tables, 200.0)
+    assert (bins.RATIOS * chances[bins.EVEN]).sum() < bins.STRETCHES_TO[bins.EVEN]
+    assert chances[bins.EVEN, bins.TICK] > 0.99
+    # What a stretch is long enough for is left as it is.
+    assert chances[5, bins.TICK + 6 :].sum() == pytest.approx(1_200 / 4_200, rel=0.1)

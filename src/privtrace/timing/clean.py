@@ -24,10 +24,12 @@ from privtrace.timing.bins import (
     METERS,
     N_PARTS,
     N_POINTS,
+    N_RATIOS,
     N_SECONDS,
     N_SPEEDS,
     N_STRETCHES,
     POINTS,
+    RATIOS,
     SECONDS,
     STRETCHES_FROM,
     STRETCHES_TO,
@@ -89,6 +91,9 @@ _SPACING = 1 / 160
 _CLOSEST = 8  # half octaves more points than that, where trips of all lengths are taken to be alike
 _EVEN_METERS = (METERS >= 0.5) & (METERS < 2.0)
 _USUAL_TICKS = (TICKS >= 1.0) & (TICKS <= 300.0)
+
+#: The gap over the tick of each bin, on average.
+_RATIOS = np.where(np.arange(N_RATIOS) == TICK, 1.0, (RATIOS + np.append(RATIOS[1:], 2 * RATIOS[-1])) / 2)
 
 _PRIOR = Prior()
 _TINY = 1e-12
@@ -203,8 +208,21 @@ def clean_pauses(noisy: Floats, error: float) -> Floats:
     for row in likely:
         if not row.any():
             row += likely.sum(axis=0) if likely.any() else tick
-    chances: Floats = likely / likely.sum(axis=1, keepdims=True)
-    return chances
+    return _as_stretched(likely / likely.sum(axis=1, keepdims=True))
+
+
+def _as_stretched(chances: Floats) -> Floats:
+    """Leave as much of long gaps as lets the gaps of each row be as long, on average, as its stretch says.
+
+    It is so for all trips of a stretch, and noise knows nothing of it: one entry that stands out by chance
+    may be gaps of a thousand ticks.
+    """
+    excess = (_RATIOS - STRETCHES_TO[:, np.newaxis]) * chances
+    above, below = (np.maximum(side, 0.0).sum(axis=1, keepdims=True) for side in (excess, -excess))
+    possible = np.where(below > 0, np.minimum(below / np.maximum(above, _TINY), 1.0), 1.0)
+    chances = np.where(excess > 0, possible, 1.0) * chances
+    rows: Floats = chances / chances.sum(axis=1, keepdims=True)
+    return rows
 
 
 def clean_ticks(noisy: Floats, error: float) -> Floats:
