@@ -40,3 +40,23 @@ def test_one_has_a_bin_and_a_class_of_its_own() -> None:
     # The bin and the kind of the tick are the same gaps.
     assert bins.RATIOS[[bins.TICK, bins.TICK + 1]] == pytest.approx(bins.KINDS[1:3], rel=1e-12)
     assert bins.SECONDS[-1] < bins.LONGEST_S
+
+
+@pytest.mark.parametrize("edges", [bins.SECONDS, bins.SPEEDS])
+def test_bits_find_the_same_bins_as_a_search(edges: np.ndarray) -> None:
+    rng = np.random.default_rng(3)
+    values = np.concatenate([[0.0, 1e-300, 1e300], edges[1::2], np.exp(rng.uniform(-12, 18, 4000))])
+    assert [bins.half_octave(value, edges) for value in values] == [
+        bins.bin_of(value, edges) for value in values
+    ]
+
+
+def test_octaves_are_cut_in_equal_parts() -> None:
+    for octave in (0, 1, 7, 30):
+        for part in (0, 1, bins.OCTAVE_PARTS - 1):
+            first = 2.0**octave * (1 + part / bins.OCTAVE_PARTS)
+            number = bins.OCTAVE_PARTS * octave + part
+            assert (
+                bins.part_of_octave(first) == number
+                and bins.part_of_octave(np.nextafter(first, 0)) == number - 1
+            )

@@ -17,11 +17,12 @@ from privtrace.backends.local import Threads
 from privtrace.methods.bridgetrace import hitting
 from privtrace.methods.bridgetrace.hitting import hitting_probabilities
 from privtrace.methods.bridgetrace.initial import normalized
-from privtrace.methods.bridgetrace.polyline import MANY_POINTS
-from privtrace.methods.bridgetrace.sampler import MOST_TRIES, Sampler
+from privtrace.methods.bridgetrace.polyline import MANY_POINTS, place_on_lines
+from privtrace.methods.bridgetrace.sampler import FEW_CELLS, MOST_TRIES, Sampler
 from privtrace.methods.bridgetrace.states import N_CLASSES, StateSpace
 from privtrace.methods.bridgetrace.tuning import LOSSES
 from privtrace.methods.bridgetrace.zones import zones
+from privtrace.space.adjacency import link_between
 from privtrace.space.grid import Grid
 from privtrace.space.shapes import N_BINS, shape_bin, shape_edges, shape_of
 from privtrace.timing.bins import N_POINTS
@@ -197,6 +198,25 @@ def test_weaker_discounts_make_longer_walks() -> None:
         for level in range(len(LOSSES))
     ]
     assert np.all(np.diff(means) > 0) and means[-1] > 1.5 * means[0]
+
+
+@pytest.mark.parametrize("share", [0.02, None])
+def test_walks_of_many_cells_find_memory(share: float | None) -> None:
+    """There is memory for few cells at first; a longer walk is drawn again, the same, where there is more."""
+    space = SPACES["uniform"]
+    trips = np.ones((space.n_zones, space.n_zones), np.int64)
+    sampler = sampler_of(space, trips, level=len(LOSSES) - 1, ending=0.002, share=share)
+    walked = sampler.walk(range(400), 4)
+    sizes, lasts = np.diff(walked.offsets), walked.offsets[1:] - 1
+    assert sizes.min() < FEW_CELLS and np.count_nonzero(sizes > FEW_CELLS) > 20 and sizes.max() > 2 * FEW_CELLS
+    steps = zip(np.delete(walked.cells, lasts), np.delete(walked.cells, walked.offsets[:-1]), strict=True)
+    assert all(link_between(int(one), int(other), space.steps.links) >= 0 for one, other in steps)
+    assert np.bincount(sizes)[[FEW_CELLS, 2 * FEW_CELLS]].max() < 10  # they do not end where memory does
+    for t in np.flatnonzero(sizes > FEW_CELLS)[:20].tolist():  # alone, and behind others that had found it
+        own = walked.cells[walked.offsets[t] : walked.offsets[t + 1]]
+        assert np.array_equal(sampler.walk(range(t, t + 1), 4).cells, own)
+    placed, made = sampler.sample(range(400), 4), place_on_lines(walked, space.geometry, sampler.placing, 0, 4)
+    assert np.array_equal(placed.points, made.points) and np.array_equal(placed.seconds, made.seconds)
 
 
 def test_where_no_way_leads_a_walk_stays_in_its_cell() -> None:

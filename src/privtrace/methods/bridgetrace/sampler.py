@@ -49,7 +49,7 @@ MOST_TRIES = 8
 _CUT_BINS = 1
 
 #: Cells that there is memory for at first.
-_FEW_CELLS = 64
+FEW_CELLS = 64
 
 #: Stands for the cells of a walk that needs more memory.
 MORE = -1
@@ -198,7 +198,7 @@ def _walk(cumulative, chain, geometry, keeping, placing, first_trajectory, n_tra
         np.empty(n_trajectories, np.int8),
         np.empty(n_trajectories, np.int8),
     )
-    scratch, total = scratch_for(_FEW_CELLS, placing.draws.most_points), 0
+    scratch, total = scratch_for(FEW_CELLS, placing.draws.most_points), 0
     path, lines = 0, (geometry, keeping, placing)
     while path < n_trajectories:
         stream = Stream(seed, np.uint64(first_trajectory + path))
@@ -224,7 +224,7 @@ def _sample(cumulative, chain, geometry, keeping, placing, first_trajectory, n_t
     # What is not used takes no memory.
     points, seconds = points_for(128 * n_trajectories + 16, has_clock(placing.draws))
     offsets = np.zeros(n_trajectories + 1, np.int64)
-    scratch, total = scratch_for(_FEW_CELLS, placing.draws.most_points), 0
+    scratch, total = scratch_for(FEW_CELLS, placing.draws.most_points), 0
     path, lines = 0, (geometry, keeping, placing)
     while path < n_trajectories:
         stream = Stream(seed, np.uint64(first_trajectory + path))
