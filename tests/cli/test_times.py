@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
 import pytest
 from tests.cli.running import run
 
@@ -26,6 +29,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, column in {"timed": times, "steps": steps, "few": few, "blank": np.full(len(steps), "")}.items():
         rows = [f"{owner},{x},{y},{t}" for owner, (x, y), t in zip(owners, trips.points, column, strict=True)]
         (folder / f"{name}.csv").write_text("\n".join(["tid,x,y,t", *rows]))
+        read = pa.csv.read_csv(folder / f"{name}.csv")  # with types: timestamps, where all are times
+        pq.write_table(read, folder / f"{name}.parquet")
+    trips.write(folder / "timed.gpkg")
     return folder
 
 
@@ -48,10 +54,10 @@ def test_what_stands_in_the_way_of_times_is_named(folder: Path, more: tuple[str,
         )
 
 
-@pytest.mark.parametrize("name", ["steps", "few", "blank"])
+@pytest.mark.parametrize("name", ["steps.csv", "few.csv", "blank.csv", "few.parquet"])
 @pytest.mark.parametrize("more", [(), ("--period=2013-07-01/2014-07-01",)])
 def test_a_share_that_buys_nothing_is_told(folder: Path, name: str, more: tuple[str, ...]) -> None:
-    done = run("fit", f"{name}.csv", *BOX, *more, "--output=a.model", "--force", cwd=folder)
+    done = run("fit", name, *BOX, *more, "--output=a.model", "--force", cwd=folder)
     told = [line for line in done.stderr.splitlines() if "buys next to nothing" in line]
     assert len(told) == 1 and "NOT PRIVATE" in told[0] and "points have a time that can be read" in told[0]
     assert "--no-times (times=False)" in told[0] and "or --time-unit (" in told[0]
@@ -59,13 +65,21 @@ def test_a_share_that_buys_nothing_is_told(folder: Path, name: str, more: tuple[
 
 @pytest.mark.parametrize(
     ("name", "more"),
-    [("timed", ()), ("steps", ("--no-times",)), ("steps", ("--time-unit=s",)), ("steps", ("--method=dpt",))],
+    [
+        ("timed.csv", ()),
+        ("timed.parquet", ()),
+        ("timed.gpkg", ("--times",)),
+        ("steps.csv", ("--no-times",)),
+        ("steps.csv", ("--time-unit=s",)),
+        ("steps.parquet", ("--time-unit=s",)),
+        ("steps.csv", ("--method=dpt",)),
+    ],
 )
 def test_no_share_is_wasted_where_times_are_read_or_left_out(
     folder: Path, name: str, more: tuple[str, ...]
 ) -> None:
-    done = run("fit", f"{name}.csv", *BOX, *more, "--output=a.model", "--force", cwd=folder)
-    assert "buys next to nothing" not in done.stderr
+    done = run("fit", name, *BOX, *more, "--output=a.model", "--force", cwd=folder)
+    assert done.returncode == 0 and "buys next to nothing" not in done.stderr
 
 
 def test_settings_that_were_left_open_say_what_stands_for_them(folder: Path) -> None:

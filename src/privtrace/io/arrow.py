@@ -9,7 +9,7 @@ from itertools import chain
 import pyarrow as pa
 
 from privtrace.io import rows
-from privtrace.io.columns import Declared, Layout, check_types, decoded_type, is_text, named_zone, tells_time
+from privtrace.io.columns import Declared, Layout, check_types, named_zone, tells_time
 from privtrace.io.faults import Faults, Place
 from privtrace.io.files import Snapshot, reading
 from privtrace.io.source import ColumnReader, Sizes
@@ -30,10 +30,6 @@ class ArrowReader(ColumnReader, ABC):
         self.layout = layout
         self.n_rows: int | None = n_rows
         self._schema = schema
-        self._unread_in: str | None = None  # the column of times, if there can be any that cannot be read
-        if layout.time is not None:
-            kind = decoded_type(schema.field(layout.time).type)
-            self._unread_in = layout.time if is_text(kind) or layout.clock.unit is not None else None
 
     @property
     def has_clock(self) -> bool:
@@ -56,8 +52,9 @@ class ArrowReader(ColumnReader, ABC):
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows, or their keys only."""
         names = self.layout.keys if keys_only else self.layout.names
-        if keys_only and faults is not None and self._unread_in is not None:
-            names = list(dict.fromkeys([*names, self._unread_in]))
+        time = self.layout.time
+        if keys_only and faults is not None and time is not None and self.has_clock:
+            names = list(dict.fromkeys([*names, time]))  # how many times there are is counted too
         nothing = [pa.array([], self._schema.field(name).type) for name in names]
         batches = self._batches(names, sizes.batch_rows)
         n_before = 0
