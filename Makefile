@@ -22,7 +22,7 @@ test-browser: .venv/browser chromium
 mutants: .venv/dev
 	$(BIN)/python -m mutants
 
-# The README's pictures.
+# The pictures of README and docs.
 screenshots: .venv/browser chromium
 	SCREENSHOTS=docs/images $(BIN)/python -m pytest -q -m browser tests/browser -k readme
 

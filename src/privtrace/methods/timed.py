@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from privtrace.calendar import Period, Zone, seconds_in
+from privtrace.calendar import seconds_in
 from privtrace.methods.fitting import Fitting
 from privtrace.timing.measure import measure_timing
 from privtrace.trajectories import Source
@@ -19,8 +19,7 @@ def with_timing(fitting: Fitting, source: Source) -> Fitting:
         fitting.crossing,
         fitting.region,
         {stage: settings.error(stage) for stage in settings.timing_shares},
-        Zone.named(getattr(source, "zone", "UTC")) if settings.has_times else None,
-        None if settings.period is None else Period.of(settings.period),
+        settings.calendar_of(source) if settings.has_times else None,
         seconds_in(settings.every),
     )
     return replace(fitting, timing=timing)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from privtrace.calendar import Calendar, Period, Zone
+from privtrace.calendar import Calendar, Zone
 from privtrace.privacy.contributions import Contributions
 from privtrace.privacy.crossing import Crossing, Table
 from privtrace.privacy.unit import WEIGHT
@@ -57,21 +57,23 @@ def measure_timing(
     crossing: Crossing,
     region: Region,
     errors: Mapping[str, float],
-    zone: Zone | None,
-    period: Period | None,
+    calendar: Calendar | None,
     every_s: float,
 ) -> Timing:
-    """Measure points and gaps, and in a zone times too, stage by stage; the rest is post-processing.
+    """Measure points and gaps, and with a calendar times too, stage by stage; the rest is post-processing.
 
     `errors` of the noise, in trajectories, are those of the stages that are measured.
     """
+    zone = (
+        None if calendar is None else Zone.named(calendar.zone.name)
+    )  # that of a calendar knows its days alone
     measured = measure_sampling(crossing, region, zone, frozenset(errors))
     if zone is None:
         return timing_of(region, measured, errors, None, 0.0, 0)
     n_trips = float(measured["departures"].sum()) / WEIGHT
     per_side = zones_per_side(n_trips, errors["parts"])
     measured["parts"] = measure_parts(crossing, region, zone, Grid.uniform(region, per_side))
-    return timing_of(region, measured, errors, Calendar.of(zone.name, period), every_s, per_side)
+    return timing_of(region, measured, errors, calendar, every_s, per_side)
 
 
 def measure_sampling(
