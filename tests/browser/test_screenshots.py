@@ -13,7 +13,7 @@ MOST_BYTES = 350_000
 MARGIN_PX = 24
 
 #: A window that nothing has to be scrolled in: what is pointed at stays so in the picture.
-TALL_PX = 4000
+TALL_PX = 8000
 
 
 @pytest.mark.parametrize("name", ["release", "evaluation"])

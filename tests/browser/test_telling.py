@@ -56,12 +56,14 @@ def test_the_more_visits_the_darker_a_cell_is(release, demo, sheet):
 
 @pytest.mark.parametrize("number", [0, 1], ids=["coarse cells", "states"])
 def test_pointing_tells_a_cells_noisy_numbers_and_marks_it(release, demo, sheet, number):
-    layer = demo.model.view().layers[number]
+    view = demo.model.view()
+    layer, speeds = view.layers[number], view.hours.passing[number].speeds_of_day
+    assert np.isfinite(speeds).any()
     release.get_by_label(layer.name.capitalize(), exact=True).check()
     release.get_by_label("Strongest flows", exact=True).uncheck()
     for cell in np.argsort(layer.visits.values)[:: max(1, layer.grid.n_cells // 8)].tolist():
         release.mouse.move(*looking.on_screen(release, sheet.place(layer.grid.pieces.centers[[cell]])[0]))
-        assert looking.readout(release) == expected(layer, cell)
+        assert looking.readout(release) == expected(layer, cell, 3.6 * speeds[cell])
         corners = sheet.place(layer.grid.boxes[cell].reshape(2, 2))
         marked = _numbers(release.locator(".cursor"), "x", "y", "width", "height")
         np.testing.assert_allclose(marked[:2], corners.min(axis=0), atol=0.01)
@@ -69,9 +71,10 @@ def test_pointing_tells_a_cells_noisy_numbers_and_marks_it(release, demo, sheet,
         assert release.locator(".cursor").is_visible()
 
 
-def expected(layer, cell):
-    """Say what the page should: numbers to one digit, the area to three."""
+def expected(layer, cell, speed):
+    """Say what the page should: numbers to one digit, speed and area to three."""
     told = [f"{each.name} {_short(each.values[cell])} ± {_short(each.error)}" for each in layer.numbers]
+    told.append("mean speed unknown" if np.isnan(speed) else f"mean speed {float(f'{speed:.3g}'):.15g} km/h")
     told.append(f"area {areas_told(layer)[cell]:.15g} km²")
     west, south, east, north = layer.grid.boxes[cell]
     told.append(f"at {(west + east) / 2:.4f}, {(south + north) / 2:.4f}")
@@ -125,7 +128,7 @@ def test_layers_are_chosen_one_at_a_time(release):
     assert finest.is_visible() and not coarse.is_visible()
     release.get_by_label("Coarse cells", exact=True).check()
     assert coarse.is_visible() and not finest.is_visible()
-    assert "coarse cells" in release.locator(".legend:visible figcaption").inner_text()
+    assert "coarse cells" in release.locator(".legend:visible figcaption").first.inner_text()
     release.get_by_label("Strongest flows", exact=True).uncheck()
     release.mouse.move(*looking.middle(release))
     assert looking.readout(release).startswith("Coarse cell ")

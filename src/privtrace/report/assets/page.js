@@ -53,7 +53,6 @@
 
   /** Write a number with all the digits that it came with. */
   function written(number) {
-    if (number === null) return "unknown";
     return number.toLocaleString("en", { maximumSignificantDigits: 15 }).replace("-", "−");
   }
 
@@ -289,7 +288,8 @@
       const numbers = told.map(({ name, values, error, unit }) => {
         const noise = error === null ? "" : ` ± ${written(error)}`;
         // Lines break between numbers, not within.
-        return `${name} ${written(values[cell])}${noise}${unit}`.replaceAll(" ", "\u00a0");
+        const known = values[cell] === null ? "unknown" : `${written(values[cell])}${noise}${unit}`;
+        return `${name} ${known}`.replaceAll(" ", "\u00a0");
       });
       numbers.push(`at ${this.coordinates((x + side / 2) / grid.size, (y + side / 2) / grid.size)}`);
       return (grid.name ? `${grid.name} ${cell}: ` : "") + numbers.join("\u00a0· ");
