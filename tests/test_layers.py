@@ -23,6 +23,7 @@ ORDER = [
     "observer",
     "caching",
     "compiling",
+    "searching",
     "spelling",
     "about",
     "random",

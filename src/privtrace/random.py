@@ -13,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from privtrace.searching import first_above
+
 #: What a draw is for: the fourth word of the counter. Placing has all odd ones.
 WALKING, PLACING, EVALUATING, CHOOSING, REPORTING = 0, 1, 2, 4, 6
 
@@ -39,7 +41,7 @@ def _choose(cumulative, first_trajectory, n_trajectories, seed):  # type: ignore
     chosen = np.empty(n_trajectories, np.int64)
     for place in range(n_trajectories):
         draw, _ = below(cumulative[-1], seed, np.uint64(first_trajectory + place), 0)
-        chosen[place] = np.searchsorted(cumulative, draw, side="right")
+        chosen[place] = first_above(cumulative, draw)
     return chosen
 
 

@@ -9,6 +9,7 @@ from numba import njit
 
 from privtrace.calendar import DAY_S, Period
 from privtrace.datasets.network import KMH, Flags, Network, RoadClass, generator
+from privtrace.searching import first_above
 from privtrace.trajectories import Floats, Integers
 
 
@@ -254,5 +255,5 @@ def _choose(attractive, kind, here, reach_m, draw, summed):  # type: ignore[no-u
             total += weights[choice] / (1 + (x * x + y * y) / reach_m**2) ** 2
         summed[choice] = total
     # Never past the end, and never to a choice that added nothing to the sum.
-    choice = np.searchsorted(summed, min(draw * total, np.nextafter(total, 0.0)), side="right")
+    choice = first_above(summed, min(draw * total, np.nextafter(total, 0.0)))
     return places[choice]

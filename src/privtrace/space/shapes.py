@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numba import njit
 
+from privtrace.searching import first_above
 from privtrace.space.region import Region
 from privtrace.trajectories import Floats
 
@@ -67,4 +68,4 @@ def length_of(line, n_points, scale_m):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True, inline="always")
 def shape_bin(meters, edges):  # type: ignore[no-untyped-def]
     """Find the bin of a diameter or length."""
-    return np.searchsorted(edges, meters, side="right") - 1
+    return first_above(edges, meters) - 1

@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numba import njit
 
+from privtrace.searching import first_above
 from privtrace.space.region import Region
 from privtrace.space.shapes import half_octaves
 from privtrace.trajectories import Floats, Integers
@@ -140,10 +141,10 @@ def part_of_octave(value):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True, inline="always")
 def bin_of(value, edges):  # type: ignore[no-untyped-def]
     """Find the bin of a value that is not below the first lower edge."""
-    return np.searchsorted(edges, value, side="right") - 1
+    return first_above(edges, value) - 1
 
 
 @njit(cache=True, nogil=True, inline="always")
 def class_of(value, edges):  # type: ignore[no-untyped-def]
     """Find the class of a value by the upper edges of all classes but the last."""
-    return np.searchsorted(edges, value, side="right")
+    return first_above(edges, value)

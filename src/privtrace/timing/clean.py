@@ -35,7 +35,6 @@ from privtrace.timing.bins import (
     STRETCHES_TO,
     TICK,
     TICKS,
-    bin_of,
     half_octave,
 )
 from privtrace.trajectories import Floats, Integers
@@ -420,8 +419,8 @@ def _points_by_spacing() -> Floats:
     """Make chances of the number of points by length, for points that are all as far apart."""
     edges = shape_edges(Region.box(0, 0, 1, 1, crs="planar"))
     middles = (edges + np.append(edges[1:], 2 * edges[-1])) / 2
-    n_points = 2 + (middles / _SPACING).astype(np.int64)
-    chances: Floats = (np.arange(N_POINTS) == bin_of(n_points, POINTS)[:, np.newaxis]).astype(np.float64)
+    bins = np.searchsorted(POINTS, 2 + (middles / _SPACING).astype(np.int64), side="right") - 1
+    chances: Floats = (np.arange(N_POINTS) == bins[:, np.newaxis]).astype(np.float64)
     return chances
 
 

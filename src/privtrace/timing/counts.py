@@ -15,6 +15,7 @@ from numba import njit
 
 from privtrace.calendar import Zone, milliseconds_of
 from privtrace.privacy.contributions import Contributions, evenly, once
+from privtrace.searching import first_above
 from privtrace.space.area import unwrapped
 from privtrace.space.grid import Grid
 from privtrace.space.lattice import cell_at, longest_runs
@@ -300,7 +301,7 @@ def _longest(runs):  # type: ignore[no-untyped-def]
 def _hour_of_week(time_ms, breaks, zone_offsets):  # type: ignore[no-untyped-def]
     """Find the local hour of the week, from 0 on Monday at midnight; 1970 began on a Thursday."""
     seconds = time_ms // 1000
-    local = seconds + zone_offsets[np.searchsorted(breaks, seconds, side="right")]
+    local = seconds + zone_offsets[first_above(breaks, seconds)]
     return (local // 3600 + 72) % HOURS
 
 

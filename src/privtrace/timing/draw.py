@@ -15,6 +15,7 @@ from numba import njit
 
 from privtrace.compiling import borrowing
 from privtrace.random import PLACING, REPORTING, philox, uniform
+from privtrace.searching import first_above
 from privtrace.timing.bins import (
     EVEN,
     FEW_GAPS,
@@ -222,7 +223,7 @@ def draw_reports(reports, n_points, length_m, reported_m, draws, stream):  # typ
     variation, pausing = 0, uniform(words[1])
     if n_gaps > FEW_GAPS:
         target = uniform(words[0]) * draws.variations[-1]
-        variation = np.searchsorted(draws.variations, target, side="right")
+        variation = first_above(draws.variations, target)
     meters, ticking, others = _draw_gaps(reports, n_gaps, (variation, stretch), draws, stream)
     total_s = 0.0
     if in_time:
@@ -284,7 +285,7 @@ def number_of_points(reported_m, draws, stream):  # type: ignore[no-untyped-def]
     row = bin_of(reported_m, draws.edges)
     words = philox(stream.seed, stream.trajectory, np.uint64(_NUMBER), np.uint64(REPORTING))
     sums = draws.points[row]
-    points = np.searchsorted(sums, uniform(words[0]) * sums[-1], side="right")
+    points = first_above(sums, uniform(words[0]) * sums[-1])
     if points + 1 >= N_POINTS:
         return POINTS[N_POINTS - 1]
     share = _COUPLED * (uniform(words[1]) - 0.5)

@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 
 from privtrace.random import Stream
+from privtrace.searching import first_above
 from privtrace.timing.bins import N_JUMPS, N_MOVES, half_octave
 from privtrace.timing.clean import clean_jumps
 from privtrace.timing.draw import Draws, draw_reports, moves, number_of_points, reports_for
@@ -51,7 +52,7 @@ def _made(draws, lengths, edges):  # type: ignore[no-untyped-def]
     """
     made, reports = np.zeros(len(edges)), reports_for(draws.most_points)
     for trip in range(_TRIPS):
-        row = min(np.searchsorted(lengths, (trip + 0.5) / _TRIPS * lengths[-1], side="right"), len(lengths) - 1)
+        row = min(first_above(lengths, (trip + 0.5) / _TRIPS * lengths[-1]), len(lengths) - 1)
         low = draws.edges[row]
         high = draws.edges[row + 1] if row + 1 < len(lengths) else 2.0 * low
         length_m = low + (trip * _GOLDEN) % 1.0 * (high - low)

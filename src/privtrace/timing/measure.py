@@ -64,9 +64,8 @@ def measure_timing(
 
     `errors` of the noise, in trajectories, are those of the stages that are measured.
     """
-    zone = (
-        None if calendar is None else Zone.named(calendar.zone.name)
-    )  # that of a calendar knows its days alone
+    # The zone of a calendar knows its days alone, and trips may be on any.
+    zone = None if calendar is None else Zone.named(calendar.zone.name)
     measured = measure_sampling(crossing, region, zone, frozenset(errors))
     if zone is None:
         return timing_of(region, measured, errors, None, 0.0, 0)

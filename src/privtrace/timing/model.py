@@ -15,6 +15,7 @@ from privtrace.calendar import DAY_S, Calendar, weekdays
 from privtrace.compiling import borrowing
 from privtrace.privacy.unit import WEIGHT
 from privtrace.random import REPORTING, philox, uniform
+from privtrace.searching import first_above
 from privtrace.soundness import check_sound, within_limits
 from privtrace.space.area import unwrapped
 from privtrace.space.grid import Grid
@@ -445,7 +446,7 @@ def _depart(local_s, placed, place, schedule, first_trajectory, seed):  # type: 
             part += 1
             reached += parts[part, origin, goal] * tempos[part, tempo]
         of_part = hours[part]
-        hour = np.searchsorted(of_part, uniform(words[1]) * of_part[-1], side="right")
+        hour = first_above(of_part, uniform(words[1]) * of_part[-1])
         weekday = hour // HOURS_OF_PART
         words = philox(seed, trajectory, np.uint64(_DAY), np.uint64(REPORTING))
         day = days[weekday, 0] + 7 * np.int64(uniform(words[0]) * days[weekday, 1])

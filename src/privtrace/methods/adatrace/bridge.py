@@ -21,6 +21,7 @@ from numba import njit
 from privtrace.caching import cached_property
 from privtrace.paths import Paths
 from privtrace.random import WALKING, below, philox, uniform
+from privtrace.searching import first_above
 from privtrace.space.shortest_paths import ShortestPaths, graph_distances, next_cell
 from privtrace.trajectories import Floats, Integers
 
@@ -93,11 +94,11 @@ def _draw_ends(first_trajectory, n_trajectories, seed, trips, lengths, distances
     for path in range(n_trajectories):
         trajectory = np.uint64(first_trajectory + path)
         draw, step = below(trips[-1], seed, trajectory, 0)
-        trip = np.searchsorted(trips, draw, side="right")
+        trip = first_above(trips, draw)
         origin, goal = trip // len(distances), trip % len(distances)
         distance = np.int64(distances[origin, goal])
         draw, step = below(lengths[distance, -1], seed, trajectory, step)
-        extra = np.searchsorted(lengths[distance], draw, side="right")
+        extra = first_above(lengths[distance], draw)
         origins[path], goals[path], steps[path] = origin, goal, step
         n_cells[path] = 1 if distance == extra == 0 else max(distance + 1, 2) + extra
     return _Ends(origins, goals, n_cells, steps)

@@ -12,6 +12,7 @@ from privtrace.caching import cached_property
 from privtrace.methods.common.measure import in_trajectories
 from privtrace.paths import Paths
 from privtrace.random import CHOOSING, below
+from privtrace.searching import first_above
 from privtrace.space.adaptive import refine
 from privtrace.space.grid import Grid
 from privtrace.trajectories import Integers
@@ -82,7 +83,7 @@ def _choose(cells, offsets, fine, cumulative, first_trajectory, seed):  # type: 
             low, high = fine[cell], fine[cell + 1]
             if high - low > 1:  # else there is nothing to draw
                 draw, step = below(cumulative[high - 1], seed, trajectory, step, CHOOSING)
-                low += np.searchsorted(cumulative[low:high], draw, side="right")
+                low += first_above(cumulative[low:high], draw)
             chosen[n_chosen] = low
             n_chosen += 1
         chosen_offsets[path + 1] = n_chosen

@@ -34,6 +34,7 @@ from privtrace.methods.bridgetrace.states import StateSpace
 from privtrace.methods.bridgetrace.steps import Steps
 from privtrace.paths import Paths
 from privtrace.random import WALKING, Stream, below, philox, uniform
+from privtrace.searching import first_above
 from privtrace.space.shapes import diameter_of, shape_bin, shape_of
 from privtrace.timing.draw import Placed, has_clock
 from privtrace.trajectories import Floats, Integers
@@ -297,7 +298,7 @@ def _kept_at_most(kept: Floats) -> Floats:
 def _trip(trips, n_zones, stream):  # type: ignore[no-untyped-def]
     """Draw the zones that a walk goes between; return them and the next free step."""
     draw, step = below(trips[-1], stream.seed, stream.trajectory, 0)
-    trip = np.searchsorted(trips, draw, side="right")
+    trip = first_above(trips, draw)
     return trip // n_zones, trip % n_zones, step
 
 
@@ -306,11 +307,11 @@ def _beginning(cumulative, origin, apart, stream, step):  # type: ignore[no-unty
     """Draw the level of a walk and its first cell in the zone `origin`; return them and the next free step."""
     levels, starts = cumulative.levels[apart], cumulative.starts
     draw, step = below(levels[-1], stream.seed, stream.trajectory, step)
-    level = np.searchsorted(levels, draw, side="right")
+    level = first_above(levels, draw)
     low, high = cumulative.firsts[origin], cumulative.firsts[origin + 1]
     before = starts[low - 1] if low > 0 else 0
     draw, step = below(starts[high - 1] - before, stream.seed, stream.trajectory, step)
-    return level, cumulative.cells[np.searchsorted(starts, before + draw, side="right")], step
+    return level, cumulative.cells[first_above(starts, before + draw)], step
 
 
 @borrowing

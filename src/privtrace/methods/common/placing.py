@@ -9,6 +9,7 @@ from numba import njit
 
 from privtrace.paths import Paths
 from privtrace.random import PLACING, philox, uniform
+from privtrace.searching import first_above
 from privtrace.space.area import is_inside
 from privtrace.space.pieces import Pieces
 from privtrace.space.region import Region
@@ -93,7 +94,7 @@ def in_piece(cell, shares, boxes, pieces):  # type: ignore[no-untyped-def]
     if first == last:
         return in_box(boxes[cell], shares)
     target = shares[1] * pieces.cumulative[last - 1]
-    t = min(first + np.searchsorted(pieces.cumulative[first:last], target, side="right"), last - 1)
+    t = min(first + first_above(pieces.cumulative[first:last], target), last - 1)
     before = pieces.cumulative[t - 1] if t > first else 0.0
     share = (target - before) / (pieces.cumulative[t] - before)  # uniform again, within the trapezoid
     south, north, west0, west1, east0, east1 = pieces.trapezoids[t]

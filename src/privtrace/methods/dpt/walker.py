@@ -13,6 +13,7 @@ from privtrace.methods.dpt.contexts import Contexts, Tree, follow
 from privtrace.methods.dpt.systems import STOP, SWITCH, Stack, Systems
 from privtrace.paths import Paths
 from privtrace.random import WALKING, below, philox, uniform
+from privtrace.searching import first_above
 from privtrace.trajectories import Floats, Integers
 
 #: Angles between a move and the heading are distinguished by this many steps of their cosine.
@@ -89,8 +90,8 @@ def _walk(first_trajectory, n_trajectories, seed, tables, heading, max_steps):  
     for path in range(n_trajectories):
         trajectory = np.uint64(first_trajectory + path)
         draw, step = below(starts[-1], seed, trajectory, 0)
-        now = np.searchsorted(starts, draw, side="right")
-        system = np.searchsorted(stack.first_cell, now, side="right") - 1
+        now = first_above(starts, draw)
+        system = first_above(stack.first_cell, now) - 1
         held[:] = -1
         recent[:] = 0
         n_moves = 0
@@ -109,7 +110,7 @@ def _walk(first_trajectory, n_trajectories, seed, tables, heading, max_steps):  
                 event = SWITCH + system + 1
             else:
                 draw, step = below(events[row, -1], seed, trajectory, step)
-                event = np.searchsorted(events[row], draw, side="right")
+                event = first_above(events[row], draw)
             if event == STOP:
                 break
             if n_events == max_steps:
@@ -158,7 +159,7 @@ def _draw_move(cumulative, recent, system, heading, share):  # type: ignore[no-u
             weight *= factors[int((cosine + 1) * (_COSINES / 2) + 0.5)]
         total += weight
         weights[move] = total
-    return min(np.searchsorted(weights, share * total, side="right"), _last(weights))
+    return min(first_above(weights, share * total), _last(weights))
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -197,4 +198,4 @@ def _switched(now, system, onto, tables, seed, trajectory, step):  # type: ignor
         draw, step = below(n_within, seed, trajectory, step)
         return within[draw], step
     draw, step = below(total, seed, trajectory, step)
-    return within[np.searchsorted(cumulative[:n_within], draw, side="right")], step
+    return within[first_above(cumulative[:n_within], draw)], step

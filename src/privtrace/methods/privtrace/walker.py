@@ -12,6 +12,7 @@ from privtrace.caching import cached_property
 from privtrace.methods.privtrace.transitions import Transitions
 from privtrace.paths import Paths
 from privtrace.random import below
+from privtrace.searching import first_above
 from privtrace.trajectories import Integers
 
 
@@ -69,7 +70,7 @@ def _walk(  # type: ignore[no-untyped-def]
     for path in range(n_trajectories):
         trajectory = np.uint64(first_trajectory + path)
         draw, step = below(starts[-1], seed, trajectory, 0)
-        now = np.searchsorted(starts, draw, side="right")
+        now = first_above(starts, draw)
         before = now
         length = 0
         while True:
@@ -88,7 +89,7 @@ def _walk(  # type: ignore[no-untyped-def]
             if low == high:
                 break  # nothing is known to follow: the walk ends
             draw, step = below(rows.cumulative[high - 1], seed, trajectory, step)
-            entry = low + np.searchsorted(rows.cumulative[low:high], draw, side="right")
+            entry = low + first_above(rows.cumulative[low:high], draw)
             before, now = now, np.int64(rows.successors[entry])
             if now == before:
                 break
