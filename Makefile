@@ -9,6 +9,8 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --ed
 demo: .venv/run
 	$(BIN)/privtrace demo --output demo --force
 
+# Tests start hundreds of commands: bytecode is kept for them, even where the machine is set up to keep none.
+test: export PYTHONDONTWRITEBYTECODE=
 test: .venv/dev
 	$(BIN)/python -m pytest -q -m "not slow and not data and not browser" --numprocesses 2 --dist worksteal
 

@@ -1,10 +1,37 @@
-"""Import all of the package."""
+"""Import all of the package and run its kernels once: commands that are forked off find all in memory."""
 
+from __future__ import annotations
+
+import gc
 import importlib
 import pkgutil
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
-import privtrace
+import privtrace as pt
+from privtrace.testing.data import REGIONS, timed_wanderers, wanderers
 
-for module in pkgutil.walk_packages(privtrace.__path__, "privtrace."):
+for module in pkgutil.walk_packages(pt.__path__, "privtrace."):
     if module.name != "privtrace.__main__":
         importlib.import_module(module.name)
+
+
+class Serial:
+    """Make no threads: none of them would be there in what is forked off."""
+
+    def map(self, task: Callable[[Any], Any], parts: Iterable[Any]) -> Iterator[Any]:
+        return map(task, parts)
+
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", pt.CappedWalks)
+    for method in (pt.BridgeTrace, pt.PrivTrace, pt.AdaTrace, pt.DPT):
+        for trips in (wanderers(), timed_wanderers()):
+            synthesizer = method(epsilon=1, region=REGIONS["box"])
+            made = synthesizer.fit(trips, backend=Serial()).sample(50, seed=1, backend=Serial())
+            pt.evaluate(trips, made, region=REGIONS["box"], backend=Serial())
+
+# Looking for garbage among all this would copy it, page by page, into every command.
+gc.collect()
+gc.freeze()

@@ -7,7 +7,6 @@ A format that is registered has to have a sample here.
 
 from __future__ import annotations
 
-import datetime as dt
 import gzip
 import json
 import os
@@ -52,15 +51,19 @@ class Trip:
     x: Sequence[float]
     y: Sequence[float]
 
+    @property
+    def moments(self) -> Any:
+        return _START + np.asarray(self.seconds).astype("timedelta64[s]")
+
     def times(self, form: str = "T") -> list[str]:
-        return [f"{_START + second}".replace("T", form) for second in self.seconds]
+        iso: list[str] = np.datetime_as_string(self.moments).tolist()
+        return iso if form == "T" else [time.replace("T", form) for time in iso]
 
     def times_in(self, clock: str) -> list[Any]:
         """Give times as ISO 8601, or in a form that has to be declared: see CLOCKS."""
-        moments = [(_START + second).item() for second in self.seconds]
         if clock == "ms":
-            return [1000 * int(moment.replace(tzinfo=dt.UTC).timestamp()) for moment in moments]
-        return self.times() if clock == "iso" else [moment.strftime(clock) for moment in moments]
+            return (1000 * self.moments.astype(np.int64)).tolist()  # type: ignore[no-any-return]
+        return self.times() if clock == "iso" else [moment.strftime(clock) for moment in self.moments.tolist()]
 
 
 #: Forms of times, and the options that declare them.

@@ -19,7 +19,7 @@ from privtrace.errors import PrivTraceError
 from privtrace.io.check import remarks
 from privtrace.trajectories import Trajectories
 
-QUICK, ALL = 50, 2000
+QUICK, ALL = 30, 2000
 SECONDS = 5.0
 
 

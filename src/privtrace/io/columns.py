@@ -39,6 +39,7 @@ KNOWN_NAMES: dict[str, tuple[str, ...]] = {
     "x": ("x",),
     "y": ("y",),
 }
+_SEPARATORS = re.compile(r"[\s_-]")
 #: Trajectories go by this name where no column has a name that says more.
 LAST_RESORT = "id"
 
@@ -303,20 +304,26 @@ def refuse_coordinates(path: Path, declared: Declared) -> None:
             )
 
 
-def first_of(role: str, names: Sequence[str], declared: Declared, known: Sequence[str]) -> str | None:
-    """Find what plays a role in one feature: the attribute that is declared, else the first that is known.
+class AttributeNames:
+    """Know the names of one feature's attributes, as they are and plainly."""
 
-    Known names have an order, so that a feature with two of them is read as well, whatever others have.
-    """
-    if role in declared.columns:
-        name = declared.columns[role]
-        return name if name and name in names else None
-    taken = set(declared.columns.values())
-    free: dict[str, str] = {}
-    for name in names:
-        if name not in taken:
-            free.setdefault(_plainly(name), name)
-    return next((free[_plainly(name)] for name in known if _plainly(name) in free), None)
+    def __init__(self, names: Sequence[str], declared: Declared) -> None:
+        taken = set(declared.columns.values())
+        self._names, self._declared = names, declared
+        self._free: dict[str, str] = {}
+        for name in names:
+            if name not in taken:
+                self._free.setdefault(_plainly(name), name)
+
+    def first_of(self, role: str, *known: str) -> str | None:
+        """Find what plays a role: the attribute that is declared, else the first that is known.
+
+        Known names have an order, so that a feature with two of them is read as well, whatever others have.
+        """
+        if role in self._declared.columns:
+            name = self._declared.columns[role]
+            return name if name and name in self._names else None
+        return next((self._free[_plainly(name)] for name in known if _plainly(name) in self._free), None)
 
 
 def n_known(names: Sequence[str], declared: Declared) -> int:
@@ -345,7 +352,7 @@ def _candidates(
 
 def _plainly(name: str) -> str:
     """Write a name as names are compared: "Trip-ID" gives "tripid"."""
-    return re.sub(r"[\s_-]", "", name).lower()
+    return _SEPARATORS.sub("", name).lower()
 
 
 def _only(path: Path, role: str, columns: Mapping[str, Sequence[str]], declared: Declared) -> str | None:

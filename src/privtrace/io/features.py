@@ -31,8 +31,8 @@ from privtrace.io.columns import (
     TIME,
     TRAJECTORY,
     USER,
+    AttributeNames,
     Declared,
-    first_of,
     is_text,
     refuse_coordinates,
 )
@@ -91,9 +91,7 @@ class Rule:
         self.clock: Callable[[str | None], Clock] = lru_cache(_MOST_REMEMBERED)(self._clock)
 
     def _names(self, attributes: tuple[str, ...]) -> Names:
-        def first(role: str, *known: str) -> str | None:
-            return first_of(role, attributes, self.declared, known)
-
+        first = AttributeNames(attributes, self.declared).first_of
         return Names(
             first(TRAJECTORY, *KNOWN_NAMES[TRAJECTORY], LAST_RESORT),
             first(USER, *KNOWN_NAMES[USER]),
