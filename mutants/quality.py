@@ -693,6 +693,14 @@ TIMING = (
         (_CLEAN,),
     ),
     Mutant(
+        "slow-speeds-believed",
+        "noise that hides the fast slows everybody down",
+        "timing/clean.py",
+        "return last if noisy[: last + 1].sum() >= _NEARLY_ALL * n_trips else max(last, otherwise)",
+        "return last",
+        (_CLEAN,),
+    ),
+    Mutant(
         "long-jumps-believed",
         "noise in the table of jumps lets one take all of a trip",
         "timing/clean.py",

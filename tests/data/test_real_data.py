@@ -9,6 +9,7 @@ import pytest
 from experiments.data import METHODS, REGIONS
 
 import privtrace as pt
+from privtrace.evaluation.comparison import PROFILES
 from privtrace.models import to_bytes
 
 pytestmark = [
@@ -42,16 +43,24 @@ def test_streaming_and_memory_give_the_same_model(method: str, real_data: Path) 
     assert to_bytes(streamed) == to_bytes(in_memory)
 
 
+#: Metrics of points and times: without `times`, the published methods keep the points of their papers.
+OF_POINTS = {metric.name for metric in PROFILES["time"].metrics}
+
+
+@pytest.mark.parametrize("method", ["bridgetrace", "privtrace"])
 @pytest.mark.parametrize(
     "name", [name if name == "porto" else pytest.param(name, marks=pytest.mark.slow) for name in REGIONS]
 )
-def test_errors_lie_between_limit_and_baseline(name: str, real_data: Path) -> None:
+def test_errors_lie_between_limit_and_baseline(method: str, name: str, real_data: Path) -> None:
     file, box = REGIONS[name]
     source, region = pt.read(real_data / file), pt.Region.box(*box)
-    synthetic = pt.PrivTrace(epsilon=1, region=region).fit(source, noise=pt.SeededNoise(1)).sample(seed=1)
+    model = METHODS[method](epsilon=1, region=region).fit(source, noise=pt.SeededNoise(1))
+    synthetic = model.sample(seed=1)
     table = pt.evaluate(source, synthetic, region=region, profile="all")
+    assert ("departure" in table) == (method == "bridgetrace" and name != "brinkhoff")
     for metric, score in table.items():
         errors = [abs(value - score.metric.best) for value in (score.limit, score.value, score.baseline)]
-        assert errors == sorted(errors), metric
+        if method == "bridgetrace" or metric not in OF_POINTS:
+            assert errors == sorted(errors), metric
     again = pt.evaluate(source.collect(), synthetic, region=region, profile="all", backend=pt.Threads(1))
     assert again.scores == table.scores

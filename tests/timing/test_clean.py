@@ -80,7 +80,7 @@ def test_where_all_is_noise_points_and_ticks_are_moderate(error: float) -> None:
         chances = all_chances(tables, error)
         check_chances(chances)
         many.append(chances["points"] @ bins.POINTS)
-        assert 1 <= clean.last_speed(tables["speeds"], error) < bins.N_SPEEDS
+        assert 1 <= clean.last_speed(tables["speeds"], error, 0.0) < bins.N_SPEEDS
     means = np.median(many, axis=0)
     assert (np.diff(means) >= 0).all()
     # A point each 1/160 of the side: some 200 for a trip that goes all around the region.
@@ -219,12 +219,21 @@ def test_expected_are_the_same_trips_all_day() -> None:
 def test_the_fastest_are_a_bin_or_two_behind_the_last_that_stand_out() -> None:
     speeds = np.zeros(bins.N_SPEEDS)
     speeds[5:12] = 1000.0
-    assert clean.last_speed(speeds, 1.0) in (12, 13)
+    assert clean.last_speed(speeds, 1.0, 7000.0) in (12, 13)
     speeds[20] = 3.0  # noise alone
-    assert clean.last_speed(speeds, 1.0) in (12, 13)
+    assert clean.last_speed(speeds, 1.0, 7000.0) in (12, 13)
     speeds[31] = 50.0
-    assert clean.last_speed(speeds, 1.0) == 31
-    assert clean.last_speed(0 * speeds, 1.0, 18) == 18  # nothing is known
+    assert clean.last_speed(speeds, 1.0, 7000.0) == 31
+    assert clean.last_speed(0 * speeds, 1.0, 7000.0, 18) == 18  # nothing is known
+
+
+def test_noise_that_hides_the_fast_slows_nobody_down() -> None:
+    """One bin with less than nothing may part slow speeds from fast ones, of which none stands out alone."""
+    speeds = np.zeros(bins.N_SPEEDS)
+    speeds[4:11], speeds[11], speeds[12:15] = 1000.0, -500.0, 900.0
+    assert clean.last_speed(speeds, 300.0, speeds.sum(), 18) == 18
+    assert clean.last_speed(speeds, 300.0, 7000.0, 18) in (10, 11, 12)  # of so many, these are all
+    assert clean.last_speed(speeds, 300.0, speeds.sum(), 5) in (10, 11, 12)  # and never less than stands out
 
 
 def slow_clock(points: Any, ticks: Any, paces: Any, stretches: Any) -> tuple[Any, Any, Any]:

@@ -68,6 +68,9 @@ _ROOT_HALF = math.sqrt(0.5)
 #: Shares of all that noise may hide beyond the greatest speeds, before these are taken to be a bin greater.
 _HIDDEN = (0.03, 0.1)
 
+#: The part of all trips whose speeds must be up to the greatest, else noise hides too many to know it.
+_NEARLY_ALL = 0.9
+
 #: The least trips in a part of the day, as part of what was expected: noise may leave none.
 _LEAST_PART = 0.02
 
@@ -297,14 +300,19 @@ def _of_parts(departures: Floats) -> Floats:
     return of_parts
 
 
-def last_speed(noisy: Floats, error: float, otherwise: int = N_SPEEDS - 1) -> int:
-    """Find the bin of the greatest speeds: the last that stands out, or some more if noise may hide them."""
+def last_speed(noisy: Floats, error: float, n_trips: float, otherwise: int = N_SPEEDS - 1) -> int:
+    """Find the bin of the greatest speeds: the last that stands out, or some more if noise may hide them.
+
+    It bounds all speeds: one that is too great does little harm, one that is too small slows everybody down.
+    So where speeds up to it are not those of nearly all trips, it is at least what it is otherwise.
+    """
     there = np.flatnonzero(_lines(noisy[np.newaxis], error)[0])
     if not len(there):
         return otherwise
     hidden = _PERHAPS * error / max(float(noisy.sum()), _TINY)
     more = sum(hidden > share for share in _HIDDEN)
-    return min(int(there[-1]) + more, len(noisy) - 1)
+    last = min(int(there[-1]) + more, len(noisy) - 1)
+    return last if noisy[: last + 1].sum() >= _NEARLY_ALL * n_trips else max(last, otherwise)
 
 
 def fitted_clock(

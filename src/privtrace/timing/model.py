@@ -371,6 +371,8 @@ def timing_of(
         clock = {stage: measured[stage] for stage in ("ticks", "stretches", "paces", "pauses")}
         drawn = {"ticks": ticks, "paces": paces, "stretches": stretches, "pauses": pauses}
         clock |= {f"draw_{name}": in_weights(table) for name, table in drawn.items()}
+    n_trips = float(noisy["departures"].sum())
+    last_speed = clean.last_speed(noisy["speeds"], errors["speeds"], n_trips, _usually_last(region))
     timetable = Timetable(
         departures=measured["departures"],
         parts=measured["parts"],
@@ -379,7 +381,7 @@ def timing_of(
         draw_hours=in_weights(hours),
         draw_parts=in_weights(parts),
         draw_tempos=in_weights(tempos),
-        fastest=np.array([clean.last_speed(noisy["speeds"], errors["speeds"], _usually_last(region))]),
+        fastest=np.array([last_speed]),
         per_side=np.array([per_side]),
         **clock,
     )
