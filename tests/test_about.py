@@ -68,6 +68,7 @@ def test_a_promise_survives_only_where_all_name_the_same_model(parts: Any, kept:
     assert joined(parts) == kept and MIXED.startswith("NOT PRIVATE")
 
 
+@pytest.mark.filterwarnings("ignore:.*walks reached")  # noise is secret here
 @pytest.mark.parametrize("method", METHODS)
 def test_samples_name_their_model_by_the_checksum_of_its_file(method: Any, tmp_path: Path) -> None:
     fitted = method(epsilon=1, region=REGION).fit(walks())
