@@ -9,7 +9,7 @@ from numba import njit
 def first_above(numbers, value):  # type: ignore[no-untyped-def]
     """Find the place of the first of sorted numbers that is above a value, or their number if none is.
 
-    As `np.searchsorted` from the right, which compiles ten times as long, for complex numbers and NaN too.
+    As `np.searchsorted` from the right, which compiles much longer: it is for complex numbers and NaN too.
     """
     low, high = 0, len(numbers)
     while low < high:

@@ -6,8 +6,6 @@ import gc
 import importlib
 import pkgutil
 import warnings
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
 import privtrace as pt
 from privtrace.testing.data import REGIONS, timed_wanderers, wanderers
@@ -17,20 +15,16 @@ for module in pkgutil.walk_packages(pt.__path__, "privtrace."):
         importlib.import_module(module.name)
 
 
-class Serial:
-    """Make no threads: none of them would be there in what is forked off."""
-
-    def map(self, task: Callable[[Any], Any], parts: Iterable[Any]) -> Iterator[Any]:
-        return map(task, parts)
-
+#: Makes no threads: none of them would be there in what is forked off.
+HERE = pt.Threads(1)
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", pt.CappedWalks)
     for method in (pt.BridgeTrace, pt.PrivTrace, pt.AdaTrace, pt.DPT):
         for trips in (wanderers(), timed_wanderers()):
             synthesizer = method(epsilon=1, region=REGIONS["box"])
-            made = synthesizer.fit(trips, backend=Serial()).sample(50, seed=1, backend=Serial())
-            pt.evaluate(trips, made, region=REGIONS["box"], backend=Serial())
+            made = synthesizer.fit(trips, backend=HERE).sample(50, seed=1, backend=HERE)
+            pt.evaluate(trips, made, region=REGIONS["box"], backend=HERE)
 
 # Looking for garbage among all this would copy it, page by page, into every command.
 gc.collect()
