@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from privtrace.compiling import borrowing
 from privtrace.trajectories import Floats, Integers
 
 #: Multiples of what was expected that can be true: none at all, and from a hundredth to a hundred times. They
@@ -27,6 +28,12 @@ _MULTIPLES: Floats = np.concatenate(
 
 #: How far multiples near one are apart.
 _STEP = 0.07
+
+#: Entries that are worked on together: their likelihoods fit a processor's cache.
+_BLOCK = 64
+
+#: Put under what an entry's share is divided by, where a block has no entry: too little to change another's.
+_NONE = 1e-300
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,22 +95,43 @@ def _pseudocounts(tuning: Prior) -> Floats:
 @njit(cache=True, nogil=True)
 def _prior(noisy, expected, errors, pseudocounts, is_normal, n_rounds):  # type: ignore[no-untyped-def]
     """Find the prior of the multiples under which the noisy numbers are likeliest, by EM."""
-    likelihood = np.empty((len(noisy), len(pseudocounts)))
+    n_multiples, n_blocks = len(pseudocounts), (len(noisy) + _BLOCK - 1) // _BLOCK
+    likelihood, here = np.zeros((n_blocks, n_multiples, _BLOCK)), np.empty(n_multiples)
     for entry in range(len(noisy)):
-        _likelihood(likelihood[entry], noisy[entry], expected[entry], errors[entry], is_normal)
-    prior, posterior = pseudocounts / pseudocounts.sum(), np.empty(len(pseudocounts))
+        _likelihood(here, noisy[entry], expected[entry], errors[entry], is_normal)
+        for k in range(n_multiples):
+            likelihood[entry // _BLOCK, k, entry % _BLOCK] = here[k]
+    prior, gathered, shares = (
+        pseudocounts / pseudocounts.sum(),
+        np.empty((n_multiples, _BLOCK)),
+        np.empty(_BLOCK),
+    )
     for _ in range(n_rounds):
-        gathered = pseudocounts.copy()
-        for entry in range(len(noisy)):
-            total = 0.0
-            for k in range(len(prior)):
-                posterior[k] = likelihood[entry, k] * prior[k]
-                total += posterior[k]
-            share = 1.0 / total
-            for k in range(len(prior)):
-                gathered[k] += posterior[k] * share
-        prior = gathered / gathered.sum()
+        gathered[:] = 0.0
+        for block in range(n_blocks):
+            shares[:] = _NONE
+            for k in range(n_multiples):
+                _add_multiple(shares, prior[k], likelihood[block, k])
+            for entry in range(_BLOCK):
+                shares[entry] = 1.0 / shares[entry]
+            for k in range(n_multiples):
+                _add_product(gathered[k], shares, likelihood[block, k])
+        for k in range(n_multiples):
+            prior[k] = pseudocounts[k] + prior[k] * gathered[k].sum()
+        prior /= prior.sum()
     return prior
+
+
+@borrowing
+def _add_multiple(total, factor, values):  # type: ignore[no-untyped-def]
+    for entry in range(_BLOCK):
+        total[entry] += factor * values[entry]
+
+
+@borrowing
+def _add_product(total, one, other):  # type: ignore[no-untyped-def]
+    for entry in range(_BLOCK):
+        total[entry] += one[entry] * other[entry]
 
 
 @njit(cache=True, nogil=True)

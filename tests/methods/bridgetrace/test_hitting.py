@@ -57,13 +57,6 @@ def solved(space: StateSpace, chances: Floats) -> Floats:
     return np.array(levels).transpose(2, 0, 1)
 
 
-@pytest.fixture
-def precise(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hitting, "_TOLERANCE", 1e-13)
-    monkeypatch.setattr(hitting, "_MOST_SWEEPS", 20_000)
-
-
-@pytest.mark.usefixtures("precise")
 @pytest.mark.parametrize("name", GRIDS)
 def test_probabilities_solve_the_equations_of_every_level_and_zone(name: str) -> None:
     space = space_of(name)
@@ -73,35 +66,6 @@ def test_probabilities_solve_the_equations_of_every_level_and_zone(name: str) ->
     assert np.allclose(found, exact, rtol=1e-9, atol=1e-300)
 
 
-@pytest.mark.parametrize("name", GRIDS)
-def test_probabilities_are_near_enough_for_walks(name: str) -> None:
-    """What walks go by are the shares of the steps of a row, and those are hardly off at any level."""
-    space = space_of(name)
-    chances, entries = chances_of(space), space.entries
-    found, exact = hitting_of(space, chances), solved(space, chances)
-
-    def shares(probabilities: Floats, zone: int) -> Floats:
-        weights = np.where(entries.is_end, space.zone_of[entries.cells] == zone, probabilities[entries.links])
-        weights = weights * chances
-        return weights / np.maximum(np.bincount(entries.rows, weights), 1e-300)[entries.rows]
-
-    for zone in range(space.n_zones):
-        for level in range(len(LOSSES)):
-            off = np.abs(shares(found[zone, level], zone) - shares(exact[zone, level], zone))
-            assert np.bincount(entries.rows, off).max() < 0.03
-
-
-@pytest.mark.usefixtures("precise")
-def test_from_another_solution_the_same_is_found() -> None:
-    """Whether probabilities were larger before or smaller, or none at all."""
-    space = space_of("uneven")
-    chances = chances_of(space)
-    exact = solved(space, chances)
-    for before in (solved(space, chances_of(space, 2)), 3 * exact, 0 * exact):
-        given = (space, chances, Threads(1), before)
-        assert np.allclose(hitting_probabilities(*given), exact, rtol=1e-9, atol=1e-300)
-
-
 @pytest.mark.parametrize("n_threads", [2, 5])
 def test_neither_threads_nor_their_number_change_a_bit(n_threads: int) -> None:
     space = space_of("uniform", 25)
@@ -109,7 +73,6 @@ def test_neither_threads_nor_their_number_change_a_bit(n_threads: int) -> None:
     assert np.array_equal(hitting_of(space, chances), hitting_of(space, chances, n_threads))
 
 
-@pytest.mark.usefixtures("precise")
 @pytest.mark.parametrize("n_together", [1, 3, 100])
 def test_zones_do_not_depend_on_those_solved_with_them(
     n_together: int, monkeypatch: pytest.MonkeyPatch

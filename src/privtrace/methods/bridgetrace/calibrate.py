@@ -66,11 +66,15 @@ def calibrate(
 ) -> Calibration:
     """Adjust parameters to the target in so many rounds, and fit levels and shapes to the last."""
     drawn_by = np.full((N_CLASSES, len(LOSSES)), 1.0 / len(LOSSES))
-    hitting = None
     for turn in range(n_rounds + 1):
-        hitting = hitting_probabilities(space, parameters.chances, backend, hitting)
-        sampler = _sampler(space, parameters, hitting, drawn_by, placing)
-        paths, drawn = _walks(sampler, _n_walks(parameters, tuning), turn, tuning, backend)
+        # Nobody holds the sampler: its hitting probabilities go before there are new ones.
+        paths, drawn = _walks(
+            _sampler(space, parameters, drawn_by, placing, backend),
+            _n_walks(parameters, tuning),
+            turn,
+            tuning,
+            backend,
+        )
         levels, wanted = _fit_shapes(drawn, _class_shares(space, parameters), target.shapes, tuning)
         if turn == n_rounds:
             break
@@ -127,7 +131,7 @@ def within_zones(starts: Floats, space: StateSpace) -> Floats:
 
 
 def _sampler(
-    space: StateSpace, parameters: WalkParameters, hitting: Floats, drawn_by: Floats, placing: Placing
+    space: StateSpace, parameters: WalkParameters, drawn_by: Floats, placing: Placing, backend: Backend
 ) -> Sampler:
     """Draw walks by these parameters, at levels drawn by these chances."""
     return Sampler(
@@ -135,7 +139,7 @@ def _sampler(
         trips=np.round(parameters.trips * WEIGHT).astype(np.int64),
         starts=in_weights(within_zones(parameters.starts, space)),
         chances=parameters.chances,
-        hitting=hitting,
+        hitting=hitting_probabilities(space, parameters.chances, backend),
         levels=in_weights(drawn_by),
         kept=np.ones((N_BINS, N_BINS)),
         placing=placing,

@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from privtrace.caching import cached_property
+from privtrace.methods.bridgetrace.dissection import dissect
 from privtrace.methods.bridgetrace.polyline import Geometry, geometry
 from privtrace.methods.bridgetrace.steps import Entries, Steps, entries, steps
 from privtrace.methods.bridgetrace.tuning import LOSSES, Tuning
@@ -111,6 +112,11 @@ class StateSpace:
         has[self.zone_of, self.components] = 1
         joined: npt.NDArray[np.bool_] = has @ has.T > 0
         return joined
+
+    @cached_property
+    def joins(self) -> Integers:
+        """List in which order cells are joined to solve for hitting probabilities."""
+        return dissect(self.grid)
 
     @cached_property
     def discounts(self) -> Floats:
