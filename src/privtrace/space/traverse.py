@@ -5,12 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from privtrace.compiling import borrowing
 from privtrace.paths import Paths
 from privtrace.space.area import unwrapped
 from privtrace.space.grid import Grid
 from privtrace.space.lattice import NEAR, longest_runs, slot_at
 from privtrace.space.shortest_paths import LONGEST
 from privtrace.trajectories import Integers, Trajectories, is_bad
+
+#: Stands for the number of cells where there is no room for them.
+_MORE = -1
 
 
 def trace(part: Trajectories, grid: Grid, longest: int = LONGEST, *, runs: Integers | None = None) -> Paths:
@@ -29,36 +33,95 @@ def trace(part: Trajectories, grid: Grid, longest: int = LONGEST, *, runs: Integ
 
 @njit(cache=True, nogil=True)
 def _trace(points, runs, lattice, longest):  # type: ignore[no-untyped-def]
-    bounds, turn, limits = lattice.area.bounds, lattice.area.turn, lattice.area.limits
     cells = np.empty(2 * len(points) + 16, np.int32)
     path_offsets = np.zeros(len(runs) + 1, np.int64)
-    n_cells = 0
-    for trajectory in range(len(runs)):
-        across, up = 0.0, 0.0
-        now = (0, 0, 0, 0)
-        first = True
-        for p in range(runs[trajectory, 0], runs[trajectory, 1]):
-            x, y = points[p, 0], points[p, 1]
-            if is_bad(x, y, limits):
+    trajectory = 0
+    while trajectory < len(runs):
+        start, stop = runs[trajectory, 0], runs[trajectory, 1]
+        n_cells = _path(cells, path_offsets[trajectory], points, start, stop, lattice, longest)
+        if n_cells == _MORE:  # the same again, then
+            cells = np.concatenate((cells, np.empty_like(cells)))
+            continue
+        trajectory += 1
+        path_offsets[trajectory] = n_cells
+    return cells[: path_offsets[-1]].copy(), path_offsets
+
+
+@borrowing
+def _path(cells, n_before, points, start, stop, lattice, longest):  # type: ignore[no-untyped-def]
+    """Write the path of one run behind other cells; return how many there are then, or that there is no room."""
+    bounds, turn, limits = lattice.area.bounds, lattice.area.turn, lattice.area.limits
+    across, up = 0.0, 0.0
+    now = (0, 0, 0, 0)
+    first, n_cells, most = True, n_before, n_before + longest
+    for p in range(start, stop):
+        x, y = points[p, 0], points[p, 1]
+        if is_bad(x, y, limits):
+            continue
+        to_across = (unwrapped(x, bounds, turn) - bounds[0]) * lattice.columns_per_unit
+        to_up = (y - bounds[1]) * lattice.rows_per_unit
+        goal = slot_at(to_across, to_up, lattice.divisions)
+        line = (across, up, to_across, to_up)
+        while first or now != goal:
+            is_within = not first and now[0] == goal[0] and now[1] == goal[1]
+            n_next = abs(goal[2] - now[2]) + abs(goal[3] - now[3]) if is_within else 1
+            if n_cells + n_next > len(cells):
+                return _MORE
+            if is_within:
+                now, n_cells = goal, _within(cells, n_cells, most, now, goal, line, lattice)
                 continue
-            to_across = (unwrapped(x, bounds, turn) - bounds[0]) * lattice.columns_per_unit
-            to_up = (y - bounds[1]) * lattice.rows_per_unit
-            goal = slot_at(to_across, to_up, lattice.divisions)
-            line = (across, up, to_across, to_up)
-            while first or now != goal:
-                now = goal if first else _next(now, goal, line, lattice)
-                cell = _cell_in(now, lattice)
-                if cell >= 0 and (first or cell != cells[n_cells - 1]):
-                    if n_cells == path_offsets[trajectory] + longest:
-                        break
-                    if n_cells == len(cells):
-                        cells = np.concatenate((cells, np.empty_like(cells)))
-                    cells[n_cells] = cell
-                    n_cells += 1
-                first = False
-            across, up, now = to_across, to_up, goal
-        path_offsets[trajectory + 1] = n_cells
-    return cells[:n_cells].copy(), path_offsets
+            now = goal if first else _next(now, goal, line, lattice)
+            cell = _cell_in(now, lattice)
+            if cell >= 0 and (first or cell != cells[n_cells - 1]):
+                if n_cells == most:
+                    break
+                cells[n_cells] = cell
+                n_cells += 1
+            first = False
+        across, up, now = to_across, to_up, goal
+    return n_cells
+
+
+@borrowing
+def _within(cells, n_cells, most, now, goal, line, lattice):  # type: ignore[no-untyped-def]
+    """Go to a slot of the same coarse cell, as `_next` does step by step; return how many cells there are then.
+
+    Most steps are such, and their slots a plain lattice: what `_next` works out at every step changes along the
+    axis alone that was gone along.
+    """
+    division = lattice.divisions[now[1], now[0]]
+    slot = lattice.first_slot[now[1] * lattice.divisions.shape[0] + now[0]] + now[3] * division + now[2]
+    east, north = 1 if line[2] >= line[0] else -1, 1 if line[3] >= line[1] else -1
+    fine_column, fine_row = now[2], now[3]
+    side = _until_edge(now[0], fine_column, goal[2], division, line[0], line[2])
+    level = _until_edge(now[1], fine_row, goal[3], division, line[1], line[3])
+    while fine_column != goal[2] or fine_row != goal[3]:
+        over_side = side <= level + NEAR
+        if side == np.inf and level == np.inf:  # only rounding parts them
+            slot += (goal[3] - fine_row) * division + goal[2] - fine_column
+            fine_column, fine_row = goal[2], goal[3]
+        elif over_side and (level > side + NEAR or not lattice.has_gaps or lattice.cells[slot + east] >= 0):
+            slot += east
+            fine_column += east
+            side = _until_edge(now[0], fine_column, goal[2], division, line[0], line[2])
+        else:
+            slot += north * division
+            fine_row += north
+            level = _until_edge(now[1], fine_row, goal[3], division, line[1], line[3])
+        cell = np.int64(lattice.cells[slot]) if lattice.has_gaps else slot
+        if cell >= 0 and cell != cells[n_cells - 1] and n_cells < most:
+            cells[n_cells] = cell
+            n_cells += 1
+    return n_cells
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _until_edge(coarse, fine, goal_fine, division, start, end):  # type: ignore[no-untyped-def]
+    """Give what `_until` does for a goal in the same coarse cell."""
+    if fine == goal_fine or end == start or (goal_fine > fine) != (end >= start):
+        return np.inf
+    edge = coarse * division + fine + (1 if end >= start else 0)
+    return max((edge / division - start) / (end - start), 0.0)
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -70,7 +133,7 @@ def _cell_in(slot, lattice):  # type: ignore[no-untyped-def]
     return np.int64(lattice.cells[number]) if lattice.has_gaps else number
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _next(now, goal, line, lattice):  # type: ignore[no-untyped-def]
     """Give the slot that a line goes to next, over a side, on its way to the goal's slot.
 
