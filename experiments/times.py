@@ -48,7 +48,6 @@ from privtrace.privacy.crossing import Crossing
 from privtrace.privacy.epsilon import decimal
 from privtrace.privacy.ledger import Ledger
 from privtrace.timing import shares
-from privtrace.timing.model import Timing
 
 #: Pattern at most, at epsilon 1.
 PATTERN = {"porto": 0.33, "porto60": 0.39, "porto-irregular": 0.33, "geolife": 0.42, "brinkhoff": 0.22}
@@ -287,10 +286,13 @@ def real_points() -> Iterator[None]:
     """
     measured = timed.measure_timing
 
-    def exactly(crossing: Crossing, region: pt.Region, errors: Mapping[str, float], *others: Any) -> Timing:
-        measured(crossing, region, errors, *others)
+    def exactly(
+        crossing: Crossing, region: pt.Region, errors: Mapping[str, float], *others: Any, **along: Any
+    ) -> Any:
+        measured(crossing, region, errors, *others, **along)
         ledger = Ledger(crossing.ledger.epsilon, crossing.ledger.unit, pt.NoNoise())
-        return measured(replace(crossing, ledger=ledger), region, dict.fromkeys(errors, _TINY), *others)
+        exact = replace(crossing, ledger=ledger)
+        return measured(exact, region, dict.fromkeys(errors, _TINY), *others, **along)
 
     with mock.patch.object(timed, "measure_timing", exactly):
         yield

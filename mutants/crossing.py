@@ -168,7 +168,7 @@ CROSSING = (
         "exact-count",
         "the number of trajectories is told as it is",
         "methods/common/measure.py",
-        "    return float(max(noisy[0], 0)) / WEIGHT\n",
+        "    return float(max(crossing.release(present[0])[0], 0)) / WEIGHT\n",
         "    return float(sum(map(len, crossing.passes.source.parts())))\n",
         (_REPLAY,),
     ),

@@ -20,9 +20,9 @@ from privtrace.privacy.noise import (
     RandomWords,
     SystemNoise,
     _LaplaceSampler,
-    binary_digits,
     digits_below_tail,
     threshold_digits,
+    thresholds,
 )
 from privtrace.privacy.unsafe_noise import NoNoise, SeededNoise
 
@@ -128,8 +128,8 @@ def test_thresholds_agree_with_high_precision(x: Fraction) -> None:
         context.prec = 80
         e = (Decimal(-x.numerator) / Decimal(x.denominator)).exp()
         for depth in (1, 16, 64, 200):
-            assert binary_digits(x, depth, logistic=False) == int(e * 2**depth)
-            assert binary_digits(x, depth, logistic=True) == int(e / (1 + e) * 2**depth)
+            assert thresholds(1 / x, 0, depth) == [int(e * 2**depth)]
+            assert thresholds(1 / x, 1, depth) == [int(e / (1 + e) * 2**depth), int(e * e * 2**depth)]
 
 
 @pytest.mark.parametrize("scale", SCALES, ids=str)

@@ -9,7 +9,7 @@ Why the sampler is exact
    probability q**(2**i) / (1 + q**(2**i)) = 1 / (1 + exp(2**i / t)). Digits below I are drawn one by one. The
    rest, 2**I * J, has P(J >= j + 1 | J >= j) = exp(-2**I / t): J counts successes until the first failure.
 2. A Bernoulli(p) event is "U < p" for a uniform U. The binary digits of U are random bits, and the first one
-   that differs from p's digit decides. p's digits come from integer interval arithmetic (`binary_digits`), as
+   that differs from p's digit decides. p's digits come from integer interval arithmetic (`thresholds`), as
    many as a draw asks for: p is irrational, since exp of a non-zero rational is transcendental, so U = p
    has probability zero and each comparison ends. 64 comparisons run side by side, one in each bit of a word.
 3. X is G with a random sign. Minus zero is redrawn; keeping it would double P(0).
@@ -230,26 +230,37 @@ def digits_below_tail(scale: Fraction) -> int:
 def threshold_digits(scale: Fraction, n_digits: int, depth: int) -> npt.NDArray[np.uint64]:
     """List the binary digits of each digit's probability and of the tail's, as words of zeros or ones."""
     table = np.zeros((n_digits + 1, depth), np.uint64)
-    for row in range(n_digits + 1):
-        bits = binary_digits(Fraction(1 << row) / scale, depth, logistic=row < n_digits)
-        for column in range(depth):
-            if bits >> (depth - 1 - column) & 1:
-                table[row, column] = _ALL
+    for row, bits in enumerate(thresholds(scale, n_digits, depth)):
+        table[row, [digit == "1" for digit in f"{bits:0{depth}b}"]] = _ALL
     return table
 
 
-def binary_digits(x: Fraction, depth: int, *, logistic: bool) -> int:
-    """Compute floor(2**depth * p) for p = 1/(1 + exp(x)) or p = exp(-x), x > 0, by interval arithmetic."""
-    precision = depth + 32
+def thresholds(scale: Fraction, n_digits: int, depth: int) -> list[int]:
+    """Compute floor(2**depth * p) for p = 1/(1 + exp(2**i / scale)) of every digit i, and for the tail's p last.
+
+    Each exp(-2**i / scale) is the square of the one before. Intervals of integers hold them, and are made
+    narrower until all are told.
+    """
+    precision = depth + n_digits + 32  # a square is known to a digit less
     while True:
-        low, high = _exp_minus(x, precision)
-        if logistic:  # p = e / (1 + e) rises with e
-            one = 1 << precision
-            low = (low << precision) // (one + low)
-            high = -(-(high << precision) // (one + high))
-        if low >> (precision - depth) == high >> (precision - depth):
-            return low >> (precision - depth)
+        found: list[int] = []
+        low, high = _exp_minus(1 / scale, precision)
+        for row in range(n_digits + 1):
+            bounds = (low, high) if row == n_digits else _logistic(low, high, precision)
+            bits, most_bits = (bound >> (precision - depth) for bound in bounds)
+            if bits != most_bits:
+                break
+            found.append(bits)
+            low, high = low * low >> precision, -(-high * high >> precision)
+        else:
+            return found
         precision *= 2
+
+
+def _logistic(low: int, high: int, precision: int) -> tuple[int, int]:
+    """Bound 2**precision * e / (1 + e), which rises with e, for e * 2**precision between low and high."""
+    one = 1 << precision
+    return (low << precision) // (one + low), -(-(high << precision) // (one + high))
 
 
 def _exp_minus(x: Fraction, precision: int) -> tuple[int, int]:

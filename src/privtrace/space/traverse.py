@@ -49,7 +49,7 @@ def _trace(points, runs, lattice, longest):  # type: ignore[no-untyped-def]
 
 @borrowing
 def _path(cells, n_before, points, start, stop, lattice, longest):  # type: ignore[no-untyped-def]
-    """Write the path of one run behind other cells; return how many there are then, or that there is no room."""
+    """Write the path of a run behind other cells; return how many there are then, or _MORE for want of room."""
     bounds, turn, limits = lattice.area.bounds, lattice.area.turn, lattice.area.limits
     across, up = 0.0, 0.0
     now = (0, 0, 0, 0)

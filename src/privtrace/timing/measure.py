@@ -1,4 +1,4 @@
-"""Measure how trips are reported and when they happen, in one pass or two."""
+"""Measure how trips are reported and when they happen, in one pass."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from privtrace.calendar import Calendar, Zone
 from privtrace.privacy.contributions import Contributions
-from privtrace.privacy.crossing import Crossing, Table
+from privtrace.privacy.crossing import Counted, Counting, Crossing, Table
 from privtrace.privacy.unit import WEIGHT
 from privtrace.space.grid import Grid
 from privtrace.space.region import Region
@@ -26,8 +26,8 @@ from privtrace.timing.bins import (
     N_VARIATIONS,
 )
 from privtrace.timing.model import Timing, timing_of
-from privtrace.timing.shares import zones_per_side
-from privtrace.trajectories import Integers, Trajectories
+from privtrace.timing.shares import MOST_PER_SIDE, zones_per_side
+from privtrace.trajectories import Trajectories
 
 _SAMPLING = (
     Table("points", "number of points by length, one per trajectory", (N_BINS, N_POINTS)),
@@ -59,56 +59,54 @@ def measure_timing(
     errors: Mapping[str, float],
     calendar: Calendar | None,
     every_s: float,
-) -> Timing:
+    along: Counting,
+) -> tuple[Timing, tuple[Counted, ...]]:
     """Measure points and gaps, and with a calendar times too, stage by stage; the rest is post-processing.
 
-    `errors` of the noise, in trajectories, are those of the stages that are measured.
+    `errors` of the noise, in trajectories, are those of the stages that are measured. Also count something else
+    along, in the same pass.
     """
     # The zone of a calendar knows its days alone, and trips may be on any.
     zone = None if calendar is None else Zone.named(calendar.zone.name)
-    measured = measure_sampling(crossing, region, zone, frozenset(errors))
+    text = "Measuring points and gaps" if zone is None else "Measuring points, gaps and times"
+    counted, counted_along = crossing.count(text, counting(region, zone, frozenset(errors)), along)
+    by_part = [one for one in counted if one.table.stage == "parts"]
+    measured = {one.table.stage: crossing.release(one) for one in counted if one.table.stage != "parts"}
     if zone is None:
-        return timing_of(region, measured, errors, None, 0.0, 0)
+        return timing_of(region, measured, errors, None, 0.0, 0), counted_along
     n_trips = float(measured["departures"].sum()) / WEIGHT
     per_side = zones_per_side(n_trips, errors["parts"])
-    measured["parts"] = measure_parts(crossing, region, zone, Grid.uniform(region, per_side))
-    return timing_of(region, measured, errors, calendar, every_s, per_side)
+    measured["parts"] = crossing.release(by_part[per_side - 1])
+    return timing_of(region, measured, errors, calendar, every_s, per_side), counted_along
 
 
-def measure_sampling(
-    crossing: Crossing, region: Region, zone: Zone | None, stages: frozenset[str]
-) -> dict[str, Integers]:
-    """Measure points and gaps, and in a zone what the clock shows too; noisy, in weights, by stage.
+def counting(region: Region, zone: Zone | None, stages: frozenset[str]) -> Counting:
+    """Count points and gaps, and in a zone what the clock shows too, as far as they are among the stages.
 
-    Stages that are not among `stages` are not measured.
+    Trips by part of the day are counted between zones of every size that departures may call for, up to
+    MOST_PER_SIDE a side: they are one number a trip, and a pass of their own would read all points again.
     """
     tables = _SAMPLING if zone is None else (*_SAMPLING, *_CLOCK)
-    measured = tuple(table for table in tables if table.stage in stages)
-
     whole = Grid.uniform(region, 1)
+    zonings = [] if zone is None else [Grid.uniform(region, size + 1) for size in range(MOST_PER_SIDE)]
 
     def emitted(part: Trajectories) -> Iterator[Contributions]:
         runs = counts.runs_of(part, whole, with_times=zone is not None)
         for table, contributions in zip(tables, counts.sampling(runs, zone), strict=True):
             if table.stage in stages:
                 yield contributions
+        for zones in zonings:
+            assert zone is not None
+            yield counts.by_part(runs, zone, zones)
 
-    text = "Measuring points and gaps" if zone is None else "Measuring points, gaps and times"
-    noisy = crossing.measure_together(text, emitted, *measured)
-    return {table.stage: one for table, one in zip(measured, noisy, strict=True)}
+    asked_for = tuple(table for table in tables if table.stage in stages)
+    return Counting(emitted, (*asked_for, *map(_parts, zonings)))
 
 
-def measure_parts(crossing: Crossing, region: Region, zone: Zone, zones: Grid) -> Integers:
-    """Measure trips by part of the day between zones, which follow from earlier releases; in weights."""
-    table = Table(
+def _parts(zones: Grid) -> Table:
+    """Describe trips by part of the day between zones."""
+    return Table(
         "parts",
         "trips from first to last zone by part of the day, one per trajectory",
         (N_PARTS, zones.n_cells, zones.n_cells),
     )
-
-    whole = Grid.uniform(region, 1)
-
-    def emitted(part: Trajectories) -> Contributions:
-        return counts.by_part(counts.runs_of(part, whole, with_times=True), zone, zones)
-
-    return crossing.measure("Measuring trips by part of the day", emitted, table)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from privtrace.methods.common import counts
-from privtrace.privacy.crossing import Aside, Crossing, Table
+from privtrace.privacy.crossing import Aside, Counting, Crossing, Table
 from privtrace.privacy.unit import WEIGHT
 from privtrace.space.grid import Grid
 from privtrace.space.inside import tell_inside
@@ -11,15 +11,23 @@ from privtrace.space.region import Region
 from privtrace.trajectories import Floats, Integers
 
 
+def presence(region: Region, public: int | None) -> Counting:
+    """Count the trajectories with a point in the region, for the curator alone where their number is public."""
+    table = Table("count", "trajectories with a point in the region", (1,))
+    aside = Aside(region.tally, tell_inside)
+    if public is not None:
+        return Counting(lambda part: [], (), aside)
+    return Counting(lambda part: [counts.presence(part, region)], (table,), aside)
+
+
 def measure_count(crossing: Crossing, region: Region, public: int | None) -> float:
     """Count the trajectories with a point in the region, at least zero, unless their number is public."""
-    text, aside = "Counting trajectories in the region", Aside(region.tally, tell_inside)
+    present = crossing.present
+    if present is None:
+        (present,) = crossing.count("Counting trajectories in the region", presence(region, public))
     if public is not None:
-        crossing.measure_together(text, lambda part: [], aside=aside)  # for the curator's eyes alone
         return float(public)
-    table = Table("count", "trajectories with a point in the region", (1,))
-    noisy = crossing.measure(text, lambda part: counts.presence(part, region), table, aside)
-    return float(max(noisy[0], 0)) / WEIGHT
+    return float(max(crossing.release(present[0])[0], 0)) / WEIGHT
 
 
 def measure_density(crossing: Crossing, grid: Grid, stage: str = "density") -> Integers:
