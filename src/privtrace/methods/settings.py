@@ -14,6 +14,7 @@ from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
+from privtrace.caching import cached_property
 from privtrace.errors import ModelFormatError, SettingsError
 from privtrace.methods.declaring import (
     Budget,
@@ -178,7 +179,7 @@ class Settings(ABC):
             by_tick=self.every is not None,
         )
 
-    @property
+    @cached_property
     def budget(self) -> dict[str, Fraction]:
         """Divide epsilon among the stages, exactly."""
         epsilon, timing = self.exact("epsilon"), self.timing_shares

@@ -236,7 +236,7 @@ def threshold_digits(scale: Fraction, n_digits: int, depth: int) -> npt.NDArray[
 
 
 def thresholds(scale: Fraction, n_digits: int, depth: int) -> list[int]:
-    """Compute floor(2**depth * p) for p = 1/(1 + exp(2**i / scale)) of every digit i, and for the tail's p last.
+    """Compute floor(2**depth * p) of each digit's probability, 1 / (1 + exp(2**i / scale)), and of the tail's.
 
     Each exp(-2**i / scale) is the square of the one before. Intervals of integers hold them, and are made
     narrower until all are told.

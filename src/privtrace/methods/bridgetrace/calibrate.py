@@ -10,6 +10,8 @@ seeds, and nothing but noisy numbers comes in.
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -82,7 +84,7 @@ def calibrate(
         weights *= np.minimum(wanted, tuning.most_wanted)[drawn.diameters, drawn.lengths]
         # Every class has a level that some of its walks were drawn at, so their sum is not zero.
         weights *= parameters.trips.sum() / weights.sum()
-        parameters = _adjusted(space, parameters, target, tuning, paths, weights)
+        parameters = _adjusted(space, parameters, target, tuning, paths, weights, backend)
         drawn_by = (1 - tuning.exploring) * levels + tuning.exploring / len(LOSSES)
     kept = np.clip(wanted / tuning.draws_for_one, tuning.least_kept, 1.0)
     return Calibration(parameters, levels, np.where(POSSIBLE, kept, tuning.least_kept))
@@ -201,12 +203,16 @@ def _adjusted(
     tuning: Tuning,
     paths: Paths,
     weights: Floats,
+    backend: Backend,
 ) -> WalkParameters:
     """Multiply chances, starts and trips by some of what walks lack or have too much."""
     entries = space.entries
     visits, moves = measure_walks(paths, weights, space, target.weights)
-    by_visits, of_zones = _visits_ratio(space, target, tuning, visits)
-    by_moves, by_starts = _moves_ratio(space, parameters, target, tuning, moves, weights.sum() / len(weights))
+    tasks: tuple[Callable[[], tuple[Floats, Floats]], ...] = (
+        lambda: _visits_ratio(space, target, tuning, visits),
+        lambda: _moves_ratio(space, parameters, target, tuning, moves, weights.sum() / len(weights)),
+    )
+    (by_visits, of_zones), (by_moves, by_starts) = backend.map(operator.call, tasks)
     chances = parameters.chances * (by_moves * by_visits[entries.onto]) ** tuning.damping
     return replace(
         parameters,

@@ -20,6 +20,7 @@ Cells = npt.NDArray[np.int32]
 
 #: Stands between cells in the order of joins: join the last two sets that there are.
 JOIN = -1
+_JOINED = np.array([JOIN])
 
 
 def dissect(grid: Grid) -> Integers:
@@ -27,40 +28,46 @@ def dissect(grid: Grid) -> Integers:
 
     Cells a, b, JOIN, c, JOIN join a and b, and then c to both. Cells of a coarse cell are joined first.
     """
-    joins = _between(grid, 0, 0, *grid.divisions.shape)
+    joins = np.concatenate(_between(_Cuts(grid.divisions.astype(np.int64)), grid, 0, 0, *grid.divisions.shape))
     return joins if grid.n_cells == grid.n_slots else _without_gaps(joins, grid.cells)
 
 
-def _between(grid: Grid, west: int, south: int, east: int, north: int) -> Integers:
-    """Cut a rectangle of coarse cells where few sides part many cells; list slots and joins."""
-    size = len(grid.divisions)
-    if east - west == north - south == 1:
-        coarse = south * size + west
-        within = _within(int(grid.divisions[south, west]))
-        return np.where(within == JOIN, JOIN, within + grid.first_slot[coarse])
-    divisions = grid.divisions[south:north, west:east].astype(np.int64)
-    costs = np.concatenate([_costs(divisions), _costs(divisions.T)])
-    place = int(np.argmin(costs)) + 1
-    if place < east - west:
-        halves = (
-            _between(grid, west, south, west + place, north),
-            _between(grid, west + place, south, east, north),
+class _Cuts:
+    """Tell what it costs to cut a rectangle of coarse cells, by running sums over all of them."""
+
+    def __init__(self, divisions: Integers) -> None:
+        self._slots = np.pad((divisions**2).cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))
+        between_columns = np.maximum(divisions[:, 1:], divisions[:, :-1])
+        between_rows = np.maximum(divisions[1:], divisions[:-1])
+        self._east_west = np.pad(between_columns.cumsum(axis=0), ((1, 0), (0, 0)))
+        self._north_south = np.pad(between_rows.cumsum(axis=1), ((0, 0), (1, 0)))
+
+    def costs(self, west: int, south: int, east: int, north: int) -> Floats:
+        """Give the sides between both parts over the slots of the smaller, for cuts of columns and of rows."""
+        columns = self._slots[north, west : east + 1] - self._slots[south, west : east + 1]
+        rows = self._slots[south : north + 1, east] - self._slots[south : north + 1, west]
+        sides = (
+            self._east_west[north, west : east - 1] - self._east_west[south, west : east - 1],
+            self._north_south[south : north - 1, east] - self._north_south[south : north - 1, west],
         )
+        smaller = (np.minimum(some[1:-1] - some[0], some[-1] - some[1:-1]) for some in (columns, rows))
+        return np.concatenate([n_sides / n_slots for n_sides, n_slots in zip(sides, smaller, strict=True)])
+
+
+def _between(cuts: _Cuts, grid: Grid, west: int, south: int, east: int, north: int) -> list[Integers]:
+    """Cut a rectangle of coarse cells where few sides part many cells; list slots and joins."""
+    if east - west == north - south == 1:
+        within = _within(int(grid.divisions[south, west]))
+        return [np.where(within == JOIN, JOIN, within + grid.first_slot[south * len(grid.divisions) + west])]
+    place = int(np.argmin(cuts.costs(west, south, east, north))) + 1
+    if place < east - west:
+        low = _between(cuts, grid, west, south, west + place, north)
+        high = _between(cuts, grid, west + place, south, east, north)
     else:
         place -= east - west - 1
-        halves = (
-            _between(grid, west, south, east, south + place),
-            _between(grid, west, south + place, east, north),
-        )
-    return np.concatenate([*halves, [JOIN]])
-
-
-def _costs(divisions: Integers) -> Floats:
-    """Give the sides that lie between columns, over the slots of the smaller part, for each cut: (n - 1,)."""
-    n_sides = np.maximum(divisions[:, 1:], divisions[:, :-1]).sum(axis=0)
-    n_before = np.cumsum((divisions**2).sum(axis=0))
-    costs: Floats = n_sides / np.minimum(n_before[:-1], n_before[-1] - n_before[:-1])
-    return costs
+        low = _between(cuts, grid, west, south, east, south + place)
+        high = _between(cuts, grid, west, south + place, east, north)
+    return [*low, *high, _JOINED]
 
 
 @cache
