@@ -168,8 +168,8 @@ CROSSING = (
         "exact-count",
         "the number of trajectories is told as it is",
         "methods/common/measure.py",
-        "    return float(max(crossing.release(present[0])[0], 0)) / WEIGHT\n",
-        "    return float(sum(map(len, crossing.passes.source.parts())))\n",
+        "return float(max(crossing.noisy(counted)[0], 0)) / WEIGHT if public is None else float(public)",
+        "return float(sum(map(len, crossing.passes.source.parts())))",
         (_REPLAY,),
     ),
     Mutant(

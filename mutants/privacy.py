@@ -25,8 +25,8 @@ NOISE = (
         "digits-not-logistic",
         "the digits of a draw have the chances of its tail",
         "privacy/noise.py",
-        "logistic=row < n_digits",
-        "logistic=False",
+        "enumerate(bounds[:-1])",
+        "enumerate(bounds[:0])",
         ("privacy/test_noise.py",),
     ),
     Mutant(
@@ -41,8 +41,8 @@ NOISE = (
         "thresholds-in-floating-point",
         "thresholds are exact to 53 digits, and a draw that needs more is off",
         "privacy/noise.py",
-        "low, high = _exp_minus(1 / scale, precision)",
-        "low = high = int(Fraction(float(np.exp(-1 / float(scale)))) * (1 << precision))",
+        "[_exp_minus(1 / scale, precision)]",
+        "[2 * (int(Fraction(float(np.exp(-1 / float(scale)))) * (1 << precision)),)]",
         ("privacy/test_noise.py",),
     ),
     Mutant(

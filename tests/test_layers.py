@@ -181,7 +181,7 @@ def test_noise_is_drawn_by_the_ledger_and_asked_for_by_the_crossing_alone() -> N
     }
     spending = {module for module, call in calls if call in ("laplace", "laplace_blocks")}
     assert spending - TESTING == {"privacy/crossing.py", "privacy/ledger.py"}
-    crossing = ("measure_together", "measure_blocks", "making", "release")
+    crossing = ("measure_together", "measure_blocks", "making", "noisy")
     measuring = {module for module, call in calls if call in crossing}
     assert measuring <= MEASURES | RECIPES | {"privacy/crossing.py"}
 

@@ -26,6 +26,6 @@ def with_timing(fitting: Fitting, source: Source) -> Fitting:
         {stage: settings.error(stage) for stage in settings.timing_shares},
         settings.calendar_of(source) if settings.has_times else None,
         seconds_in(settings.every),
-        along=presence(fitting.region, settings.public_count),
+        along=presence(fitting.region),
     )
     return replace(fitting, timing=timing, crossing=replace(crossing, present=present))

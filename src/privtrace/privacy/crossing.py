@@ -6,10 +6,9 @@ There is no other way over. A recipe holds a crossing, and gets nothing from it 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import chain, islice
 from typing import Any, NamedTuple, TypeAlias
 
 from privtrace.backends.base import Result
@@ -47,16 +46,8 @@ class Aside(NamedTuple):
     tell: Callable[[list[Any], Observer, bool], None]  # True where only trajectories of a period count
 
 
-class Counting(NamedTuple):
-    """Say what is counted in a pass: kernels, the tables that they fill, and what the curator is told."""
-
-    kernels: Kernels
-    tables: tuple[Table, ...]
-    aside: Aside | None = None
-
-
 class Counted(NamedTuple):
-    """Hold a table that was counted: sealed until it is released. One that never is was never read."""
+    """Hold a table that was counted: sealed until it is made noisy. One that never is was never read."""
 
     table: Table
     counts: Counts
@@ -71,24 +62,21 @@ class Crossing:
     budget: Mapping[str, Fraction]  # the epsilon of each stage
     choice: Choice | None  # the trajectories that count, where users are protected; else all
     part_points: int | None = None  # cut the source's parts into parts of about so many points
-    present: tuple[Counted, ...] | None = None  # trajectories in the region, if a pass counted them along
+    present: list[Counted] | None = None  # trajectories in the region, if a pass counted them along
 
     def making(self, n_entries: int) -> Crossing:
         """Cut parts so fine that kernels that make up to n_entries of each point stay in bounds of memory."""
         return replace(self, part_points=max(1, _MOST_ENTRIES // n_entries))
 
-    def measure(self, text: str, kernel: Kernel, table: Table, aside: Aside | None = None) -> Integers:
+    def measure(self, text: str, kernel: Kernel, table: Table) -> Integers:
         """Measure a table in one pass; every entry gets noise."""
-        return self.measure_together(text, lambda part: [kernel(part)], table, aside=aside)[0]
+        return self.measure_together(text, lambda part: [kernel(part)], table)[0]
 
-    def measure_together(
-        self, text: str, kernels: Kernels, *tables: Table, aside: Aside | None = None
-    ) -> list[Integers]:
+    def measure_together(self, text: str, kernels: Kernels, *tables: Table) -> list[Integers]:
         """Measure several tables in one pass; every entry of every table gets noise."""
-        (counted,) = self.count(text, Counting(kernels, tables, aside))
-        return [self.release(one) for one in counted]
+        return [self.noisy(counted) for counted in self.count(text, kernels, tables, None)]
 
-    def release(self, counted: Counted) -> Integers:
+    def noisy(self, counted: Counted) -> Integers:
         """Add noise to every entry of a counted table, and charge for it."""
         table, counts = counted
         noisy = self.ledger.laplace(counts, table.stage, table.statistic, self.budget[table.stage])
@@ -96,36 +84,31 @@ class Crossing:
 
     def measure_blocks(self, text: str, kernel: Kernel, table: Table) -> Iterator[Integers]:
         """Measure a table that may be larger than memory, and yield it along its first axis, when asked for."""
-        (((_, counts),),) = self.count(text, Counting(lambda part: [kernel(part)], (table,)))
+        ((_, counts),) = self.count(text, lambda part: [kernel(part)], [table], None)
         epsilon, shape = self.budget[table.stage], table.shape[1:]
         blocks = self.ledger.laplace_blocks(counts, math.prod(shape), table.stage, table.statistic, epsilon)
         return (block.reshape(shape) for block in blocks)
 
-    def count(self, text: str, *countings: Counting) -> list[tuple[Counted, ...]]:
+    def count(self, text: str, kernels: Kernels, tables: Sequence[Table], aside: Aside | None) -> list[Counted]:
         """Count tables in one pass, and keep them sealed.
 
-        Of tables that may be asked for, all can be counted, and the one released that earlier releases ask for:
-        which of them it is follows from what is public, and the others stay sealed.
+        Of tables that may be asked for, all can be counted, and the one made noisy that earlier releases ask
+        for: which it is follows from what is public, and the others stay sealed.
         """
-        tables = [table for counting in countings for table in counting.tables]
-        asides = [counting.aside for counting in countings if counting.aside is not None]
         sums = [Accumulator(math.prod(table.shape), self.ledger.unit) for table in tables]
 
         def of_part(part: Trajectories) -> tuple[list[Sums], list[Any]]:
-            emitted = chain.from_iterable(counting.kernels(part) for counting in countings)
-            bounded = [table.bounded(made, len(part)) for table, made in zip(sums, emitted, strict=True)]
-            return bounded, [aside.count_part(part) for aside in asides]
+            bounded = [table.bounded(made, len(part)) for table, made in zip(sums, kernels(part), strict=True)]
+            return bounded, [] if aside is None else [aside.count_part(part)]
 
-        exact: list[list[Any]] = [[] for _ in asides]
-        for bounded, told in self._map(text, of_part):
+        exact: list[Any] = []
+        for bounded, of_part_alone in self._map(text, of_part):
             for table, more in zip(sums, bounded, strict=True):
                 table.add(more)
-            for of_parts, of_part_told in zip(exact, told, strict=True):
-                of_parts.append(of_part_told)
-        for aside, of_parts in zip(asides, exact, strict=True):
-            aside.tell(of_parts, self.passes.observer, hasattr(self.passes.source, "period"))
-        counted = (Counted(table, some.counts()) for table, some in zip(tables, sums, strict=True))
-        return [tuple(islice(counted, len(counting.tables))) for counting in countings]
+            exact += of_part_alone
+        if aside is not None:
+            aside.tell(exact, self.passes.observer, hasattr(self.passes.source, "period"))
+        return [Counted(table, made.counts()) for table, made in zip(tables, sums, strict=True)]
 
     def _map(self, text: str, task: Callable[[Trajectories], Result]) -> Iterator[Result]:
         """Yield task(part) of what counts of each part, and see that every pass yields the same."""

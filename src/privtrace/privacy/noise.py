@@ -243,24 +243,16 @@ def thresholds(scale: Fraction, n_digits: int, depth: int) -> list[int]:
     """
     precision = depth + n_digits + 32  # a square is known to a digit less
     while True:
-        found: list[int] = []
-        low, high = _exp_minus(1 / scale, precision)
-        for row in range(n_digits + 1):
-            bounds = (low, high) if row == n_digits else _logistic(low, high, precision)
-            bits, most_bits = (bound >> (precision - depth) for bound in bounds)
-            if bits != most_bits:
-                break
-            found.append(bits)
-            low, high = low * low >> precision, -(-high * high >> precision)
-        else:
+        one, bounds = 1 << precision, [_exp_minus(1 / scale, precision)]
+        for _ in range(n_digits):
+            low, high = bounds[-1]
+            bounds.append((low * low >> precision, -(-high * high >> precision)))
+        for row, (low, high) in enumerate(bounds[:-1]):  # p = e / (1 + e) rises with e
+            bounds[row] = (low << precision) // (one + low), -(-(high << precision) // (one + high))
+        found = [low >> (precision - depth) for low, _ in bounds]
+        if found == [high >> (precision - depth) for _, high in bounds]:
             return found
         precision *= 2
-
-
-def _logistic(low: int, high: int, precision: int) -> tuple[int, int]:
-    """Bound 2**precision * e / (1 + e), which rises with e, for e * 2**precision between low and high."""
-    one = 1 << precision
-    return (low << precision) // (one + low), -(-(high << precision) // (one + high))
 
 
 def _exp_minus(x: Fraction, precision: int) -> tuple[int, int]:

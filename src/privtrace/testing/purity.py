@@ -17,7 +17,7 @@ from privtrace.backends.local import Threads
 from privtrace.methods import fitting
 from privtrace.methods.settings import Settings
 from privtrace.privacy.contributions import Contributions
-from privtrace.privacy.crossing import Counting, Crossing, Kernels
+from privtrace.privacy.crossing import Crossing, Kernels
 from privtrace.privacy.unsafe_noise import SeededNoise
 from privtrace.testing.check import Check, Make
 from privtrace.testing.data import ABSURD, REGIONS, wanderers
@@ -30,14 +30,14 @@ def kernels_of(settings: Settings, source: Trajectories | None = None) -> dict[s
     taken: dict[str, Kernels] = {}
 
     class Watched(Crossing):
-        def count(self, text: str, *countings: Counting) -> Any:
-            for kernels, tables, _ in countings:
-                taken[", ".join(table.stage for table in tables)] = kernels
-            return super().count(text, *countings)
+        def count(self, text: str, kernels: Kernels, tables: Any, aside: Any = None) -> Any:
+            taken[", ".join(table.stage for table in tables)] = kernels
+            return super().count(text, kernels, tables, aside)
 
     with mock.patch.object(fitting, "Crossing", Watched):
         settings.fit(source, noise=SeededNoise(1), backend=Threads(1))
-    assert {stage for stages in taken for stage in stages.split(", ")} == {*settings.settled(source).budget}
+    # What is counted need not be measured: not a count that is public.
+    assert {stage for stages in taken for stage in stages.split(", ")} >= {*settings.settled(source).budget}
     return taken
 
 

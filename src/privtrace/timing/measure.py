@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from privtrace.calendar import Calendar, Zone
 from privtrace.privacy.contributions import Contributions
-from privtrace.privacy.crossing import Counted, Counting, Crossing, Table
+from privtrace.privacy.crossing import Aside, Counted, Crossing, Kernels, Table
 from privtrace.privacy.unit import WEIGHT
 from privtrace.space.grid import Grid
 from privtrace.space.region import Region
@@ -29,7 +29,7 @@ from privtrace.timing.model import Timing, timing_of
 from privtrace.timing.shares import MOST_PER_SIDE, zones_per_side
 from privtrace.trajectories import Trajectories
 
-_SAMPLING = (
+_POINTS = (
     Table("points", "number of points by length, one per trajectory", (N_BINS, N_POINTS)),
     Table(
         "gaps",
@@ -59,34 +59,41 @@ def measure_timing(
     errors: Mapping[str, float],
     calendar: Calendar | None,
     every_s: float,
-    along: Counting,
-) -> tuple[Timing, tuple[Counted, ...]]:
+    along: tuple[Kernels, tuple[Table], Aside],
+) -> tuple[Timing, list[Counted]]:
     """Measure points and gaps, and with a calendar times too, stage by stage; the rest is post-processing.
 
-    `errors` of the noise, in trajectories, are those of the stages that are measured. Also count something else
-    along, in the same pass.
+    `errors` of the noise, in trajectories, are those of the stages that are measured. Another table is counted
+    along, since a pass of its own would read all points again.
     """
     # The zone of a calendar knows its days alone, and trips may be on any.
     zone = None if calendar is None else Zone.named(calendar.zone.name)
+    other_kernels, (other_table,), aside = along
+    tables, emitted = _sampling(region, zone, frozenset(errors))
+
+    def kernels(part: Trajectories) -> Iterator[Contributions]:
+        yield from other_kernels(part)
+        yield from emitted(part)
+
     text = "Measuring points and gaps" if zone is None else "Measuring points, gaps and times"
-    counted, counted_along = crossing.count(text, counting(region, zone, frozenset(errors)), along)
-    by_part = [one for one in counted if one.table.stage == "parts"]
-    measured = {one.table.stage: crossing.release(one) for one in counted if one.table.stage != "parts"}
+    other, *counted = crossing.count(text, kernels, (other_table, *tables), aside)
+    measured = {one.table.stage: crossing.noisy(one) for one in counted if one.table.stage != "parts"}
     if zone is None:
-        return timing_of(region, measured, errors, None, 0.0, 0), counted_along
+        return timing_of(region, measured, errors, None, 0.0, 0), [other]
     n_trips = float(measured["departures"].sum()) / WEIGHT
     per_side = zones_per_side(n_trips, errors["parts"])
-    measured["parts"] = crossing.release(by_part[per_side - 1])
-    return timing_of(region, measured, errors, calendar, every_s, per_side), counted_along
+    by_zoning = [one for one in counted if one.table.stage == "parts"]
+    measured["parts"] = crossing.noisy(by_zoning[per_side - 1])
+    return timing_of(region, measured, errors, calendar, every_s, per_side), [other]
 
 
-def counting(region: Region, zone: Zone | None, stages: frozenset[str]) -> Counting:
-    """Count points and gaps, and in a zone what the clock shows too, as far as they are among the stages.
+def _sampling(region: Region, zone: Zone | None, stages: frozenset[str]) -> tuple[list[Table], Kernels]:
+    """Say how to count points and gaps, and in a zone what the clock shows, as far as `stages` has it.
 
-    Trips by part of the day are counted between zones of every size that departures may call for, up to
-    MOST_PER_SIDE a side: they are one number a trip, and a pass of their own would read all points again.
+    Trips by part of the day are counted between zones of every size that departures may call for: they are one
+    number a trip.
     """
-    tables = _SAMPLING if zone is None else (*_SAMPLING, *_CLOCK)
+    tables = _POINTS if zone is None else (*_POINTS, *_CLOCK)
     whole = Grid.uniform(region, 1)
     zonings = [] if zone is None else [Grid.uniform(region, size + 1) for size in range(MOST_PER_SIDE)]
 
@@ -99,8 +106,7 @@ def counting(region: Region, zone: Zone | None, stages: frozenset[str]) -> Count
             assert zone is not None
             yield counts.by_part(runs, zone, zones)
 
-    asked_for = tuple(table for table in tables if table.stage in stages)
-    return Counting(emitted, (*asked_for, *map(_parts, zonings)))
+    return [table for table in tables if table.stage in stages] + [_parts(zones) for zones in zonings], emitted
 
 
 def _parts(zones: Grid) -> Table:

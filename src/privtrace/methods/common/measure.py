@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from privtrace.methods.common import counts
-from privtrace.privacy.crossing import Aside, Counting, Crossing, Table
+from privtrace.privacy.crossing import Aside, Crossing, Kernels, Table
 from privtrace.privacy.unit import WEIGHT
 from privtrace.space.grid import Grid
 from privtrace.space.inside import tell_inside
@@ -11,23 +11,17 @@ from privtrace.space.region import Region
 from privtrace.trajectories import Floats, Integers
 
 
-def presence(region: Region, public: int | None) -> Counting:
-    """Count the trajectories with a point in the region, for the curator alone where their number is public."""
+def presence(region: Region) -> tuple[Kernels, tuple[Table], Aside]:
+    """Say how to count the trajectories with a point in the region, and what to tell the curator of them."""
     table = Table("count", "trajectories with a point in the region", (1,))
-    aside = Aside(region.tally, tell_inside)
-    if public is not None:
-        return Counting(lambda part: [], (), aside)
-    return Counting(lambda part: [counts.presence(part, region)], (table,), aside)
+    return lambda part: [counts.presence(part, region)], (table,), Aside(region.tally, tell_inside)
 
 
 def measure_count(crossing: Crossing, region: Region, public: int | None) -> float:
     """Count the trajectories with a point in the region, at least zero, unless their number is public."""
-    present = crossing.present
-    if present is None:
-        (present,) = crossing.count("Counting trajectories in the region", presence(region, public))
-    if public is not None:
-        return float(public)
-    return float(max(crossing.release(present[0])[0], 0)) / WEIGHT
+    text = "Counting trajectories in the region"
+    (counted,) = crossing.present or crossing.count(text, *presence(region))
+    return float(max(crossing.noisy(counted)[0], 0)) / WEIGHT if public is None else float(public)
 
 
 def measure_density(crossing: Crossing, grid: Grid, stage: str = "density") -> Integers:
