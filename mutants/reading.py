@@ -159,8 +159,8 @@ ZONES = (
         "order-of-numbers-lost",
         "where times are wanted, numbers of no unit no longer set the order of points",
         "io/grouping.py",
-        "(times, trajectories) if order is None else (order, times, trajectories)",
-        "(times, trajectories)",
+        "(ranks,) if order is None else (_ranks(order), ranks)",
+        "(ranks,)",
         ("io/test_io_zones.py",),
     ),
     Mutant(
