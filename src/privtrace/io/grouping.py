@@ -20,7 +20,9 @@ from privtrace.trajectories import Array, Crs, Floats, Integers, Trajectories, g
 Hashes = npt.NDArray[np.uint64]
 
 #: Runs up to this are sorted by insertion.
-_SHORT = 32
+_SHORT = 16
+#: Of a table of keys: a power of two.
+_FIRST_SIZE = 1 << 12
 
 
 def run_starts(rows: pa.RecordBatch) -> Integers:
@@ -58,7 +60,7 @@ def _last_start(rows: pa.RecordBatch) -> int:
     """Find where the last run starts, from the end on: most runs are short."""
     n_looked_at = 256
     while True:
-        before = max(rows.num_rows - n_looked_at, 0)
+        before: int = max(rows.num_rows - n_looked_at, 0)
         start = int(run_starts(rows.slice(before))[-1])
         if start > 0 or before == 0:
             return before + start
@@ -173,8 +175,8 @@ def key_hashes(keys: pa.RecordBatch) -> Hashes:
 
 def gather(rows: pa.RecordBatch) -> pa.RecordBatch:
     """Bring the rows of each key together, keys in order of first appearance, rows in the order they had."""
-    words = np.stack([_identities(column) for column in keys_of(rows).columns])  # (n_columns, n_rows)
-    return rows.take(pa.array(_order_by_key(words, key_hashes(rows))))
+    words = [_identities(column) for column in keys_of(rows).columns]  # one or two
+    return rows.take(pa.array(_order_by_key(words[0], words[-1], key_hashes(rows))))
 
 
 def _identities(column: pa.Array) -> Hashes:
@@ -333,36 +335,39 @@ def _mix_texts(offsets, data, hashes):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _order_by_key(words, hashes):  # type: ignore[no-untyped-def]
+def _order_by_key(words, others, hashes):  # type: ignore[no-untyped-def]
     """Order rows by the first appearance of their key, rows of one as they stand: a b a gives 0, 2, 1.
 
-    Hashes say where in a table to look; it is the words that are compared, so this is exact.
+    Hashes say where in a table to look; it is the words that are compared, so this is exact. The table grows
+    with the keys, which are few beside the rows, so that it stays in the caches.
     """
     n_rows = len(hashes)
-    size = 2
-    while size < 2 * n_rows:
-        size *= 2
-    table = np.full(size, -1, np.int32)  # numbers of keys
-    firsts = np.empty(n_rows, np.int32)  # the row in which each key appears first
-    counts = np.zeros(n_rows + 1, np.int64)
     numbers = np.empty(n_rows, np.int32)
+    size = _FIRST_SIZE
+    table = np.full(size, -1, np.int32)  # numbers of keys
+    keys = np.empty((size // 2, 3), np.uint64)  # the words of each and its hash
+    counts = np.zeros(n_rows + 1, np.int64)
     n_keys = 0
     for row in range(n_rows):
-        # The low bits chose the bucket that these rows are of, and are alike in all of them.
-        place = (hashes[row] >> np.uint64(32)) & np.uint64(size - 1)
-        while True:
+        place = _place(hashes[row], size)
+        number = table[place]
+        while number >= 0 and (keys[number, 0] != words[row] or keys[number, 1] != others[row]):
+            place = (place + 1) & (size - 1)
             number = table[place]
-            if number < 0:
-                table[place] = number = n_keys
-                firsts[number] = row
-                n_keys += 1
-                break
-            same = True
-            for column in range(len(words)):
-                same &= words[column, firsts[number]] == words[column, row]
-            if same:
-                break
-            place = (place + np.uint64(1)) & np.uint64(size - 1)
+        if number < 0:
+            number = n_keys
+            table[place] = number
+            keys[number] = words[row], others[row], hashes[row]
+            n_keys += 1
+            if 2 * n_keys == size:
+                size *= 4
+                keys = np.concatenate((keys, np.empty((size // 2 - n_keys, 3), np.uint64)))
+                table = np.full(size, -1, np.int32)
+                for known in range(n_keys):
+                    place = _place(keys[known, 2], size)
+                    while table[place] >= 0:
+                        place = (place + 1) & (size - 1)
+                    table[place] = known
         numbers[row] = number
         counts[number + 1] += 1
     for number in range(n_keys):
@@ -372,6 +377,12 @@ def _order_by_key(words, hashes):  # type: ignore[no-untyped-def]
         order[counts[numbers[row]]] = row
         counts[numbers[row]] += 1
     return order
+
+
+@njit(cache=True, nogil=True)
+def _place(hashed, size):  # type: ignore[no-untyped-def]
+    """Find where to look first; not by the low bits, which chose the bucket and are alike in all its rows."""
+    return np.int64(hashed >> np.uint64(32)) & (size - 1)
 
 
 @njit(cache=True, nogil=True)

@@ -132,6 +132,8 @@ def ids(column: pa.Array) -> pa.Array:
     if is_text(column.type):
         text = _shortened(column.cast(pa.large_binary()))
         empty = pc.equal(pc.binary_length(text), 0)
+        if not empty.true_count:
+            return text
         return pc.if_else(empty, pa.scalar(None, pa.large_binary()), text)
     return column.cast(pa.int64())
 

@@ -67,14 +67,19 @@ def blocks(
     limit = max(block_bytes, line_bytes or LINE_BYTES)
     while block := file.read(block_bytes):
         end = block.rfind(b"\n") + 1
-        line = block[end:] + file.readline(limit + 1)  # one more, to tell a full line from a longer one
-        too_long = len(line) > limit
-        while too_long and not line.endswith(b"\n") and (line := file.readline(limit)):
+        rest = file.readline(limit + 1)  # one more, to tell a full line from a longer one
+        too_long = len(block) - end + len(rest) > limit
+        while too_long and not rest.endswith(b"\n") and (rest := file.readline(limit)):
             pass
-        lines = block[:end] if too_long else block[:end] + line
-        n_lines = lines.count(b"\n") + (not lines.endswith(b"\n") and lines != b"") + too_long
+        lines = block[:end] if too_long else block + rest
+        n_lines = n_ends(lines) + (not lines.endswith(b"\n") and lines != b"") + too_long
         yield Block(first_line, lines, n_lines, too_long)
         first_line += n_lines
+
+
+def n_ends(block: bytes) -> int:
+    """Count the ends of lines."""
+    return int(np.count_nonzero(np.frombuffer(block, np.uint8) == ord("\n")))
 
 
 def ahead(items: Iterable[Item]) -> Iterator[Item]:
