@@ -6,7 +6,7 @@ streamed as it stands; otherwise `gather` brings the rows of a key together firs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -173,10 +173,15 @@ def key_hashes(keys: pa.RecordBatch) -> Hashes:
     return hashes
 
 
-def gather(rows: pa.RecordBatch) -> pa.RecordBatch:
+def gather(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     """Bring the rows of each key together, keys in order of first appearance, rows in the order they had."""
-    words = [_identities(column) for column in keys_of(rows).columns]  # one or two
-    return rows.take(pa.array(_order_by_key(words[0], words[-1], key_hashes(rows))))
+    keys = join([keys_of(batch) for batch in batches])
+    words = [_identities(column) for column in keys.columns]  # one or two
+    order = pa.array(_order_by_key(words[0], words[-1], key_hashes(keys)))
+    schema = batches[0].schema
+    # One column after the other: whole rows would be in memory twice.
+    columns = [pa.concat_arrays([batch[name] for batch in batches]).take(order) for name in schema.names]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def _identities(column: pa.Array) -> Hashes:
@@ -345,7 +350,7 @@ def _order_by_key(words, others, hashes):  # type: ignore[no-untyped-def]
     numbers = np.empty(n_rows, np.int32)
     size = _FIRST_SIZE
     table = np.full(size, -1, np.int32)  # numbers of keys
-    keys = np.empty((size // 2, 3), np.uint64)  # the words of each and its hash
+    keys = np.empty((size // 4, 3), np.uint64)  # the words of each and its hash
     counts = np.zeros(n_rows + 1, np.int64)
     n_keys = 0
     for row in range(n_rows):
@@ -359,9 +364,9 @@ def _order_by_key(words, others, hashes):  # type: ignore[no-untyped-def]
             table[place] = number
             keys[number] = words[row], others[row], hashes[row]
             n_keys += 1
-            if 2 * n_keys == size:
+            if 4 * n_keys == size:
                 size *= 4
-                keys = np.concatenate((keys, np.empty((size // 2 - n_keys, 3), np.uint64)))
+                keys = np.concatenate((keys, np.empty((size // 4 - n_keys, 3), np.uint64)))
                 table = np.full(size, -1, np.int32)
                 for known in range(n_keys):
                     place = _place(keys[known, 2], size)

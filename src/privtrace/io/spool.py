@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from privtrace.errors import DataError
 from privtrace.io.grouping import gather, key_hashes
-from privtrace.io.rows import join, keys_of
+from privtrace.io.rows import keys_of
 from privtrace.io.streams import side_by_side
 from privtrace.trajectories import Array
 
@@ -87,7 +87,7 @@ class Spool:
         """Bring the rows of each key together in buckets that were dealt by key, once for all passes."""
 
         def gathered(path: Path) -> Path:
-            rows = gather(join(list(kept(path))))
+            rows = gather(list(kept(path)))
             together = path.with_suffix(".together")
             with ExitStack() as stack:
                 writer = _open(together, rows.schema, stack)

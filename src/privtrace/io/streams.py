@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import gzip
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
@@ -86,16 +86,17 @@ def ahead(items: Iterable[Item]) -> Iterator[Item]:
     """Let another thread make the next item meanwhile, unless there is to be one thread only."""
     items = iter(items)
     done = object()
-    made: Iterator[object] = side_by_side(lambda rest: next(rest, done), repeat(items), 1)
-    for item in made:
-        if item is done:
-            return
-        yield cast(Item, item)
+    made: Generator[object, None, None] = side_by_side(lambda rest: next(rest, done), repeat(items), 1)
+    with closing(made):  # at once, while what items are read from is open
+        for item in made:
+            if item is done:
+                return
+            yield cast(Item, item)
 
 
 def side_by_side(
     task: Callable[[Item], Made], items: Iterable[Item], n_threads: int | None = None
-) -> Iterator[Made]:
+) -> Generator[Made, None, None]:
     """Yield task(item) for each, in order, made on threads of their own; few are held at a time."""
     cores = pa.cpu_count()  # as many as this process may use, as `limit_threads` says it to arrow
     if cores == 1:

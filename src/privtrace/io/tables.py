@@ -14,6 +14,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import pyarrow as pa
@@ -119,16 +120,16 @@ class TableReader(ColumnReader):
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows, or their keys only, and count the lines on the way."""
         n_rows = 0
-        blocks = self._blocks(sizes.block_bytes)
-        for block, parsed in side_by_side(lambda block: (block, self._parsed(block)), blocks):
+        nothing = Block(2, b"", 0, False)
+        others = side_by_side(lambda block: (block, self._parsed(block)), self._blocks(sizes.block_bytes))
+        for block, parsed in chain([(nothing, self._parsed(nothing))], others):
             n_rows += parsed.n_lines
             batch = self._usable(parsed, faults, block.first_line)
             yield rows.keys_of(batch) if keys_only else batch
         self.n_rows = n_rows
 
     def _blocks(self, block_bytes: int) -> Iterator[Block]:
-        """Yield the lines after the header; the first are none."""
-        yield Block(2, b"", 0, False)
+        """Yield the lines after the header."""
         with opened(self.snapshot.path, packed=self._packed) as file:
             file.seek(self._data_start)
             yield from blocks(file, block_bytes, first_line=2)
