@@ -88,13 +88,13 @@ class Spool:
 
         def gathered(path: Path) -> Path:
             rows = gather(list(kept(path)))
-            together = path.with_suffix(".together")
-            with ExitStack() as stack:
-                writer = _open(together, rows.schema, stack)
-                for start in range(0, max(rows.num_rows, 1), batch_rows):  # once also where there are none
-                    writer.write_batch(rows.slice(start, batch_rows))
-            path.unlink()
-            return together
+            # In place, where the disk has room already.
+            with path.open("r+b") as file:
+                with pa.ipc.new_stream(file, rows.schema) as writer:
+                    for start in range(0, max(rows.num_rows, 1), batch_rows):  # once also where there are none
+                        writer.write_batch(rows.slice(start, batch_rows))
+                file.truncate()
+            return path
 
         with _using_disk():
             return list(side_by_side(gathered, buckets, _BUCKETS_AT_ONCE))
