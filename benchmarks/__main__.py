@@ -14,6 +14,10 @@ from fractions import Fraction
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 import privtrace as pt
 from benchmarks.measuring import best_of, run_apart
 from benchmarks.methods import trips_and_region
@@ -52,6 +56,20 @@ def bench_reading(trips: pt.Trajectories) -> None:
             pt.write(trips, path, format=format)
             rate = trips.n_points / best_of(3, lambda path=path: read(path))
             print(f"reading {format:24} {rate / 1e6:8.2f} million points/s")
+        bench_scattered(Path(folder))
+
+
+def bench_scattered(folder: Path) -> None:
+    """Print how many times as long rows take that stand in no order, against the same rows by trajectory."""
+    table = moving_objects(city(1), 50_000, seed=1).to_arrow()
+    order = np.random.default_rng(1).permutation(table.num_rows)
+    paths = folder / "sorted.parquet", folder / "scattered.parquet"
+    for path, rows in zip(paths, (table, table.take(pa.array(order))), strict=True):
+        pq.write_table(rows, path, compression="zstd")
+    together, scattered = (best_of(3, lambda path=path: read(path)) for path in paths)
+    rate = table.num_rows / together
+    print(f"reading parquet, a larger city  {rate / 1e6:8.2f} million points/s")
+    print(f"the same rows, scattered        {scattered / together:8.2f} times as long")
 
 
 def read(path: Path) -> None:

@@ -1,8 +1,10 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from privtrace.io.grouping import cut, gather, is_contiguous, key_hashes, run_starts
+from privtrace.io.grouping import _in_time, cut, gather, is_contiguous, key_hashes, run_starts
 
 
 def keys(ids, users=None, **columns) -> pa.RecordBatch:
@@ -44,7 +46,8 @@ def test_users_may_repeat_ids():
 
 def test_gathering_is_exact_and_stable():
     rows = keys([2, 1, 2, 1, 2], ["a", "a", None, "a", "a"], n=pa.array(range(5)))
-    assert gather(rows)["n"].to_pylist() == [0, 4, 1, 3, 2]
+    assert gather([rows])["n"].to_pylist() == [0, 4, 1, 3, 2]
+    assert gather([rows[:2], rows[2:2], rows[2:]])["n"].to_pylist() == [0, 4, 1, 3, 2]
 
 
 def test_hashes_depend_on_values_only():
@@ -67,3 +70,48 @@ def test_cuts_keep_trajectories_whole():
     assert [part["traj_id"].to_pylist() for part in cut(batches, 2)] == [[1, 1], [2, 2, 2], [3, 3], [4]]
     assert [part.num_rows for part in cut(batches, 100)] == [8]
     assert [part.num_rows for part in cut(batches[2:3], 1)] == [0]
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 40), st.sampled_from([None, "a", "b", ""])), max_size=200))
+def test_gathering_is_sorting_by_first_appearance(pairs):
+    ids, users = [first for first, _ in pairs], [second for _, second in pairs]
+    numbers = pa.array(ids, pa.int64()), text(str(one) for one in ids)
+    firsts = {pair: place for place, pair in reversed(list(enumerate(pairs)))}
+    expected = sorted(range(len(pairs)), key=lambda row: firsts[pairs[row]])
+    for column in numbers:
+        assert gather([keys(column, users, n=pa.array(range(len(pairs))))])["n"].to_pylist() == expected
+
+
+def test_many_keys_are_gathered_exactly():
+    ids = np.random.default_rng(0).integers(0, 20_000, 50_000)
+    order = gather([keys(ids, n=pa.array(np.arange(len(ids))))])["n"].to_numpy()
+    found, firsts = ids[order], np.unique(ids, return_index=True)[1]
+    assert np.count_nonzero(np.diff(found)) == len(firsts) - 1
+    np.testing.assert_array_equal(order[np.flatnonzero(np.diff(found, prepend=-1))], np.sort(firsts))
+    assert np.all(np.diff(order)[np.diff(found) == 0] > 0)
+
+
+missing_or = st.sampled_from([np.nan, -np.inf, -1.5, -0.0, 0.0, 2.0, np.inf])
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(missing_or, missing_or), min_size=1, max_size=120), st.data())
+def test_points_are_in_order_of_time(pairs, data):
+    times, order = np.array(pairs).T
+    starts = np.unique([0, *data.draw(st.lists(st.integers(0, len(pairs) - 1), max_size=4))])
+    owners = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(pairs)))
+    ticks = np.where(
+        np.isnan(times), np.iinfo(np.int64).min, np.nan_to_num(times, posinf=9, neginf=-9).astype(int)
+    )
+    for some in (times, ticks.astype("datetime64[ms]")):
+        found = np.arange(len(pairs))[_in_time(some, starts, None)]
+        np.testing.assert_array_equal(found, np.lexsort((some, owners)))
+        only_missing = np.where(np.isnan(some), order, np.nan)  # what has a time needs no other order
+        found = np.arange(len(pairs))[_in_time(some, starts, only_missing)]
+        np.testing.assert_array_equal(found, np.lexsort((only_missing, some, owners)))
+
+
+def test_a_time_at_the_edge_comes_before_none():
+    edge = np.array(["NaT", np.iinfo(np.int64).max], "datetime64[us]")
+    np.testing.assert_array_equal(_in_time(edge, np.array([0]), None), [1, 0])

@@ -14,6 +14,9 @@ from privtrace.io.faults import Faults, Place
 from privtrace.io.files import Snapshot, reading
 from privtrace.io.source import ColumnReader, Sizes
 
+#: Batches that come as one where only keys are read.
+_KEY_BATCHES = 4
+
 
 class ArrowReader(ColumnReader, ABC):
     """Read a table of points; a subclass says where its batches come from."""
@@ -47,6 +50,10 @@ class ArrowReader(ColumnReader, ABC):
     def _batches(self, names: list[str], batch_rows: int) -> Iterable[pa.RecordBatch]:
         """Yield these columns as they are, at most so many rows at once."""
 
+    def _n_times(self, name: str) -> int | None:
+        """Count the times of a column, all of which can be read, if that is known without a look at them."""
+        return None
+
     def batches(
         self, sizes: Sizes, *, keys_only: bool = False, faults: Faults | None = None
     ) -> Iterator[pa.RecordBatch]:
@@ -54,9 +61,13 @@ class ArrowReader(ColumnReader, ABC):
         names = self.layout.keys if keys_only else self.layout.names
         time = self.layout.time
         if keys_only and faults is not None and time is not None and self.has_clock:
-            names = list(dict.fromkeys([*names, time]))  # how many times there are is counted too
+            n_times = self._n_times(time)
+            faults.n_times += n_times or 0
+            if n_times is None:
+                names = list(dict.fromkeys([*names, time]))  # how many times there are is counted too
         nothing = [pa.array([], self._schema.field(name).type) for name in names]
-        batches = self._batches(names, sizes.batch_rows)
+        # Of few columns, as much memory holds more rows.
+        batches = self._batches(names, sizes.batch_rows * (_KEY_BATCHES if keys_only else 1))
         n_before = 0
         with reading(self.snapshot.path, self.cure):
             for batch in chain([pa.RecordBatch.from_arrays(nothing, names=names)], batches):

@@ -6,18 +6,23 @@ streamed as it stands; otherwise `gather` brings the rows of a key together firs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from numba import njit
 
 from privtrace.io.rows import floats_of, ids_of, join, keys_of, text_of
-from privtrace.spelling import numbered
 from privtrace.trajectories import Array, Crs, Floats, Integers, Trajectories, gaps_over
 
 Hashes = npt.NDArray[np.uint64]
+
+#: Runs up to this are sorted by insertion.
+_SHORT = 16
+#: Of a table of keys: a power of two.
+_FIRST_SIZE = 1 << 12
 
 
 def run_starts(rows: pa.RecordBatch) -> Integers:
@@ -27,12 +32,39 @@ def run_starts(rows: pa.RecordBatch) -> Integers:
     changed = np.zeros(rows.num_rows, dtype=bool)
     changed[0] = True
     for column in keys_of(rows).columns:
-        before, after = column[:-1], column[1:]
-        differ = pc.fill_null(pc.not_equal(before, after), False)
         if column.null_count:  # an unknown user is one more user
-            differ = pc.or_(differ, pc.xor(before.is_null(), after.is_null()))
-        changed[1:] |= differ.to_numpy(zero_copy_only=False)
+            unknown = column.is_null().to_numpy(zero_copy_only=False)
+            changed[1:] |= unknown[1:] != unknown[:-1]
+        if pa.types.is_large_binary(column.type):
+            _mark_texts(*_bytes_of(column), changed)
+        else:
+            values = _words_of(column)
+            changed[1:] |= values[1:] != values[:-1]
     return np.flatnonzero(changed)
+
+
+def _words_of(column: pa.Array) -> Hashes:
+    """Give the 64 bits of each number, which are different for different ones; 0 for null."""
+    return np.ascontiguousarray(floats_of(column.fill_null(0) if column.null_count else column)).view(np.uint64)
+
+
+def _bytes_of(column: pa.Array) -> tuple[Integers, npt.NDArray[np.uint8]]:
+    """Give where texts start and end in their bytes; null is as empty."""
+    text = column.fill_null(b"") if column.null_count else column
+    _, offset_buffer, data = text.buffers()
+    offsets = np.frombuffer(offset_buffer or bytes(8), np.int64)[text.offset : text.offset + len(text) + 1]
+    return offsets, np.frombuffer(data or b"", np.uint8)
+
+
+def _last_start(rows: pa.RecordBatch) -> int:
+    """Find where the last run starts, from the end on: most runs are short."""
+    n_looked_at = 256
+    while True:
+        before: int = max(rows.num_rows - n_looked_at, 0)
+        start = int(run_starts(rows.slice(before))[-1])
+        if start > 0 or before == 0:
+            return before + start
+        n_looked_at *= 4
 
 
 def is_contiguous(scan: Callable[[], Iterable[pa.RecordBatch]]) -> bool:
@@ -60,7 +92,8 @@ def _run_keys(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def _same_key(one: pa.RecordBatch, other: pa.RecordBatch) -> bool:
     """Compare the keys of two single rows."""
-    return len(run_starts(join([keys_of(one), keys_of(other)]))) == 1
+    same: bool = keys_of(one).equals(keys_of(other))
+    return same
 
 
 def _rises(runs: Iterable[pa.RecordBatch]) -> bool:
@@ -131,44 +164,32 @@ def key_hashes(keys: pa.RecordBatch) -> Hashes:
     """Mix the key of each row into 64 bits, the same in every process."""
     hashes: Hashes = np.zeros(keys.num_rows, np.uint64)
     for column in keys_of(keys).columns:
-        hashes = _mixed(hashes + _bits(column))
+        if pa.types.is_large_binary(column.type):
+            _mix_texts(*_bytes_of(column), hashes)
+        else:
+            _mix(_words_of(column), hashes)
         if column.null_count:  # else an unknown user would share the bucket of user 0
             hashes ^= column.is_null().to_numpy(zero_copy_only=False).astype(np.uint64)
     return hashes
 
 
-def _mixed(bits: Hashes) -> Hashes:
-    """Spread 64 bits over 64 bits, one to one (the finalizer of SplitMix64)."""
-    bits = bits + np.uint64(0x9E3779B97F4A7C15)
-    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return bits ^ (bits >> np.uint64(31))
-
-
-def _bits(column: pa.Array) -> Hashes:
-    """Turn ids into 64 bits each: numbers as they are, text as a polynomial in its bytes modulo 2**64."""
-    if not pa.types.is_large_binary(column.type):
-        return np.ascontiguousarray(floats_of(column.fill_null(0))).view(np.uint64)
-    text = column.fill_null(b"")
-    _, offset_buffer, data = text.buffers()
-    offsets = np.frombuffer(offset_buffer, np.int64)[text.offset : text.offset + len(text) + 1]
-    lengths = np.diff(offsets)
-    values = np.frombuffer(data or b"", np.uint8)[offsets[0] : offsets[-1]].astype(np.uint64)
-    offsets = offsets - offsets[0]
-    places = np.arange(len(values)) - np.repeat(offsets[:-1], lengths)
-    powers = np.cumprod(np.full(lengths.max(initial=0), 0x100000001B3, np.uint64))
-    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum((values + np.uint64(1)) * powers[places])])
-    polynomials: Hashes = sums[offsets[1:]] - sums[offsets[:-1]]
-    return polynomials
-
-
-def gather(rows: pa.RecordBatch) -> pa.RecordBatch:
+def gather(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     """Bring the rows of each key together, keys in order of first appearance, rows in the order they had."""
-    starts = run_starts(rows)
-    keys = keys_of(rows).take(pa.array(starts))
-    numbers = numbered(*keys.columns)  # (n_runs,)
-    order = np.argsort(np.repeat(numbers, _lengths(starts, rows.num_rows)), kind="stable")
-    return rows.take(pa.array(order))
+    keys = join([keys_of(batch) for batch in batches])
+    words = [_identities(column) for column in keys.columns]  # one or two
+    order = pa.array(_order_by_key(words[0], words[-1], key_hashes(keys)))
+    schema = batches[0].schema
+    # One column after the other: whole rows would be in memory twice.
+    columns = [pa.concat_arrays([batch[name] for batch in batches]).take(order) for name in schema.names]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _identities(column: pa.Array) -> Hashes:
+    """Give each value 64 bits that it has alone."""
+    if column.null_count or pa.types.is_large_binary(column.type):
+        indices = column.dictionary_encode(null_encoding="encode").indices
+        return floats_of(indices).astype(np.uint64)
+    return _words_of(column)
 
 
 def cut(batches: Iterable[pa.RecordBatch], at_least: int) -> Iterator[pa.RecordBatch]:
@@ -183,7 +204,7 @@ def cut(batches: Iterable[pa.RecordBatch], at_least: int) -> Iterator[pa.RecordB
             empty = batch
             continue
         n_held = sum(some.num_rows for some in held)
-        border = int(run_starts(batch)[-1])  # the last trajectory may go on in the next batch
+        border = _last_start(batch)  # the last trajectory may go on in the next batch
         goes_on = border == 0 and (not held or _same_key(_last_row(held[-1]), _first_row(batch)))
         if goes_on or n_held + border < at_least:
             held.append(batch)
@@ -254,14 +275,174 @@ def _cut_at_gaps(
 
 def _in_time(times: Array, starts: Integers, order: Floats | None) -> Integers | slice:
     """Order the points of trajectories by time, missing ones last, on a tie by `order`, else as in the file."""
-    in_order = times[1:] >= times[:-1]  # False beside a missing time, which is then looked at below
-    in_order[starts[1:] - 1] = True
-    if in_order.all():
+    bounds = np.append(starts, len(times))
+    ranks = _ranks(times)
+    if _rise(ranks, bounds) and (order is None or not (ranks == _LAST).any()):
         return slice(None)
-    trajectories = np.repeat(np.arange(len(starts)), _lengths(starts, len(times)))
-    by = (times, trajectories) if order is None else (order, times, trajectories)
-    return np.lexsort(by)  # stable, NaN and NaT last
+    places = np.arange(len(times))
+    for keys in (ranks,) if order is None else (_ranks(order), ranks):  # stable: the last one counts most
+        _sort_runs(keys, bounds, places)
+    return places
 
 
-def _lengths(starts: Integers, n_rows: int) -> Integers:
-    return np.diff(starts, append=n_rows)
+#: The highest rank: that of what is missing.
+_LAST = np.iinfo(np.int64).max
+
+
+def _ranks(values: Array) -> Integers:
+    """Give integers in the order of values, NaN and NaT last."""
+    if values.dtype.kind == "M":
+        ticks: Integers = values.view(np.int64) - 1  # NaT is the lowest, and wraps around
+        return ticks
+    bits = (values + 0.0).view(np.int64)  # adding zero turns -0 into 0
+    # Floats are in the order of their bits; among negative ones, those but the sign are to be turned around.
+    return np.where(np.isnan(values), _LAST, bits ^ ((bits >> 63) & _LAST))
+
+
+@njit(cache=True, nogil=True)
+def _mark_texts(offsets, data, changed):  # type: ignore[no-untyped-def]
+    for i in range(1, len(offsets) - 1):
+        before, start, stop = offsets[i - 1], offsets[i], offsets[i + 1]
+        if stop - start != start - before:
+            changed[i] = True
+            continue
+        for j in range(stop - start):
+            if data[before + j] != data[start + j]:
+                changed[i] = True
+                break
+
+
+@njit(cache=True, nogil=True)
+def _mixed(bits):  # type: ignore[no-untyped-def]
+    """Spread 64 bits over 64 bits, one to one (the finalizer of SplitMix64)."""
+    bits = bits + np.uint64(0x9E3779B97F4A7C15)
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return bits ^ (bits >> np.uint64(31))
+
+
+@njit(cache=True, nogil=True)
+def _mix(words, hashes):  # type: ignore[no-untyped-def]
+    for i in range(len(words)):
+        hashes[i] = _mixed(hashes[i] + words[i])
+
+
+@njit(cache=True, nogil=True)
+def _mix_texts(offsets, data, hashes):  # type: ignore[no-untyped-def]
+    """Mix texts in, each as a polynomial in its bytes modulo 2**64."""
+    for i in range(len(hashes)):
+        power = np.uint64(1)
+        polynomial = np.uint64(0)
+        for j in range(offsets[i], offsets[i + 1]):
+            power *= np.uint64(0x100000001B3)
+            polynomial += (np.uint64(data[j]) + np.uint64(1)) * power
+        hashes[i] = _mixed(hashes[i] + polynomial)
+
+
+@njit(cache=True, nogil=True)
+def _order_by_key(words, others, hashes):  # type: ignore[no-untyped-def]
+    """Order rows by the first appearance of their key, rows of one as they stand: a b a gives 0, 2, 1.
+
+    Hashes say where in a table to look; it is the words that are compared, so this is exact. The table grows
+    with the keys, which are few beside the rows, so that it stays in the caches.
+    """
+    n_rows = len(hashes)
+    numbers = np.empty(n_rows, np.int32)
+    size = _FIRST_SIZE
+    table = np.full(size, -1, np.int32)  # numbers of keys
+    keys = np.empty((size // 4, 3), np.uint64)  # the words of each and its hash
+    counts = np.zeros(n_rows + 1, np.int64)
+    n_keys = 0
+    for row in range(n_rows):
+        place = _place(hashes[row], size)
+        number = table[place]
+        while number >= 0 and (keys[number, 0] != words[row] or keys[number, 1] != others[row]):
+            place = (place + 1) & (size - 1)
+            number = table[place]
+        if number < 0:
+            number = n_keys
+            table[place] = number
+            keys[number] = words[row], others[row], hashes[row]
+            n_keys += 1
+            if 4 * n_keys == size:
+                size *= 4
+                keys = np.concatenate((keys, np.empty((size // 4 - n_keys, 3), np.uint64)))
+                table = np.full(size, -1, np.int32)
+                for known in range(n_keys):
+                    place = _place(keys[known, 2], size)
+                    while table[place] >= 0:
+                        place = (place + 1) & (size - 1)
+                    table[place] = known
+        numbers[row] = number
+        counts[number + 1] += 1
+    for number in range(n_keys):
+        counts[number + 1] += counts[number]
+    order = np.empty(n_rows, np.int64)
+    for row in range(n_rows):
+        order[counts[numbers[row]]] = row
+        counts[numbers[row]] += 1
+    return order
+
+
+@njit(cache=True, nogil=True)
+def _place(hashed, size):  # type: ignore[no-untyped-def]
+    """Find where to look first; not by the low bits, which chose the bucket and are alike in all its rows."""
+    return np.int64(hashed >> np.uint64(32)) & (size - 1)
+
+
+@njit(cache=True, nogil=True)
+def _rise(ranks, bounds):  # type: ignore[no-untyped-def]
+    """Tell whether no rank falls within a run."""
+    for run in range(len(bounds) - 1):
+        for i in range(bounds[run] + 1, bounds[run + 1]):
+            if ranks[i] < ranks[i - 1]:
+                return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _sort_runs(ranks, bounds, places):  # type: ignore[no-untyped-def]
+    """Sort the places of each run by their ranks, ties as they stand."""
+    longest = 0
+    for run in range(len(bounds) - 1):
+        longest = max(longest, bounds[run + 1] - bounds[run])
+    scratch = np.empty(longest, np.int64)
+    for run in range(len(bounds) - 1):
+        start, stop = bounds[run], bounds[run + 1]
+        for low in range(start, stop, _SHORT):  # short stretches by insertion
+            high = min(low + _SHORT, stop)
+            for i in range(low + 1, high):
+                place = places[i]
+                rank = ranks[place]
+                j = i
+                while j > low and ranks[places[j - 1]] > rank:
+                    places[j] = places[j - 1]
+                    j -= 1
+                places[j] = place
+        width = _SHORT
+        while width < stop - start:  # and two sorted neighbors become one
+            for low in range(start, stop - width, 2 * width):
+                _merge(ranks, places, low, low + width, min(low + 2 * width, stop), scratch)
+            width *= 2
+
+
+@njit(cache=True, nogil=True)
+def _merge(ranks, places, low, middle, high, scratch):  # type: ignore[no-untyped-def]
+    if ranks[places[middle - 1]] <= ranks[places[middle]]:
+        return
+    n_left = middle - low
+    for i in range(n_left):
+        scratch[i] = places[low + i]
+    left, right, to = 0, middle, low
+    while left < n_left and right < high:
+        if ranks[places[right]] < ranks[scratch[left]]:
+            places[to] = places[right]
+            right += 1
+        else:
+            places[to] = scratch[left]
+            left += 1
+        to += 1
+    while left < n_left:
+        places[to] = scratch[left]
+        left += 1
+        to += 1

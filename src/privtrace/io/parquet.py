@@ -15,6 +15,7 @@ from privtrace.io.beginning import PARQUET_CURE, Beginning
 from privtrace.io.columns import Declared, resolve
 from privtrace.io.files import reading
 from privtrace.io.naming import named_tables
+from privtrace.io.streams import ahead
 from privtrace.trajectories import Trajectories
 
 
@@ -30,7 +31,15 @@ class ParquetReader(ArrowReader):
 
     def _batches(self, names: list[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
         with opened(self.snapshot.path) as file:
-            yield from file.iter_batches(batch_rows, columns=names)
+            yield from ahead(file.iter_batches(batch_rows, columns=names))
+
+    def _n_times(self, name: str) -> int | None:
+        """Count timestamps by what the footer says of each row group, where it does."""
+        kind = self._schema.field(name).type
+        if self.layout.clock.on_calendar or not pa.types.is_timestamp(kind):
+            return None  # some may be unreadable
+        with opened(self.snapshot.path) as file:
+            return _n_known(file.metadata, name)
 
 
 @contextmanager
@@ -43,6 +52,19 @@ def opened(path: Path) -> Iterator[pq.ParquetFile]:
         pq.ParquetFile(source, pre_buffer=False) as file,
     ):
         yield file
+
+
+def _n_known(metadata: pq.FileMetaData, name: str) -> int | None:
+    """Count the values of a column that are not null, if the footer says how many are."""
+    leaves = [leaf for leaf in range(metadata.num_columns) if metadata.schema.column(leaf).path == name]
+    if len(leaves) != 1:
+        return None
+    groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
+    told = [group.column(leaves[0]).statistics for group in groups]
+    if any(one is None or not one.has_null_count for one in told):
+        return None
+    n_known: int = metadata.num_rows - sum(one.null_count for one in told)
+    return n_known
 
 
 def write(parts: Iterable[Trajectories], path: Path, *, names: str | None = None) -> None:

@@ -61,7 +61,6 @@ def usable(
 
     Where nothing promised times, it is no fault that a row has none, unless logs are cut.
     """
-    has_id = batch["traj_id"].is_valid()
     if faults is not None:
         faults.add("no trajectory id", np.flatnonzero(_nulls(batch["traj_id"])), place)
         if faults.locating:
@@ -71,7 +70,7 @@ def usable(
         faults.n_times += len(unread) - int(no_time.sum())
         faults.n_unread += int(unread.sum())
         # A row is dropped for one reason; all that is wrong with it is listed.
-        among = True if faults.locating else floats_of(has_id)
+        among = True if faults.locating else ~_nulls(batch["traj_id"])
         promised = "t" in batch.schema.names and not may_lack_times
         if faults.need_times or (faults.locating and promised):
             faults.add(NO_TIME, np.flatnonzero(no_time & among), place)
@@ -79,7 +78,7 @@ def usable(
             faults.add(UNREAD_TIME, np.flatnonzero(unread & among), place)
     if "unread" in batch.schema.names:
         batch = batch.drop_columns(["unread"])
-    return batch.filter(has_id) if batch["traj_id"].null_count else batch
+    return batch.filter(batch["traj_id"].is_valid()) if batch["traj_id"].null_count else batch
 
 
 def for_order(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -115,6 +114,8 @@ def _wrong_values(batch: pa.RecordBatch, crs: Crs) -> Iterator[tuple[str, npt.ND
 
 
 def _nulls(column: pa.Array) -> npt.NDArray[np.bool_]:
+    if not column.null_count and not pa.types.is_floating(column.type):
+        return np.zeros(len(column), np.bool_)
     nulls: npt.NDArray[np.bool_] = column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
     return nulls
 
@@ -131,6 +132,8 @@ def ids(column: pa.Array) -> pa.Array:
     if is_text(column.type):
         text = _shortened(column.cast(pa.large_binary()))
         empty = pc.equal(pc.binary_length(text), 0)
+        if not empty.true_count:
+            return text
         return pc.if_else(empty, pa.scalar(None, pa.large_binary()), text)
     return column.cast(pa.int64())
 

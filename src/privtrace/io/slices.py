@@ -5,26 +5,25 @@ What is found in a line depends on that line alone.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 from numba import njit
 
 from privtrace.io import text
 from privtrace.io.rows import floats_of
+from privtrace.io.streams import n_ends
 from privtrace.trajectories import Floats, Integers
 
 Bytes = npt.NDArray[np.uint8]
 Flags = npt.NDArray[np.bool_]
 
-_QUOTE, _COMMA, _SPACE, _OPEN, _MINUS, _POINT, _ZERO, _NINE = (ord(sign) for sign in '", [-.09')
-
-#: Whole numbers up to this, and these powers of ten, are exact as floats; so is their quotient, but for one
-#: rounding, which makes it the float nearest to the decimal.
-_EXACT = 2**53
-_POWERS = np.array([float(10**power) for power in range(19)])
+_QUOTE, _COMMA, _SPACE, _OPEN, _ZERO, _NINE = (ord(sign) for sign in '", [09')
+_TAB, _LINE_FEED, _RETURN = (ord(sign) for sign in "\t\n\r")
 
 
 @dataclass(frozen=True)
@@ -67,12 +66,11 @@ class ByteSlices:
         buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
         return pa.Array.from_buffers(pa.large_binary(), len(self), buffers)
 
-    def numbers(self) -> Floats:
+    def numbers(self, *, decimal_comma: bool = False) -> Floats:
         """Read the pieces as numbers, NaN where one is none."""
-        values = np.full(len(self), np.nan)
-        _read_short(self.text, self.starts, self.stops, values)
-        unread = np.flatnonzero(np.isnan(values))
-        values[unread] = floats_of(text.numbers(self[unread].texts()))
+        values, doubted = text.short_numbers(self.text, self.starts, self.stops, decimal_comma=decimal_comma)
+        if len(doubted):
+            values[doubted] = floats_of(text.numbers(self[doubted].texts(), decimal_comma=decimal_comma))
         return values
 
     def _byte(self, places: Integers) -> Bytes:
@@ -104,6 +102,53 @@ def fields(lines: ByteSlices, n_fields: int) -> tuple[list[ByteSlices], Flags]:
     _split(lines.text, lines.starts, lines.stops, starts, stops, right)
     stops[:, ~right] = starts[:, ~right]
     return [ByteSlices(lines.text, *bounds) for bounds in zip(starts, stops, strict=True)], right
+
+
+#: What becomes of a line of a table: a row; nothing, as of blank ones; or something is wrong with it.
+RIGHT, NOTHING, BROKEN, UNMATCHED, TOO_MANY, TOO_FEW = range(6)
+
+
+@dataclass(frozen=True)
+class Records:
+    """Point at the fields of the lines that are rows, column by column, and hold what became of all lines."""
+
+    columns: list[ByteSlices]
+    doubled: list[Flags]  # which fields have doubled quotes
+    fates: Bytes  # (n_lines,)
+
+    def texts(self, column: int) -> pa.Array:
+        """Copy the fields of a column out, as large_binary, doubled quotes written once."""
+        texts, which = self.columns[column].texts(), self.doubled[column]
+        if not which.any():
+            return texts
+        once = [value.replace(b'""', b'"') for value in texts.filter(pa.array(which)).to_pylist()]
+        return pc.replace_with_mask(texts, pa.array(which), pa.array(once, texts.type))
+
+    def lines_that(self, fate: int) -> Integers:
+        """List the lines of this fate, counted from 0."""
+        return np.flatnonzero(self.fates == fate)
+
+
+def records(block: bytes, delimiter: int, n_fields: int, wanted: Sequence[int]) -> Records:
+    """Split the lines of a table into fields, each line by itself, and take the wanted ones.
+
+    A field may stand in quotes, and quotes within these are doubled; other quotes are signs like any other, but
+    none starts a field. Carriage returns stand before the end of a line alone.
+    """
+    content = np.frombuffer(block, np.uint8)
+    n_lines = n_ends(block) + (block != b"" and not block.endswith(b"\n"))
+    slots = np.full(n_fields, -1)  # which place of the wanted ones a field has
+    slots[list(wanted)] = np.arange(len(wanted))
+    starts = np.empty((len(wanted), n_lines), np.int64)
+    stops = np.empty((len(wanted), n_lines), np.int64)
+    doubled = np.zeros((len(wanted), n_lines), np.bool_)
+    fates = np.empty(n_lines, np.uint8)
+    ends_field = np.isin(np.arange(256), [delimiter, _LINE_FEED, _RETURN])
+    n_rows = _split_table(content, delimiter, ends_field, b"\r" in block, slots, starts, stops, doubled, fates)
+    columns = [
+        ByteSlices(content, *bounds) for bounds in zip(starts[:, :n_rows], stops[:, :n_rows], strict=True)
+    ]
+    return Records(columns, list(doubled[:, :n_rows]), fates)
 
 
 def pairs(lists: ByteSlices, *, bracketed: bool) -> tuple[ByteSlices, ByteSlices, Integers]:
@@ -140,28 +185,6 @@ def _copy(text, starts, offsets, data):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _read_short(text, starts, stops, values):  # type: ignore[no-untyped-def]
-    """Read numbers such as -8.618643, of few digits and without an exponent; leave others as they are."""
-    for i in range(len(starts)):
-        at, stop = _trimmed(text, starts[i], stops[i]), stops[i]
-        negative = at < stop and text[at] == _MINUS
-        at += negative
-        first = at
-        digits = n_digits = n_decimals = 0
-        while at < stop and n_digits < 18:
-            if _ZERO <= text[at] <= _NINE:
-                digits = 10 * digits + (text[at] - _ZERO)
-                n_digits += 1
-                n_decimals += at - first >= n_digits  # a point was among the signs
-            elif text[at] != _POINT or at - first > n_digits:
-                break
-            at += 1
-        if at == stop and n_digits > 0 and digits <= _EXACT:
-            value = digits / _POWERS[n_decimals]
-            values[i] = -value if negative else value
-
-
-@njit(cache=True, nogil=True)
 def _read_form(text, starts, stops, signs, numbers, right):  # type: ignore[no-untyped-def]
     for i in range(len(starts)):
         if stops[i] - starts[i] != len(signs):
@@ -177,6 +200,81 @@ def _read_form(text, starts, stops, signs, numbers, right):  # type: ignore[no-u
                 numbers[group, i] = 10 * numbers[group, i] + (sign - _ZERO)
             else:
                 right[i] = False
+
+
+@njit(cache=True, nogil=True)
+def _split_table(text, delimiter, ends_field, has_returns, slots, starts, stops, doubled, fates):  # type: ignore[no-untyped-def]
+    """Find the fields of each line; returns how many lines are rows, whose fields stand first."""
+    n_fields, end = len(slots), len(text)
+    at = n_rows = line = 0
+    while at < end:
+        first = at
+        n_found = 0
+        fate = RIGHT
+        while True:  # a field
+            slot = slots[n_found] if n_found < n_fields else -1
+            has_doubled = False
+            if at < end and text[at] == _QUOTE:
+                at += 1
+                start = at
+                while at < end and text[at] != _LINE_FEED:
+                    if text[at] == _QUOTE:
+                        if at + 1 == end or text[at + 1] != _QUOTE:
+                            break
+                        has_doubled = True
+                        at += 1
+                    at += 1
+                stop = at
+                if at == end or text[at] == _LINE_FEED:
+                    fate = UNMATCHED
+                    break
+                at += 1
+                if at < end and not ends_field[text[at]]:
+                    fate = UNMATCHED
+                    break
+            else:
+                start = at
+                while at < end and not ends_field[text[at]]:
+                    at += 1
+                stop = at
+            if slot >= 0:
+                starts[slot, n_rows] = start
+                stops[slot, n_rows] = stop
+                doubled[slot, n_rows] = has_doubled
+            n_found += 1
+            if at == end or text[at] != delimiter:
+                break
+            at += 1
+        if fate == RIGHT and n_found != n_fields:
+            fate = TOO_MANY if n_found > n_fields else TOO_FEW
+            if _is_blank(text, first, at):
+                fate = NOTHING
+        while at < end and text[at] != _LINE_FEED:  # what is left of a line that is wrong, or its return
+            at += 1
+        if has_returns and _is_broken(text, first, at):
+            fate = BROKEN
+        at += 1
+        fates[line] = fate
+        line += 1
+        n_rows += fate == RIGHT
+    return n_rows
+
+
+@njit(cache=True, nogil=True)
+def _is_blank(text, at, stop):  # type: ignore[no-untyped-def]
+    while at < stop and (text[at] == _SPACE or text[at] == _TAB):
+        at += 1
+    return at == stop
+
+
+@njit(cache=True, nogil=True)
+def _is_broken(text, at, stop):  # type: ignore[no-untyped-def]
+    """Tell whether a carriage return stands elsewhere than at the end."""
+    while at < stop - 1:
+        if text[at] == _RETURN:
+            return True
+        at += 1
+    return False
 
 
 @njit(cache=True, nogil=True)

@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol
@@ -18,7 +19,7 @@ from privtrace.io.faults import Fault, Faults
 from privtrace.io.files import Snapshot
 from privtrace.io.grouping import assemble, cut, is_contiguous
 from privtrace.io.rows import for_order, keys_of, with_times
-from privtrace.io.spool import Spool, by_key, gathered, kept
+from privtrace.io.spool import Spool, by_key, kept
 from privtrace.observer import Observer
 from privtrace.trajectories import NO_TIMES, PART_POINTS, Crs, Trajectories
 
@@ -438,9 +439,9 @@ class FileSource:
         self, scan: Callable[[], Iterator[pa.RecordBatch]], n_rows: int
     ) -> Callable[[], Iterator[pa.RecordBatch]]:
         """Deal scattered rows into buckets, from which the rows of each trajectory come together."""
-        sizes = self._sizes
-        buckets = self._disk().deal(scan(), n_rows // sizes.bucket_rows, by_key)
-        return lambda: gathered(buckets, sizes.batch_rows)
+        sizes, disk = self._sizes, self._disk()
+        buckets = disk.gather(disk.deal(scan(), n_rows // sizes.bucket_rows, by_key), sizes.batch_rows)
+        return lambda: chain.from_iterable(map(kept, buckets))
 
     def _disk(self) -> Spool:
         """Make a folder for rows the first time that one is needed."""

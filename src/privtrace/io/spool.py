@@ -7,8 +7,11 @@ dealt into buckets by rank, so that each can be sorted in memory.
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import shutil
+import stat
 import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator
@@ -19,21 +22,38 @@ import numpy as np
 import pyarrow as pa
 
 from privtrace.errors import DataError
-from privtrace.io.grouping import gather, key_hashes, run_starts
-from privtrace.io.rows import join, keys_of
+from privtrace.io.grouping import gather, key_hashes
+from privtrace.io.rows import keys_of
+from privtrace.io.streams import side_by_side
 from privtrace.trajectories import Array
 
+try:
+    import fcntl
+except ImportError:  # not on Windows
+    fcntl = None  # type: ignore[assignment]
+
+#: Buckets that are in memory at once.
+_BUCKETS_AT_ONCE = 2
 #: Files open at once, at most; some systems allow 256 a process.
 _MOST_BUCKETS = 128
 
 
+#: What our folders are called, and the file in each that its owner holds locked as long as it lives.
+_PREFIX, _LOCK = "privtrace-rows-", "owner"
+_NAME = re.compile(rf"{_PREFIX}[a-z0-9_]{{8}}")
+
+
 class Spool:
-    """Own a folder that only this user can read, removed on close, on collection and at exit."""
+    """Own a folder that only this user can read, removed on close, on collection and at exit.
+
+    What a process leaves that is killed, the next one removes that needs a folder.
+    """
 
     def __init__(self) -> None:
         with _using_disk():
-            self._folder = Path(tempfile.mkdtemp(prefix="privtrace-"))  # mode 0700
-        self.close = weakref.finalize(self, _remove, self._folder, os.getpid())
+            _sweep(Path(tempfile.gettempdir()))
+            self._folder, lock = _new_folder()
+        self.close = weakref.finalize(self, _remove, self._folder, os.getpid(), lock)
 
     def keep(self, batches: Iterable[pa.RecordBatch]) -> Path:
         """Write batches to one file."""
@@ -63,12 +83,26 @@ class Spool:
                     writer.write_batch(rows)
         return paths if writers else []
 
+    def gather(self, buckets: Iterable[Path], batch_rows: int) -> list[Path]:
+        """Bring the rows of each key together in buckets that were dealt by key, once for all passes."""
+
+        def gathered(path: Path) -> Path:
+            rows = gather(list(kept(path)))
+            # In place, where the disk has room already.
+            with path.open("r+b") as file:
+                with pa.ipc.new_stream(file, rows.schema) as writer:
+                    for start in range(0, max(rows.num_rows, 1), batch_rows):  # once also where there are none
+                        writer.write_batch(rows.slice(start, batch_rows))
+                file.truncate()
+            return path
+
+        with _using_disk():
+            return list(side_by_side(gathered, buckets, _BUCKETS_AT_ONCE))
+
 
 def by_key(batch: pa.RecordBatch, n_buckets: int) -> Array:
     """Choose the bucket of each row by a hash of its key."""
-    starts = run_starts(batch)
-    hashes = key_hashes(keys_of(batch).take(pa.array(starts)))  # (n_runs,)
-    return np.repeat(hashes % np.uint64(n_buckets), np.diff(starts, append=batch.num_rows))
+    return key_hashes(batch) % np.uint64(n_buckets)
 
 
 def _dealt(batch: pa.RecordBatch, buckets: Array, n_buckets: int) -> Iterator[pa.RecordBatch]:
@@ -85,15 +119,6 @@ def kept(path: Path, *, keys_only: bool = False) -> Iterator[pa.RecordBatch]:
     with pa.memory_map(str(path)) as file, pa.ipc.open_stream(file) as batches:
         for batch in batches:
             yield keys_of(batch) if keys_only else batch
-
-
-def gathered(buckets: Iterable[Path], batch_rows: int) -> Iterator[pa.RecordBatch]:
-    """Read back what `deal` wrote, the rows of each key together."""
-    for path in buckets:
-        rows = gather(join(list(kept(path))))
-        yield rows.slice(0, 0)
-        for start in range(0, rows.num_rows, batch_rows):
-            yield rows.slice(start, batch_rows)
 
 
 def _open(path: Path, schema: pa.Schema, stack: ExitStack) -> pa.RecordBatchWriter:
@@ -113,7 +138,64 @@ def _using_disk() -> Iterator[None]:
         ) from None
 
 
-def _remove(folder: Path, owner: int) -> None:
+def _new_folder() -> tuple[Path, int | None]:
+    """Make a folder of mode 0700 and lock it; the lock goes with the process, whatever ends it."""
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        if fcntl is None:
+            return folder, None
+        with contextlib.suppress(FileNotFoundError):  # someone who sweeps took it for a leftover: once more
+            lock = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR, 0o600)
+            try:
+                if _is_locked(lock) and os.path.samestat(os.fstat(lock), os.stat(folder / _LOCK)):
+                    return folder, lock
+            except OSError as error:
+                os.close(lock)
+                if isinstance(error, FileNotFoundError):
+                    continue
+                (folder / _LOCK).unlink(missing_ok=True)  # no locks here; without the file nobody sweeps it
+                return folder, None
+            os.close(lock)
+
+
+def _is_locked(lock: int) -> bool:
+    """Take a lock, unless another process has it."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _sweep(place: Path) -> None:
+    """Remove our folders whose owner is gone: whose lock is free, and which are this user's."""
+    if fcntl is None:
+        return
+    with contextlib.suppress(OSError):
+        for entry in os.scandir(place):
+            with contextlib.suppress(OSError):
+                status = entry.stat(follow_symlinks=False)
+                is_mine = stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid()
+                if is_mine and _NAME.fullmatch(entry.name):
+                    _remove_if_free(Path(entry.path))
+
+
+def _remove_if_free(folder: Path) -> None:
+    try:
+        lock = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        folder.rmdir()  # if it is empty: killed before it had a lock, or about to get one, and then made anew
+        return
+    try:
+        if _is_locked(lock):
+            shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        os.close(lock)
+
+
+def _remove(folder: Path, owner: int, lock: int | None) -> None:
     # A forked worker inherits the finalizer, and must not pull the folder away from its parent.
     if os.getpid() == owner:
         shutil.rmtree(folder, ignore_errors=True)
+    if lock is not None:
+        os.close(lock)

@@ -1,15 +1,19 @@
-"""Read text in blocks of whole lines, packed with gzip or not, in little memory."""
+"""Read text in blocks of whole lines, packed with gzip or not, in little memory; and read ahead."""
 
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, TypeVar, cast
 
 import numpy as np
+import pyarrow as pa
 
 from privtrace.io.files import CURE, reading
 from privtrace.trajectories import Integers
@@ -18,6 +22,9 @@ from privtrace.trajectories import Integers
 LINE_BYTES = 1 << 20
 #: The same for texts with a whole trajectory in a line: three million points.
 TRAJECTORY_BYTES = 1 << 26
+
+Item = TypeVar("Item")
+Made = TypeVar("Made")
 
 #: Why a line was left out.
 TOO_LONG = "the line is too long"
@@ -60,11 +67,51 @@ def blocks(
     limit = max(block_bytes, line_bytes or LINE_BYTES)
     while block := file.read(block_bytes):
         end = block.rfind(b"\n") + 1
-        line = block[end:] + file.readline(limit + 1)  # one more, to tell a full line from a longer one
-        too_long = len(line) > limit
-        while too_long and not line.endswith(b"\n") and (line := file.readline(limit)):
+        rest = file.readline(limit + 1)  # one more, to tell a full line from a longer one
+        too_long = len(block) - end + len(rest) > limit
+        while too_long and not rest.endswith(b"\n") and (rest := file.readline(limit)):
             pass
-        lines = block[:end] if too_long else block[:end] + line
-        n_lines = lines.count(b"\n") + (not lines.endswith(b"\n") and lines != b"") + too_long
+        lines = block[:end] if too_long else block + rest
+        n_lines = n_ends(lines) + (not lines.endswith(b"\n") and lines != b"") + too_long
         yield Block(first_line, lines, n_lines, too_long)
         first_line += n_lines
+
+
+def n_ends(block: bytes) -> int:
+    """Count the ends of lines."""
+    return int(np.count_nonzero(np.frombuffer(block, np.uint8) == ord("\n")))
+
+
+def ahead(items: Iterable[Item]) -> Iterator[Item]:
+    """Let another thread make the next item meanwhile, unless there is to be one thread only."""
+    items = iter(items)
+    done = object()
+    made: Generator[object, None, None] = side_by_side(lambda rest: next(rest, done), repeat(items), 1)
+    with closing(made):  # at once, while what items are read from is open
+        for item in made:
+            if item is done:
+                return
+            yield cast(Item, item)
+
+
+def side_by_side(
+    task: Callable[[Item], Made], items: Iterable[Item], n_threads: int | None = None
+) -> Generator[Made, None, None]:
+    """Yield task(item) for each, in order, made on threads of their own; few are held at a time."""
+    cores = pa.cpu_count()  # as many as this process may use, as `limit_threads` says it to arrow
+    if cores == 1:
+        yield from map(task, items)
+        return
+    n_threads = cores if n_threads is None else n_threads
+    with ThreadPoolExecutor(n_threads) as pool:
+        running: deque[Future[Made]] = deque()
+        try:
+            for item in items:
+                running.append(pool.submit(task, item))
+                if len(running) > n_threads:
+                    yield running.popleft().result()
+            while running:
+                yield running.popleft().result()
+        finally:
+            for future in running:
+                future.cancel()

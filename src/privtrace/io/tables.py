@@ -12,32 +12,34 @@ from __future__ import annotations
 import csv
 import os
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from itertools import chain
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv
 
 from privtrace.errors import DataError
-from privtrace.io import printing, rows, text
+from privtrace.io import printing, rows, slices
 from privtrace.io.beginning import Beginning
 from privtrace.io.columns import CALENDAR, Declared, Layout, n_known, resolve
 from privtrace.io.faults import Faults, Place
-from privtrace.io.files import CURE, reading
 from privtrace.io.naming import named_tables
 from privtrace.io.source import ColumnReader, Sizes
-from privtrace.io.streams import LINE_BYTES, Block, blocks, opened
+from privtrace.io.streams import LINE_BYTES, TOO_LONG, Block, blocks, opened, side_by_side
 from privtrace.trajectories import Integers, Trajectories
 
 _QUOTED_OR_BLANKS = re.compile(rb'((?<![^ \t\r\n])"(?:[^"\r\n]|"")*")|[ \t]+')
 # Tried at the first blank of a run only: from each blank of a long run it would take hours.
 _OUTER_BLANKS = re.compile(rb"(?<![ \t])(?:^[ \t]++|[ \t]++(?=\r?$))", re.MULTILINE)
-_STRAY_RETURN = r"\r[^\n]"
+
+#: Why a line is no row, in the order in which that is told.
+_BEFORE_COUNTING = {
+    "a carriage return inside the line": slices.BROKEN,
+    "quotes do not match": slices.UNMATCHED,
+}
+_BY_COUNTING = {"too many fields": slices.TOO_MANY, "too few fields": slices.TOO_FEW}
 
 
 @dataclass(frozen=True)
@@ -65,13 +67,6 @@ class Dialect:
         except (csv.Error, ValueError):
             return []
         return [name.strip() for name in names]
-
-    @property
-    def matched_quotes(self) -> str:
-        """Give the pattern of a line without quotes, or with quotes around whole fields only."""
-        between = re.escape(self.delimiter)
-        plain = rf'(?:"(?:[^"]|"")*"|[^"\r{between}][^\r{between}]*|)'
-        return rf'^(?:[^"]*|{plain}(?:{between}{plain})*[\r\n]*)$'
 
 
 #: In the order in which they are tried; blanks may stand inside names, so they come last.
@@ -125,16 +120,16 @@ class TableReader(ColumnReader):
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows, or their keys only, and count the lines on the way."""
         n_rows = 0
-        for block in self._blocks(sizes.block_bytes):
-            parsed = self._parsed(block)
+        nothing = Block(2, b"", 0, False)
+        others = side_by_side(lambda block: (block, self._parsed(block)), self._blocks(sizes.block_bytes))
+        for block, parsed in chain([(nothing, self._parsed(nothing))], others):
             n_rows += parsed.n_lines
             batch = self._usable(parsed, faults, block.first_line)
             yield rows.keys_of(batch) if keys_only else batch
         self.n_rows = n_rows
 
     def _blocks(self, block_bytes: int) -> Iterator[Block]:
-        """Yield the lines after the header; the first are none."""
-        yield Block(2, b"", 0, False)
+        """Yield the lines after the header."""
         with opened(self.snapshot.path, packed=self._packed) as file:
             file.seek(self._data_start)
             yield from blocks(file, block_bytes, first_line=2)
@@ -150,63 +145,35 @@ class TableReader(ColumnReader):
 
     def _parsed(self, block: Block) -> _Parsed:
         """Turn lines into rows."""
-        lines, wrong = _sound(self._dialect.tidied(block.lines), self._dialect)
-        if block.last_too_long:
-            wrong["the line is too long"] = np.array([block.n_lines - 1])
-        filled = cache(lambda: _filled(lines))
-        batch, misfits = self._rows(lines)
-        for reason, numbers in _by_reason(misfits).items():
-            wrong[reason] = filled()[numbers]
-        skipped = [row.number - 1 for row in misfits]
-        return _Parsed(batch, wrong, lambda numbers: np.delete(filled(), skipped)[numbers])
-
-    def _rows(self, lines: bytes) -> tuple[pa.RecordBatch, list[pa.csv.InvalidRow]]:
-        """Read the fields of sound lines; also list the lines that have too many or too few."""
-        layout = self.layout
-        # Arrow wants UTF-8 even of rows that it skips. Any bytes can pass as Latin-1, there and back.
-        is_text = _is_utf8(lines)
-        columns, misfits = self._columns(lines if is_text else lines.decode("latin-1").encode())
-        decimal_comma = self._dialect.delimiter != ","
-
-        def ids(name: str) -> pa.Array:
-            column = columns[name] if is_text else _from_latin_1(columns[name])
-            return rows.ids(column)
-
-        batch = rows.rows(
-            trajectory=ids(layout.trajectory),
-            user=ids(layout.user) if layout.user else None,
-            x=text.numbers(columns[layout.x], decimal_comma=decimal_comma),
-            y=text.numbers(columns[layout.y], decimal_comma=decimal_comma),
-            time=layout.clock.text(columns[layout.time], decimal_comma=decimal_comma) if layout.time else None,
-        )
-        return batch, misfits
-
-    def _columns(self, lines: bytes) -> tuple[dict[str, pa.Array], list[pa.csv.InvalidRow]]:
-        """Split lines into columns of bytes."""
-        misfits: list[pa.csv.InvalidRow] = []
-
-        def skip(row: pa.csv.InvalidRow) -> str:
-            misfits.append(row)
-            return "skip"
-
-        # A blank line is nothing, but keeps the parser from refusing no lines at all, and from taking the
-        # first bytes of a block for the mark that starts a file.
-        lines = b"\n" + lines
         # Columns go by number: names that are not used may be empty or there twice.
-        numbers = {name: str(self._names.index(name)) for name in self.layout.names}
-        wanted = list(numbers.values())
-        with reading(self.snapshot.path, CURE):
-            table = pa.csv.read_csv(
-                pa.BufferReader(lines),
-                pa.csv.ReadOptions(
-                    column_names=[str(i) for i in range(len(self._names))],
-                    block_size=len(lines) + 1,  # one block: no row can lie across two
-                    use_threads=False,  # else misfits would not know their number
-                ),
-                pa.csv.ParseOptions(delimiter=self._dialect.delimiter, invalid_row_handler=skip),
-                pa.csv.ConvertOptions(include_columns=wanted, column_types=dict.fromkeys(wanted, pa.binary())),
-            )
-        return {name: table[number].combine_chunks() for name, number in numbers.items()}, misfits
+        numbers = [self._names.index(name) for name in self.layout.names]
+        found = slices.records(
+            self._dialect.tidied(block.lines), ord(self._dialect.delimiter), len(self._names), numbers
+        )
+        wrong = _by_reason(found, _BEFORE_COUNTING)
+        if block.last_too_long:
+            wrong[TOO_LONG] = block.left_out
+        counted = _by_reason(found, _BY_COUNTING)
+        wrong |= {reason: counted[reason] for reason in sorted(counted, key=lambda reason: counted[reason][0])}
+        return _Parsed(self._rows(found), wrong, lambda rows: found.lines_that(slices.RIGHT)[rows])
+
+    def _rows(self, found: slices.Records) -> pa.RecordBatch:
+        """Read the fields of lines that are rows."""
+        layout, place = self.layout, self.layout.names.index
+        decimal_comma = self._dialect.delimiter != ","
+        x, y = (
+            found.columns[place(name)].numbers(decimal_comma=decimal_comma) for name in (layout.x, layout.y)
+        )
+        time = None
+        if layout.time:
+            time = layout.clock.text(found.texts(place(layout.time)), decimal_comma=decimal_comma)
+        return rows.rows(
+            trajectory=rows.ids(found.texts(place(layout.trajectory))),
+            user=rows.ids(found.texts(place(layout.user))) if layout.user else None,
+            x=pa.array(x),
+            y=pa.array(y),
+            time=time,
+        )
 
 
 def _check_header(path: Path, line: bytes) -> None:
@@ -222,44 +189,9 @@ def _check_header(path: Path, line: bytes) -> None:
         raise DataError(f"{path}: the first line is too long for a header; check that it is a table in text")
 
 
-def _sound(lines: bytes, dialect: Dialect) -> tuple[bytes, dict[str, Integers]]:
-    """Blank lines out that are not one row each; list them by reason, counted from 0."""
-    if b'"' not in lines and lines.count(b"\r") == lines.count(b"\r\n"):
-        return lines, {}
-    offsets = np.append(_starts(lines), len(lines))
-    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(lines)]
-    column = pa.Array.from_buffers(pa.large_binary(), len(offsets) - 1, buffers)
-    broken = pc.match_substring_regex(column, _STRAY_RETURN)
-    unmatched = pc.and_not(pc.invert(pc.match_substring_regex(column, dialect.matched_quotes)), broken)
-    reasons = {"a carriage return inside the line": broken, "quotes do not match": unmatched}
-    wrong = {reason: np.flatnonzero(mask) for reason, mask in reasons.items() if mask.true_count}
-    if wrong:
-        blanked = pc.if_else(pc.or_(broken, unmatched), pa.scalar(b"\n", pa.large_binary()), column)
-        lines = b"".join(blanked.to_pylist())
-    return lines, wrong
-
-
-def _starts(lines: bytes) -> Integers:
-    """Find where each line starts."""
-    ends = np.flatnonzero(np.frombuffer(lines, np.uint8) == ord("\n")) + 1
-    starts = np.concatenate([[0], ends])
-    return starts[starts < len(lines)]
-
-
-def _filled(lines: bytes) -> Integers:
-    """List the lines that are not blank, counted from 0."""
-    first = np.frombuffer(lines, np.uint8)[_starts(lines)]
-    return np.flatnonzero((first != ord("\n")) & (first != ord("\r")))
-
-
-def _by_reason(misfits: Iterable[pa.csv.InvalidRow]) -> dict[str, list[int]]:
-    """Sort lines, counted from 0 without blank ones, by what is wrong; blanks alone are nothing."""
-    numbers = defaultdict(list)
-    for row in misfits:
-        if row.text.strip(" \t"):
-            many = row.actual_columns > row.expected_columns
-            numbers["too many fields" if many else "too few fields"].append(row.number - 1)
-    return numbers
+def _by_reason(found: slices.Records, fates: Mapping[str, int]) -> dict[str, Integers]:
+    """List the lines that are wrong for each reason, if there are any."""
+    return {reason: lines for reason, fate in fates.items() if len(lines := found.lines_that(fate))}
 
 
 def _is_utf8(block: bytes) -> bool:
@@ -268,11 +200,6 @@ def _is_utf8(block: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _from_latin_1(column: pa.Array) -> pa.Array:
-    """Give values back the bytes that they had in the file."""
-    return pa.array([value.decode().encode("latin-1") for value in column.to_pylist()], pa.binary())
 
 
 def write(parts: Iterable[Trajectories], path: Path, *, delimiter: str = ",", names: str | None = None) -> None:

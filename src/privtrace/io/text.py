@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from numba import njit
 
 from privtrace.io.zones import UTC, instants
 from privtrace.trajectories import Floats, Integers
@@ -28,19 +29,30 @@ _ISO = (
     r"(?:[T ](?P<hour>\d\d):(?P<minute>\d\d)(?::(?P<second>\d\d)(?P<fraction>[.,]\d{1,9})?)?"
     r"\s*(?:Z|(?P<zone>[+-])(?P<zone_hour>\d\d):?(?P<zone_minute>\d\d)?)?)?\s*$"
 )
-# The form that arrow reads by itself, and fast; the days are those that every such month has in every year.
-_USUAL_ISO = (
-    r"^\d{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
-    r"[T ](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:[.]\d{1,6})?Z?$"
-)
-# The same with an offset, as it is written in a zone; the offset is its last signs.
-_WITH_OFFSET = _USUAL_ISO.removesuffix("Z?$") + r"[+-]\d\d:\d\d$"
-_OFFSET_SIGNS = len("+00:00")
-
 # After the time of the day, these signs stand in a zone alone.
 _NAMES_ZONE = r"[T ]\d\d:\d\d[^Z+-]*[Z+-]"
 
 _BLANK = r"^\s*$"
+
+#: Whole numbers up to this, and these powers of ten, are exact as floats; so is their quotient, but for one
+#: rounding, which makes it the float nearest to the decimal.
+_EXACT = 2**53
+_POWERS = np.array([float(10**power) for power in range(23)])
+#: Digits of a number that 64 bits hold, and signs of a number that is one whatever its digits are.
+_MOST_DIGITS, _MOST_SIGNS = 18, 30
+#: Splits a float into two of half its digits.
+_SPLITTER = float(2**27 + 1)
+
+_MINUS, _PLUS, _POINT, _NUL, _NINE = (ord(sign) for sign in "-+.09")
+_SPACE, _TEE, _COLON, _ZULU = (ord(sign) for sign in " T:Z")
+#: Which bytes a number may have.
+_OF_NUMBERS = np.isin(np.arange(256), np.frombuffer(b"0123456789+-.,eE \t\n\r\f", np.uint8))
+
+_DAYS = np.array([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
+_DAYS_BEFORE = np.concatenate([[0], np.cumsum(_DAYS)])
+_DAYS_TO_1970 = 719_162  # from the first day of the year 1
+#: What a text of the usual form says: nothing, a time without a zone, a time with one.
+_NO_TIME, _NAIVE, _NAMED = range(3)
 _ZERO, _EMPTY = pa.scalar("0"), pa.scalar("")
 
 
@@ -54,6 +66,40 @@ def blank(text: pa.Array) -> npt.NDArray[np.bool_]:
 
 def numbers(text: pa.Array, *, decimal_comma: bool = False) -> pa.Array:
     """Read numbers, with a decimal comma too if declared; anything else, "nan" and "inf" included, is null."""
+    data, starts, stops = _pieces(text)
+    values, doubted = short_numbers(data, starts, stops, decimal_comma=decimal_comma)
+    missing = np.isnan(values)
+    if len(doubted):
+        slowly = _any_numbers(text.take(pa.array(doubted)), decimal_comma=decimal_comma)
+        missing[doubted] = slowly.is_null().to_numpy(zero_copy_only=False)
+        values[doubted] = slowly.to_numpy(zero_copy_only=False)
+    return pa.array(values, mask=missing) if missing.any() else pa.array(values)
+
+
+def short_numbers(
+    data: npt.NDArray[np.uint8], starts: Integers, stops: Integers, *, decimal_comma: bool = False
+) -> tuple[Floats, Integers]:
+    """Read numbers such as -8.618643 from pieces of bytes, and list those that may be written otherwise.
+
+    All that is not read is NaN.
+    """
+    values = np.full(len(starts), np.nan)
+    doubted = np.zeros(len(starts), np.bool_)
+    _read_short(data, starts, stops, ord(",") if decimal_comma else ord("."), values, doubted)
+    return values, np.flatnonzero(doubted)
+
+
+def _pieces(text: pa.Array) -> tuple[npt.NDArray[np.uint8], Integers, Integers]:
+    """Give the bytes of texts, and where each starts and stops; null is as empty."""
+    text = text.cast(pa.large_binary())
+    text = text.fill_null(b"") if text.null_count else text
+    _, offset_buffer, data = text.buffers()
+    offsets = np.frombuffer(offset_buffer or bytes(8), np.int64)[text.offset : text.offset + len(text) + 1]
+    return np.frombuffer(data or b"", np.uint8), offsets[:-1], offsets[1:]
+
+
+def _any_numbers(text: pa.Array, *, decimal_comma: bool) -> pa.Array:
+    """Read numbers in any form."""
     pattern = _WITH_POINT_OR_COMMA if decimal_comma else _WITH_POINT
     plain = pc.if_else(pc.match_substring_regex(text, pattern), text, pa.scalar(None, text.type))
     # What matched is ASCII, so it is valid text.
@@ -77,37 +123,19 @@ def iso(text: pa.Array, zone: str = UTC) -> pa.Array:
 
     A number is null.
     """
-    times = _iso(text).cast(pa.timestamp("us"))
-    if zone == UTC:
-        return times
-    named = pc.match_substring_regex(text, _NAMES_ZONE).fill_null(False)
-    return instants(times, zone, naive=~named.to_numpy(zero_copy_only=False))
-
-
-def _iso(text: pa.Array) -> pa.Array:
-    """Read ISO 8601 as microseconds since 1970: 1970-01-02T00:00:01.5 gives 86401500000."""
-    usual = pc.match_substring_regex(text, _USUAL_ISO)
-    plain = pc.if_else(usual, text, pa.scalar(None, text.type)).cast(pa.string())
-    values = pc.ascii_rtrim(plain, characters="Z").cast(pa.timestamp("us")).cast(pa.int64())
-    if usual.false_count:
-        values = pc.replace_with_mask(values, pc.invert(usual), _iso_with_offset(text.filter(pc.invert(usual))))
-    return values
-
-
-def _iso_with_offset(text: pa.Array) -> pa.Array:
-    """Read the usual form with an offset after it, and any other form field by field."""
-    usual = pc.match_substring_regex(text, _WITH_OFFSET)
-    if not usual.true_count:
-        return _any_iso(text)
-    plain = pc.if_else(usual, text, pa.scalar(None, text.type)).cast(pa.string())
-    local = pc.utf8_slice_codeunits(plain, 0, -_OFFSET_SIGNS).cast(pa.timestamp("us")).cast(pa.int64())
-    tails = pc.utf8_slice_codeunits(plain, -_OFFSET_SIGNS, None).dictionary_encode()
-    minutes = [60 * int(tail[:3]) + int(tail[0] + tail[4:]) for tail in tails.dictionary.to_pylist()]  # few
-    offsets = pa.array([60_000_000 * offset for offset in minutes], pa.int64()).take(tails.indices)
-    values = pc.subtract(local, offsets)
-    if usual.false_count:
-        values = pc.replace_with_mask(values, pc.invert(usual), _any_iso(text.filter(pc.invert(usual))))
-    return values
+    ticks, said = np.zeros(len(text), np.int64), np.zeros(len(text), np.uint8)
+    _read_iso(*_pieces(text), ticks, said)
+    other = np.flatnonzero(said == _NO_TIME)
+    missing = np.zeros(len(text), np.bool_)
+    if len(other):
+        given = text.take(pa.array(other))
+        slowly = _any_iso(given)
+        missing[other] = slowly.is_null().to_numpy(zero_copy_only=False)
+        ticks[other] = slowly.fill_null(0).to_numpy(zero_copy_only=False)
+        named = pc.match_substring_regex(given, _NAMES_ZONE).fill_null(False).to_numpy(zero_copy_only=False)
+        said[other] = np.where(named, _NAMED, _NAIVE)
+    times = pa.array(ticks, mask=missing if missing.any() else None).cast(pa.timestamp("us"))
+    return instants(times, zone, naive=said == _NAIVE)
 
 
 def _any_iso(text: pa.Array) -> pa.Array:
@@ -166,3 +194,136 @@ class Fields:
         digits = pc.ascii_ltrim(self.text(name), characters=".,")
         fractions: Floats = pc.binary_join_element_wise(_ZERO, digits, ".").cast(pa.float64()).to_numpy()
         return np.rint(1e6 * fractions).astype(np.int64)
+
+
+@njit(cache=True, nogil=True)
+def _read_short(data, starts, stops, separator, values, doubted):  # type: ignore[no-untyped-def]
+    """Read numbers of few digits without an exponent; doubt what may be another number, and leave the rest."""
+    for i in range(len(starts)):
+        at, stop = starts[i], stops[i]
+        while at < stop and data[at] == _SPACE:
+            at += 1
+        negative = at < stop and data[at] == _MINUS
+        at += negative
+        first, point = at, -1
+        digits, at, n_digits = _digits(data, at, stop, 0)
+        if at < stop and data[at] in (_POINT, separator):
+            point = at
+            digits, at, n_decimals = _digits(data, at + 1, stop, digits)
+            n_digits += n_decimals
+        n_signs = at - first
+        n_decimals = at - point - 1 if point >= 0 else 0
+        is_number = at == stop and n_signs > (point >= 0) and n_signs <= _MOST_SIGNS
+        if is_number and n_digits <= _MOST_DIGITS and n_decimals < len(_POWERS):
+            value = digits / _POWERS[n_decimals] if digits <= _EXACT else _quotient(digits, _POWERS[n_decimals])
+            if value >= 0:
+                values[i] = -value if negative else value
+                continue
+        possible = at < stop or is_number or n_signs > _MOST_SIGNS
+        while possible and at < stop:
+            possible = _OF_NUMBERS[data[at]]
+            at += 1
+        doubted[i] = possible
+
+
+@njit(cache=True, nogil=True)
+def _digits(data, at, stop, digits):  # type: ignore[no-untyped-def]
+    """Read on with a whole number; returns it, where its digits end, and how many follow leading zeros."""
+    while digits == 0 and at < stop and data[at] == _NUL:
+        at += 1
+    first = at
+    while at < stop:
+        digit = np.int64(data[at]) - _NUL
+        if digit < 0 or digit > 9:
+            break
+        digits = 10 * digits + digit
+        at += 1
+    return digits, at, at - first
+
+
+@njit(cache=True, nogil=True)
+def _quotient(digits, power):  # type: ignore[no-untyped-def]
+    """Divide a whole number by a power of ten, to the nearest float; -1 where that is too close to call.
+
+    The number is the sum of two floats. The first is divided, and what that leaves, which is known exactly, is
+    divided again: a correction of about the last bit.
+    """
+    high = float(digits)
+    low = float(digits - np.int64(high))
+    quotient = high / power
+    # The product of two floats is the sum of two floats.
+    product = quotient * power
+    a = _SPLITTER * quotient
+    a = a - (a - quotient)
+    b = quotient - a
+    c = _SPLITTER * power
+    c = c - (c - power)
+    d = power - c
+    rest = ((a * c - product) + a * d + b * c) + b * d
+    correction = ((high - product) - rest + low) / power
+    doubt = quotient * 2.0**-98 + abs(correction) * 2.0**-48  # more than these few steps can round away
+    value = quotient + (correction - doubt)
+    return value if value == quotient + (correction + doubt) else -1.0
+
+
+@njit(cache=True, nogil=True)
+def _read_iso(data, starts, stops, ticks, said):  # type: ignore[no-untyped-def]
+    """Read 2013-07-01T07:00:00, with up to six decimals, and with Z or an offset such as +01:00 or without."""
+    for i in range(len(starts)):
+        at, stop = starts[i], stops[i]
+        if stop - at < 19 or data[at + 4] != _MINUS or data[at + 7] != _MINUS:
+            continue
+        if data[at + 13] != _COLON or data[at + 16] != _COLON:
+            continue
+        if data[at + 10] != _TEE and data[at + 10] != _SPACE:
+            continue
+        century, year = _two_digits(data, at), _two_digits(data, at + 2)
+        month, day = _two_digits(data, at + 5), _two_digits(data, at + 8)
+        hour, minute, second = (
+            _two_digits(data, at + 11),
+            _two_digits(data, at + 14),
+            _two_digits(data, at + 17),
+        )
+        if min(century, year, month, day, hour, minute, second) < 0:
+            continue
+        year += 100 * century
+        is_leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+        if year < 1 or month < 1 or month > 12 or hour > 23 or minute > 59 or second > 59:
+            continue
+        if day < 1 or day > _DAYS[month - 1] + (is_leap and month == 2):
+            continue
+        at += 19
+        fraction = 0
+        if at < stop and data[at] == _POINT:
+            at += 1
+            unit = 100_000
+            while at < stop and unit > 0 and _NUL <= data[at] <= _NINE:
+                fraction += unit * (data[at] - _NUL)
+                unit //= 10
+                at += 1
+            if unit == 100_000:
+                continue
+        found, ahead = _NAIVE, 0  # of UTC, in minutes
+        if stop - at == 1 and data[at] == _ZULU:
+            found = _NAMED
+        elif stop - at == 6 and (data[at] == _PLUS or data[at] == _MINUS) and data[at + 3] == _COLON:
+            hours, minutes = _two_digits(data, at + 1), _two_digits(data, at + 4)
+            if min(hours, minutes) < 0:
+                continue
+            found, ahead = _NAMED, 60 * hours + minutes
+            ahead = -ahead if data[at] == _MINUS else ahead
+        elif at != stop:
+            continue
+        before = year - 1
+        days = 365 * before + before // 4 - before // 100 + before // 400 - _DAYS_TO_1970
+        days += _DAYS_BEFORE[month - 1] + (is_leap and month > 2) + day - 1
+        seconds = 86400 * days + 3600 * hour + 60 * (minute - ahead) + second
+        ticks[i] = 1_000_000 * seconds + fraction
+        said[i] = found
+
+
+@njit(cache=True, nogil=True)
+def _two_digits(data, at):  # type: ignore[no-untyped-def]
+    """Read a number of two digits, or -1 or less where they are none."""
+    tens, ones = np.int64(data[at]) - _NUL, np.int64(data[at + 1]) - _NUL
+    return 10 * tens + ones if 0 <= tens <= 9 and 0 <= ones <= 9 else -1
