@@ -14,11 +14,29 @@ _FEW = 12
 @njit(cache=True, nogil=True)
 def lengths_m(points, offsets):  # type: ignore[no-untyped-def]
     """Add up the distances between consecutive points: (n,), 0 for a single point."""
-    lengths = np.zeros(len(offsets) - 1)
+    return sums(steps_m(points, offsets), offsets)
+
+
+@njit(cache=True, nogil=True)
+def steps_m(points, offsets):  # type: ignore[no-untyped-def]
+    """Measure from the point before to each: (n_points,), 0 for the first of a trajectory."""
+    steps = np.zeros(len(points))
     for t in range(len(offsets) - 1):
         for p in range(offsets[t] + 1, offsets[t + 1]):
-            lengths[t] += math.hypot(points[p, 0] - points[p - 1, 0], points[p, 1] - points[p - 1, 1])
-    return lengths
+            steps[p] = math.hypot(points[p, 0] - points[p - 1, 0], points[p, 1] - points[p - 1, 1])
+    return steps
+
+
+@njit(cache=True, nogil=True)
+def sums(steps, offsets):  # type: ignore[no-untyped-def]
+    """Add up the numbers of each trajectory: (n,)."""
+    totals = np.zeros(len(offsets) - 1)
+    for t in range(len(offsets) - 1):
+        total = 0.0
+        for p in range(offsets[t], offsets[t + 1]):
+            total += steps[p]
+        totals[t] = total
+    return totals
 
 
 @njit(cache=True, nogil=True)

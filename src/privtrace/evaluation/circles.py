@@ -33,6 +33,7 @@ class Circles(NamedTuple):
     holding: Bits  # (n_squares, n_words): a bit for each circle that holds all of the square
     offsets: Integers  # (n_squares + 1,)
     cutting: npt.NDArray[np.int32]  # the circles that cut square s are cutting[offsets[s]:offsets[s + 1]]
+    edges: Floats  # (n_cutting, 3): center and square of the radius of each, to be read one after the other
 
     @classmethod
     def over(cls, region: Region, centers_m: Floats, radii_m: Floats) -> Circles:
@@ -107,15 +108,18 @@ def _look_up(centers_m, radii_m, squares_per_m):  # type: ignore[no-untyped-def]
                 cutting.append(np.int32(c))
         offsets[square + 1] = len(cutting)
     listed = np.empty(len(cutting), np.int32)
+    edges = np.empty((len(cutting), 3))
     for entry in range(len(cutting)):
-        listed[entry] = cutting[entry]
-    return holding, offsets, listed
+        c = cutting[entry]
+        listed[entry] = c
+        edges[entry] = centers_m[c, 0], centers_m[c, 1], radii_m[c] ** 2
+    return holding, offsets, listed, edges
 
 
 @njit(cache=True, nogil=True)
 def _hits(points, offsets, circles):  # type: ignore[no-untyped-def]
-    centers_m, radii_m, per_m = circles.centers_m, circles.radii_m, circles.squares_per_m
-    holding, first_cutting, cutting = circles.holding, circles.offsets, circles.cutting
+    per_m, holding, first_cutting = circles.squares_per_m, circles.holding, circles.offsets
+    cutting, edges = circles.cutting, circles.edges
     n_words = holding.shape[1]
     hits = np.zeros((len(offsets) - 1, n_words), np.uint64)
     for t in range(len(offsets) - 1):
@@ -128,9 +132,10 @@ def _hits(points, offsets, circles):  # type: ignore[no-untyped-def]
                     hits[t, word] |= holding[square, word]
                 last = square
             for entry in range(first_cutting[square], first_cutting[square + 1]):
+                # Without a branch, which nobody could foretell.
+                inside = (x - edges[entry, 0]) ** 2 + (y - edges[entry, 1]) ** 2 <= edges[entry, 2]
                 c = cutting[entry]
-                if (x - centers_m[c, 0]) ** 2 + (y - centers_m[c, 1]) ** 2 <= radii_m[c] ** 2:
-                    set_bit(hits[t], c)
+                hits[t, c >> 6] |= np.uint64(inside) << np.uint64(c & 63)
     return hits
 
 
@@ -139,17 +144,28 @@ def _crossings(points, offsets, circles, hits):  # type: ignore[no-untyped-def]
     """Add to the hits the circles that a line comes into between two points outside."""
     centers_m, radii_m = circles.centers_m, circles.radii_m
     for t in range(len(offsets) - 1):
+        west = south = np.inf
+        east = north = -np.inf
+        for p in range(offsets[t], offsets[t + 1]):
+            west, east = min(west, points[p, 0]), max(east, points[p, 0])
+            south, north = min(south, points[p, 1]), max(north, points[p, 1])
         for c in range(len(radii_m)):
             if _has_bit(hits[t], c):
+                continue
+            # No line comes into a circle that does not come into its box.
+            across = max(west - centers_m[c, 0], 0.0, centers_m[c, 0] - east)
+            along = max(south - centers_m[c, 1], 0.0, centers_m[c, 1] - north)
+            if across * across + along * along > (radii_m[c] * (1 + _NEAR)) ** 2:
                 continue
             for p in range(offsets[t] + 1, offsets[t + 1]):
                 x, y = points[p - 1, 0] - centers_m[c, 0], points[p - 1, 1] - centers_m[c, 1]
                 dx, dy = points[p, 0] - points[p - 1, 0], points[p, 1] - points[p - 1, 1]
                 length2 = dx * dx + dy * dy
-                if length2 == 0.0:  # two points at one place lead nowhere
+                toward = -(x * dx + y * dy)
+                if toward <= 0.0:  # nowhere nearer than at its first point, which is outside
                     continue
                 # The point of the line nearest to the center.
-                along = min(max(-(x * dx + y * dy) / length2, 0.0), 1.0)
+                along = min(toward / length2, 1.0)
                 if (x + along * dx) ** 2 + (y + along * dy) ** 2 <= radii_m[c] ** 2:
                     set_bit(hits[t], c)
                     break

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -60,15 +62,25 @@ class Reference:
 
         Where one of them has no usable times, metrics that need them are not defined.
         """
-        real = self.real if real is None else real
-        have_times = real.has_times and synthetic.has_times
-        return {
-            metric.name: metric.compare(real.traits[profile.name], synthetic.traits[profile.name])
-            if have_times or not metric.needs_times
-            else np.nan
-            for profile in self.comparison.profiles
-            for metric in profile.metrics
-        }
+        [values] = self._values_of([(self.real if real is None else real, synthetic)])
+        return values
+
+    def _values_of(self, pairs: Iterable[tuple[MeasuredSet, MeasuredSet]]) -> Iterator[Values]:
+        """Compare the second of each pair of sets with the first, metrics side by side on the backend."""
+
+        def comparing() -> Iterator[Callable[[], float]]:
+            for real, synthetic in pairs:
+                have_times = real.has_times and synthetic.has_times
+                for profile in self.comparison.profiles:
+                    both = real.traits[profile.name], synthetic.traits[profile.name]
+                    for metric in profile.metrics:
+                        can = have_times or not metric.needs_times
+                        yield partial(metric.compare, *both) if can else lambda: np.nan
+
+        names = [metric.name for metric in self.comparison.metrics]
+        values = self.comparison.backend.map(lambda compare: compare(), comparing())
+        while some := list(islice(values, len(names))):
+            yield dict(zip(names, some, strict=True))
 
     def limit(self) -> Values:
         """Compare one random half of the real data with the other: what chance alone makes of a metric.
@@ -78,14 +90,12 @@ class Reference:
         """
         if len(self.real) < 2:
             return {metric.name: np.nan for metric in self.comparison.metrics}
-        splits = list(self.comparison.backend.map(self._split, range(N_SPLITS)))
+        splits = list(self._values_of(map(self._split, range(N_SPLITS))))
         columns = {name: defined([split[name] for split in splits]) for name in splits[0]}
         return {name: float(column.mean()) if len(column) else np.nan for name, column in columns.items()}
 
-    def _split(self, again: int) -> Values:
-        order = self.comparison.frame.shuffled(len(self.real), SPLITS, again)
-        first, second = self.real.ordered(order).halves()
-        return self.values(second, first)
+    def _split(self, again: int) -> tuple[MeasuredSet, MeasuredSet]:
+        return self.real.ordered(self.comparison.frame.shuffled(len(self.real), SPLITS, again)).halves()
 
     def baseline(self) -> Values:
         """Compare a uniform random walk over the region: what a set gets that knows nothing of the data.
