@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 #: Up to so many points, comparing all pairs is faster than a hull.
-_FEW = 12
+_FEW = 100
 
 
 @njit(cache=True, nogil=True)
@@ -105,13 +105,16 @@ def diameters_m(points, offsets):  # type: ignore[no-untyped-def]
     return diameters
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
 def _farthest_pair(points):  # type: ignore[no-untyped-def]
-    """Compare all pairs; the square of the greatest distance."""
+    """Compare all pairs, several at a time, none being NaN; the square of the greatest distance."""
+    xs, ys = points[:, 0].copy(), points[:, 1].copy()
     farthest = 0.0
     for a in range(len(points)):
+        x, y = xs[a], ys[a]
         for b in range(a):
-            farthest = max(farthest, _apart2(points, a, b))
+            apart2 = (x - xs[b]) ** 2 + (y - ys[b]) ** 2
+            farthest = apart2 if apart2 > farthest else farthest
     return farthest
 
 

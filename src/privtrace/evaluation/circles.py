@@ -23,6 +23,9 @@ SANITY = 0.01
 #: Squares as near as this share of the radius to a circle's edge are not decided as a whole.
 _NEAR = 1e-9
 
+#: Lines are looked at in stretches of so many steps, most of which are far from a circle's edge.
+_STRETCH = 8
+
 
 class Circles(NamedTuple):
     """Hold circles, and which of them hold each square of a box all, or in part."""
@@ -109,10 +112,9 @@ def _look_up(centers_m, radii_m, squares_per_m):  # type: ignore[no-untyped-def]
         offsets[square + 1] = len(cutting)
     listed = np.empty(len(cutting), np.int32)
     edges = np.empty((len(cutting), 3))
-    for entry in range(len(cutting)):
-        c = cutting[entry]
-        listed[entry] = c
-        edges[entry] = centers_m[c, 0], centers_m[c, 1], radii_m[c] ** 2
+    for entry, cut in enumerate(cutting):
+        listed[entry] = cut
+        edges[entry] = centers_m[cut, 0], centers_m[cut, 1], radii_m[cut] ** 2
     return holding, offsets, listed, edges
 
 
@@ -143,30 +145,63 @@ def _hits(points, offsets, circles):  # type: ignore[no-untyped-def]
 def _crossings(points, offsets, circles, hits):  # type: ignore[no-untyped-def]
     """Add to the hits the circles that a line comes into between two points outside."""
     centers_m, radii_m = circles.centers_m, circles.radii_m
+    longest = 0
     for t in range(len(offsets) - 1):
-        west = south = np.inf
-        east = north = -np.inf
-        for p in range(offsets[t], offsets[t + 1]):
-            west, east = min(west, points[p, 0]), max(east, points[p, 0])
-            south, north = min(south, points[p, 1]), max(north, points[p, 1])
+        longest = max(longest, offsets[t + 1] - offsets[t])
+    boxes = np.empty((1 + longest // _STRETCH + 1, 4))
+    for t in range(len(offsets) - 1):
+        n_boxes = _find_boxes(points, offsets[t], offsets[t + 1], boxes)
         for c in range(len(radii_m)):
-            if _has_bit(hits[t], c):
+            if _has_bit(hits[t], c) or _is_clear(boxes[0], centers_m[c], radii_m[c]):
                 continue
-            # No line comes into a circle that does not come into its box.
-            across = max(west - centers_m[c, 0], 0.0, centers_m[c, 0] - east)
-            along = max(south - centers_m[c, 1], 0.0, centers_m[c, 1] - north)
-            if across * across + along * along > (radii_m[c] * (1 + _NEAR)) ** 2:
-                continue
-            for p in range(offsets[t] + 1, offsets[t + 1]):
-                x, y = points[p - 1, 0] - centers_m[c, 0], points[p - 1, 1] - centers_m[c, 1]
-                dx, dy = points[p, 0] - points[p - 1, 0], points[p, 1] - points[p - 1, 1]
-                length2 = dx * dx + dy * dy
-                toward = -(x * dx + y * dy)
-                if toward <= 0.0:  # nowhere nearer than at its first point, which is outside
+            for box in range(1, n_boxes):
+                if _is_clear(boxes[box], centers_m[c], radii_m[c]):
                     continue
-                # The point of the line nearest to the center.
-                along = min(toward / length2, 1.0)
-                if (x + along * dx) ** 2 + (y + along * dy) ** 2 <= radii_m[c] ** 2:
+                first = offsets[t] + (box - 1) * _STRETCH
+                last = min(first + _STRETCH, offsets[t + 1] - 1)
+                if _comes_in(points, first, last, centers_m[c], radii_m[c]):
                     set_bit(hits[t], c)
                     break
     return hits
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _find_boxes(points, start, stop, boxes):  # type: ignore[no-untyped-def]
+    """Find the box of a line, then those of its stretches: west, south, east, north. Return their number."""
+    boxes[0, :2], boxes[0, 2:] = np.inf, -np.inf
+    n_boxes = 1
+    for first in range(start, stop - 1, _STRETCH):
+        west, south = points[first]
+        east, north = west, south
+        for p in range(first + 1, min(first + _STRETCH, stop - 1) + 1):
+            west, east = min(west, points[p, 0]), max(east, points[p, 0])
+            south, north = min(south, points[p, 1]), max(north, points[p, 1])
+        boxes[n_boxes, 0], boxes[n_boxes, 1], boxes[n_boxes, 2], boxes[n_boxes, 3] = west, south, east, north
+        boxes[0, 0], boxes[0, 1] = min(boxes[0, 0], west), min(boxes[0, 1], south)
+        boxes[0, 2], boxes[0, 3] = max(boxes[0, 2], east), max(boxes[0, 3], north)
+        n_boxes += 1
+    return n_boxes
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _is_clear(box, center_m, radius_m):  # type: ignore[no-untyped-def]
+    """Tell whether a box, and so every line in it, is surely outside a circle."""
+    across = max(box[0] - center_m[0], 0.0, center_m[0] - box[2])
+    along = max(box[1] - center_m[1], 0.0, center_m[1] - box[3])
+    return across * across + along * along > (radius_m * (1 + _NEAR)) ** 2
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _comes_in(points, first, last, center_m, radius_m):  # type: ignore[no-untyped-def]
+    """Tell whether a stretch of a line, whose points are outside, comes into a circle."""
+    for p in range(first + 1, last + 1):
+        x, y = points[p - 1, 0] - center_m[0], points[p - 1, 1] - center_m[1]
+        dx, dy = points[p, 0] - points[p - 1, 0], points[p, 1] - points[p - 1, 1]
+        toward = -(x * dx + y * dy)
+        if toward <= 0.0:  # nowhere nearer than at its first point
+            continue
+        # The point of the line nearest to the center.
+        along = min(toward / (dx * dx + dy * dy), 1.0)
+        if (x + along * dx) ** 2 + (y + along * dy) ** 2 <= radius_m**2:
+            return True
+    return False

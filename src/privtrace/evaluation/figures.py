@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from privtrace.evaluation import mobility, octaves, paper, time
-from privtrace.evaluation.compare import histogram, ragged_histogram
+from privtrace.evaluation.compare import Whole, histogram, ragged_histogram
 from privtrace.evaluation.frame import Clipped, Frame
 from privtrace.evaluation.measured import MeasuredSet
 from privtrace.evaluation.metric import Profile
@@ -194,7 +194,7 @@ def _spreads(real: time.TimeTraits, synthetic: time.TimeTraits, *, with_times: b
     return spreads
 
 
-def _spread_of(sizes: Sequence[Floats | Integers], both: Sequence[Traits]) -> SpreadPair:
+def _spread_of(sizes: Sequence[Floats | Whole], both: Sequence[Traits]) -> SpreadPair:
     """Count one size of each trajectory."""
     counts = [octaves.histogram(own, given.weights) for own, given in zip(sizes, both, strict=True)]
     there = [own[~np.isnan(own)] for own in sizes]

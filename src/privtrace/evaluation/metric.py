@@ -39,3 +39,8 @@ class Profile:
     name: str
     measuring: Callable[[Frame], Measure]  # draws the random queries
     metrics: tuple[Metric, ...]
+
+    @property
+    def needs_times(self) -> bool:
+        """Tell whether any of them does."""
+        return any(metric.needs_times for metric in self.metrics)

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from privtrace.evaluation.compare import Whole
 from privtrace.space.shapes import half_octaves
 from privtrace.trajectories import Floats, Integers
 
@@ -27,7 +28,7 @@ _FIRST_EXPONENT = 1023 - 32
 _TAIL, _LEAST_SHOWN = 0.002, 9
 
 
-def bins_of(sizes: Floats | Integers) -> npt.NDArray[np.uint8]:
+def bins_of(sizes: Floats | Whole) -> npt.NDArray[np.uint8]:
     """Find the bins of sizes, none of them negative: (n,)."""
     return _bins_of(np.ascontiguousarray(sizes, np.float64), BOUNDS)  # type: ignore[no-any-return]
 
@@ -47,7 +48,7 @@ def _bins_of(sizes, bounds):  # type: ignore[no-untyped-def]
     return bins
 
 
-def histogram(sizes: Floats | Integers, weights: Integers) -> Integers:
+def histogram(sizes: Floats | Whole, weights: Integers) -> Integers:
     """Count sizes, each as often as its weight says: (N_BINS,). What is NaN is left out."""
     there = ~np.isnan(sizes)
     return np.bincount(bins_of(sizes[there]), weights[there], N_BINS).astype(np.int64)

@@ -20,7 +20,7 @@ from numba import njit
 from privtrace import calendar
 from privtrace.evaluation import octaves
 from privtrace.evaluation.circles import SANITY, grouped_bit_counts
-from privtrace.evaluation.compare import category_error, divergence
+from privtrace.evaluation.compare import Whole, category_error, divergence
 from privtrace.evaluation.frame import Clipped, Frame
 from privtrace.evaluation.metric import LN2, Metric, Profile
 from privtrace.evaluation.paper import N_CIRCLES, draw_circles
@@ -50,7 +50,9 @@ class Visits:
 class TimeTraits(Traits):
     """Hold what the metrics of time look at."""
 
-    hour: npt.NDArray[np.int16]  # (n,): the hour of the week of the departure, from 0 on Monday at midnight; -1 if untimed
+    hour: npt.NDArray[
+        np.int16
+    ]  # (n,): the hour of the week of the departure, from 0 on Monday at midnight; -1 if untimed
     duration_s: Floats  # (n,): from the first timed point to the last; NaN if untimed
     speed: Floats  # (n,): meters per second; NaN without a duration over 0
     n_points: npt.NDArray[np.int32]  # (n,)
@@ -62,7 +64,7 @@ class TimeTraits(Traits):
     visits: Visits
 
     @property
-    def part(self) -> Integers:
+    def part(self) -> Whole:
         """Give the part of the day of each departure: four hours, from 0 after midnight to 5; -1 if untimed."""
         return np.where(self.hour < 0, -1, self.hour % 24 // HOURS_OF_PART)
 
@@ -188,7 +190,7 @@ def departure_day(real: TimeTraits, synthetic: TimeTraits) -> float:
     return category_error(hours, others, 48)
 
 
-def _departing(given: TimeTraits, numbers: Integers) -> tuple[Integers, Integers]:
+def _departing(given: TimeTraits, numbers: Whole) -> tuple[Whole, Integers]:
     """Give the numbers of trajectories that have a departure, and their weights."""
     departs = given.hour >= 0
     return numbers[departs], given.weights[departs]

@@ -122,7 +122,7 @@ class Joining:
 
     def finish(self, order: Integers) -> dict[str, Traits]:
         """Give the traits of all parts, under a random order."""
-        whole = {key: column.finish() for key, column in self._columns.items()}
+        whole: dict[tuple[str, str], Any] = {key: column.finish() for key, column in self._columns.items()}
         return {
             profile: kind(order=order, **{name: whole[self._shared[profile, name]] for name in _own(kind)})
             for profile, kind in self._profiles.items()
