@@ -142,7 +142,7 @@ def _column(value: Any) -> _Column | _Runs | _Sum:
 
 @dataclass
 class _Column:
-    """Append rows to an array that has room for more: what was not written to takes no memory."""
+    """Append rows to an array that is longer than it has to be: what was not written to takes no memory."""
 
     _rows: Array | None = None
     _size: int = 0
