@@ -219,6 +219,8 @@ def evaluated(folder: Path, row: Mapping[str, Any]) -> dict[str, Any]:
     synthetic, _ = generated(folder, row, size)
     region = "--region=" + ",".join(f"{bound:g}" for bound in network.region)
     words = ["--timezone", network.zone, "--profile", "all", "--output", folder / "evaluation.html", "--force"]
+    few = made(folder, FEW)
+    apart("command", "evaluate", few, few, region, *words)  # compiles
     return apart("command", "evaluate", made(folder, size), synthetic, region, *words)
 
 
