@@ -86,6 +86,7 @@ def bench_inventing() -> None:
 
 if __name__ == "__main__":
     run_apart("benchmarks.methods")
+    run_apart("benchmarks.growth", "--trips", "100000", "--brief")
     bench_reading(trips_and_region()[1])
     run_apart("benchmarks.evaluation")
     run_apart("benchmarks.pages")

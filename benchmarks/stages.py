@@ -26,17 +26,22 @@ from benchmarks.measuring import peak_mb
 
 
 class Stopwatch:
-    """Observe a run: seconds and peak memory so far at the end of each stage."""
+    """Observe a run: seconds and peak memory so far at the end of each stage, of one within another not."""
 
     def __init__(self) -> None:
         self.stages: dict[str, list[float]] = {}
+        self._depth = 0
 
     @contextmanager
     def stage(self, text: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
         """Time a stage."""
         start = time.perf_counter()
+        self._depth += 1
         yield lambda amount: None
-        self.stages[text] = [round(time.perf_counter() - start, 3), round(peak_mb())]
+        self._depth -= 1
+        if not self._depth:
+            before = self.stages.get(text, [0.0])[0]
+            self.stages[text] = [round(before + time.perf_counter() - start, 3), round(peak_mb())]
 
     def note(self, text: str, *, loud: bool = False) -> None:
         """Drop the note."""

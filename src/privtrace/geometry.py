@@ -8,17 +8,35 @@ import numpy as np
 from numba import njit
 
 #: Up to so many points, comparing all pairs is faster than a hull.
-_FEW = 12
+_FEW = 100
 
 
 @njit(cache=True, nogil=True)
 def lengths_m(points, offsets):  # type: ignore[no-untyped-def]
     """Add up the distances between consecutive points: (n,), 0 for a single point."""
-    lengths = np.zeros(len(offsets) - 1)
+    return sums(steps_m(points, offsets), offsets)
+
+
+@njit(cache=True, nogil=True)
+def steps_m(points, offsets):  # type: ignore[no-untyped-def]
+    """Measure from the point before to each: (n_points,), 0 for the first of a trajectory."""
+    steps = np.zeros(len(points))
     for t in range(len(offsets) - 1):
         for p in range(offsets[t] + 1, offsets[t + 1]):
-            lengths[t] += math.hypot(points[p, 0] - points[p - 1, 0], points[p, 1] - points[p - 1, 1])
-    return lengths
+            steps[p] = math.hypot(points[p, 0] - points[p - 1, 0], points[p, 1] - points[p - 1, 1])
+    return steps
+
+
+@njit(cache=True, nogil=True)
+def sums(steps, offsets):  # type: ignore[no-untyped-def]
+    """Add up the numbers of each trajectory: (n,)."""
+    totals = np.zeros(len(offsets) - 1)
+    for t in range(len(offsets) - 1):
+        total = 0.0
+        for p in range(offsets[t], offsets[t + 1]):
+            total += steps[p]
+        totals[t] = total
+    return totals
 
 
 @njit(cache=True, nogil=True)
@@ -87,13 +105,16 @@ def diameters_m(points, offsets):  # type: ignore[no-untyped-def]
     return diameters
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
 def _farthest_pair(points):  # type: ignore[no-untyped-def]
-    """Compare all pairs; the square of the greatest distance."""
+    """Compare all pairs, several at a time, none being NaN; the square of the greatest distance."""
+    xs, ys = points[:, 0].copy(), points[:, 1].copy()
     farthest = 0.0
     for a in range(len(points)):
+        x, y = xs[a], ys[a]
         for b in range(a):
-            farthest = max(farthest, _apart2(points, a, b))
+            apart2 = (x - xs[b]) ** 2 + (y - ys[b]) ** 2
+            farthest = apart2 if apart2 > farthest else farthest
     return farthest
 
 

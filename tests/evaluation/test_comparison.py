@@ -15,10 +15,12 @@ from tests import polygons
 from tests.conftest import trajectories
 
 import privtrace as pt
+from privtrace.evaluation.circles import Circles
 from privtrace.evaluation.comparison import Comparison
 from privtrace.evaluation.measured import MeasuredSet
 from privtrace.evaluation.reference import Reference
 from privtrace.evaluation.suite import evaluated
+from privtrace.evaluation.traits import Bits
 from privtrace.io import write
 from privtrace.methods.sampling import sample_parts
 
@@ -104,3 +106,25 @@ def test_a_set_that_cannot_be_meant_is_refused_by_its_path(region: pt.Region, tm
         measuring.finish()
     message = str(caught.value)
     assert "77.125" not in message and "88.25" not in message
+
+
+def test_what_profiles_share_is_measured_and_held_once(
+    wanderers: pt.Trajectories, region: pt.Region, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    n_measured = 0
+
+    def counted(self: Circles, runs: pt.Trajectories) -> Bits:
+        nonlocal n_measured
+        n_measured += 1
+        return hits(self, runs)
+
+    hits = Circles.hits
+    monkeypatch.setattr(Circles, "hits", counted)
+    comparison = Comparison.of(region, "planar", profile="all", figures=True, backend=pt.Threads(1))
+    traits: Any = comparison.measure(wanderers).traits
+    assert n_measured == 2  # those of the paper, which time looks at too, and those of AdaTrace
+    assert traits["time"].hits is traits["paper"].hits
+    assert traits["mobility"].paths is traits["paper"].paths
+    assert traits["adatrace"].diameter_m is traits["paper"].diameter_m
+    assert traits["adatrace"].length_m is traits["paper"].length_m
+    assert len({id(given.weights) for given in traits.values()}) == 1

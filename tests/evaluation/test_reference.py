@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,9 @@ from tests import polygons
 import privtrace as pt
 from privtrace.evaluation import comparison as module
 from privtrace.evaluation import octaves
+from privtrace.evaluation.comparison import Comparison
 from privtrace.evaluation.frame import BASELINE, SPLITS, Frame
+from privtrace.evaluation.measured import MeasuredSet
 from privtrace.evaluation.metric import Metric, Profile
 from privtrace.evaluation.reference import Reference
 from privtrace.evaluation.traits import Traits
@@ -333,3 +336,20 @@ def test_a_reference_measures_many_sets(
         table = pt.evaluate(wanderers, given, region=region, profile="all", seed=9)
         values = reference.values(reference.measure(given))
         assert values == {name: score.value for name, score in table.scores.items()}
+
+
+def test_the_walk_s_places_and_times_are_not_held_together(
+    wanderers: pt.Trajectories, region: pt.Region, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reference = Reference.of(wanderers, region, profile="all", figures=True)
+    together: list[list[str]] = []
+    measure = Comparison.measure
+
+    def noted(self: Comparison, *given: Any, **named: Any) -> MeasuredSet:
+        together.append(list(self.measures))
+        return measure(self, *given, **named)
+
+    monkeypatch.setattr(Comparison, "measure", noted)
+    values = reference.baseline()
+    assert together == [["paper", "adatrace", "mobility"], ["time"]]  # and nothing for figures
+    assert list(values) == [metric.name for metric in reference.comparison.metrics]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.conftest import trajectories
 
-from privtrace.evaluation.traits import Binned, Bits, Traits, scaled
+from privtrace.evaluation.traits import Binned, Bits, Joining, Summed, Traits, scaled
 from privtrace.paths import Paths
 from privtrace.trajectories import Array, Floats
 
@@ -133,3 +133,25 @@ def test_counts_are_scaled_to_the_real_size() -> None:
     real, given = traits([2, 1, 3], [0] * 3), traits([1, 0, 1, 2], [0] * 4)
     assert scaled(np.array([4, 1, 0]), given, real).tolist() == [6, 1.5, 0]
     assert scaled(np.array([0, 0]), traits([0], [0]), real).tolist() == [0, 0]
+
+
+@dataclass(frozen=True, eq=False)
+class Others(Traits):
+    """Hold what another profile looks at."""
+
+    bits: Bits
+    heat: Summed
+
+
+def test_what_profiles_share_in_parts_they_share_in_the_whole() -> None:
+    joining, parts = Joining(), [everything([1] * n, n) for n in (3, 0, 40, 2)]
+    for part in parts:
+        counts = np.arange(4) * len(part)
+        joining.add({"one": part, "other": Others(part.weights.copy(), part.order, part.bits, Summed(counts))})
+    joined = joining.finish(np.arange(45))
+    one, other = joined["one"], joined["other"]
+    assert isinstance(one, Everything) and isinstance(other, Others)
+    assert other.bits is one.bits and other.weights is one.weights and other.order is one.order
+    np.testing.assert_array_equal(one.bits, np.concatenate([part.bits for part in parts]))
+    assert one.numbers is not other.bits and one.weights.tolist() == [1] * 45
+    assert other.heat.counts.tolist() == [0, 45, 90, 135]

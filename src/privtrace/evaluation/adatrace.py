@@ -15,14 +15,13 @@ import numpy as np
 
 from privtrace.evaluation.circles import Circles, bit_counts, circles_error
 from privtrace.evaluation.compare import category_error, distribution_error, kendall_tau, relative_error
-from privtrace.evaluation.frame import QUERIES, Frame
+from privtrace.evaluation.frame import QUERIES, Clipped, Frame
 from privtrace.evaluation.metric import LN2, Metric, Profile
 from privtrace.evaluation.patterns import Patterns, pattern_counts, top_patterns
-from privtrace.evaluation.squares import first_and_last, paths_on, visited
+from privtrace.evaluation.squares import Trips, first_and_last, paths_on, visited
 from privtrace.evaluation.traits import Bits, Traits, scaled
-from privtrace.geometry import diameters_m, lengths_m
 from privtrace.paths import Paths
-from privtrace.trajectories import Floats, Integers, Trajectories
+from privtrace.trajectories import Floats
 
 N_QUERIES = 200
 RADIUS = 1 / 3  # of the region's longer side
@@ -42,20 +41,20 @@ class AdaTraceTraits(Traits):
     crossings: Bits  # (n, n_words): a bit for each query circle that the line comes into
     visited: Bits  # (n, n_words): a bit for each of 15 x 15 cells
     paths: Paths  # on 6 x 6 cells, filled
-    trips: Integers  # (n,): first and last of 6 x 6 cells, as one number
+    trips: Trips  # (n,): first and last of 6 x 6 cells, as one number
 
 
-def measuring(frame: Frame) -> Callable[[Trajectories], AdaTraceTraits]:
+def measuring(frame: Frame) -> Callable[[Clipped], AdaTraceTraits]:
     """Draw the query circles, and return what measures the traits of a clipped part."""
     circles = draw_queries(frame)
 
-    def measure(runs: Trajectories) -> AdaTraceTraits:
+    def measure(runs: Clipped) -> AdaTraceTraits:
         paths = paths_on(runs, frame, CELLS_PER_SIDE, filled=True)
         coverage = paths_on(runs, frame, COVERAGE_PER_SIDE, filled=True)
         return AdaTraceTraits.of(
             runs,
-            length_m=lengths_m(runs.points, runs.offsets),
-            diameter_m=diameters_m(runs.points, runs.offsets),
+            length_m=runs.length_m,
+            diameter_m=runs.diameter_m,
             crossings=circles.crossings(runs),
             visited=visited(coverage, COVERAGE_PER_SIDE**2),
             paths=paths,

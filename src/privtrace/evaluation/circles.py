@@ -23,6 +23,9 @@ SANITY = 0.01
 #: Squares as near as this share of the radius to a circle's edge are not decided as a whole.
 _NEAR = 1e-9
 
+#: Lines are looked at in stretches of so many steps, most of which are far from a circle's edge.
+_STRETCH = 8
+
 
 class Circles(NamedTuple):
     """Hold circles, and which of them hold each square of a box all, or in part."""
@@ -33,6 +36,7 @@ class Circles(NamedTuple):
     holding: Bits  # (n_squares, n_words): a bit for each circle that holds all of the square
     offsets: Integers  # (n_squares + 1,)
     cutting: npt.NDArray[np.int32]  # the circles that cut square s are cutting[offsets[s]:offsets[s + 1]]
+    edges: Floats  # (n_cutting, 3): center and square of the radius of each, to be read one after the other
 
     @classmethod
     def over(cls, region: Region, centers_m: Floats, radii_m: Floats) -> Circles:
@@ -107,15 +111,17 @@ def _look_up(centers_m, radii_m, squares_per_m):  # type: ignore[no-untyped-def]
                 cutting.append(np.int32(c))
         offsets[square + 1] = len(cutting)
     listed = np.empty(len(cutting), np.int32)
-    for entry in range(len(cutting)):
-        listed[entry] = cutting[entry]
-    return holding, offsets, listed
+    edges = np.empty((len(cutting), 3))
+    for entry, cut in enumerate(cutting):
+        listed[entry] = cut
+        edges[entry] = centers_m[cut, 0], centers_m[cut, 1], radii_m[cut] ** 2
+    return holding, offsets, listed, edges
 
 
 @njit(cache=True, nogil=True)
 def _hits(points, offsets, circles):  # type: ignore[no-untyped-def]
-    centers_m, radii_m, per_m = circles.centers_m, circles.radii_m, circles.squares_per_m
-    holding, first_cutting, cutting = circles.holding, circles.offsets, circles.cutting
+    per_m, holding, first_cutting = circles.squares_per_m, circles.holding, circles.offsets
+    cutting, edges = circles.cutting, circles.edges
     n_words = holding.shape[1]
     hits = np.zeros((len(offsets) - 1, n_words), np.uint64)
     for t in range(len(offsets) - 1):
@@ -128,9 +134,10 @@ def _hits(points, offsets, circles):  # type: ignore[no-untyped-def]
                     hits[t, word] |= holding[square, word]
                 last = square
             for entry in range(first_cutting[square], first_cutting[square + 1]):
+                # Without a branch, which nobody could foretell.
+                inside = (x - edges[entry, 0]) ** 2 + (y - edges[entry, 1]) ** 2 <= edges[entry, 2]
                 c = cutting[entry]
-                if (x - centers_m[c, 0]) ** 2 + (y - centers_m[c, 1]) ** 2 <= radii_m[c] ** 2:
-                    set_bit(hits[t], c)
+                hits[t, c >> 6] |= np.uint64(inside) << np.uint64(c & 63)
     return hits
 
 
@@ -138,19 +145,63 @@ def _hits(points, offsets, circles):  # type: ignore[no-untyped-def]
 def _crossings(points, offsets, circles, hits):  # type: ignore[no-untyped-def]
     """Add to the hits the circles that a line comes into between two points outside."""
     centers_m, radii_m = circles.centers_m, circles.radii_m
+    longest = 0
     for t in range(len(offsets) - 1):
+        longest = max(longest, offsets[t + 1] - offsets[t])
+    boxes = np.empty((1 + longest // _STRETCH + 1, 4))
+    for t in range(len(offsets) - 1):
+        n_boxes = _find_boxes(points, offsets[t], offsets[t + 1], boxes)
         for c in range(len(radii_m)):
-            if _has_bit(hits[t], c):
+            if _has_bit(hits[t], c) or _is_clear(boxes[0], centers_m[c], radii_m[c]):
                 continue
-            for p in range(offsets[t] + 1, offsets[t + 1]):
-                x, y = points[p - 1, 0] - centers_m[c, 0], points[p - 1, 1] - centers_m[c, 1]
-                dx, dy = points[p, 0] - points[p - 1, 0], points[p, 1] - points[p - 1, 1]
-                length2 = dx * dx + dy * dy
-                if length2 == 0.0:  # two points at one place lead nowhere
+            for box in range(1, n_boxes):
+                if _is_clear(boxes[box], centers_m[c], radii_m[c]):
                     continue
-                # The point of the line nearest to the center.
-                along = min(max(-(x * dx + y * dy) / length2, 0.0), 1.0)
-                if (x + along * dx) ** 2 + (y + along * dy) ** 2 <= radii_m[c] ** 2:
+                first = offsets[t] + (box - 1) * _STRETCH
+                last = min(first + _STRETCH, offsets[t + 1] - 1)
+                if _comes_in(points, first, last, centers_m[c], radii_m[c]):
                     set_bit(hits[t], c)
                     break
     return hits
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _find_boxes(points, start, stop, boxes):  # type: ignore[no-untyped-def]
+    """Find the box of a line, then those of its stretches: west, south, east, north. Return their number."""
+    boxes[0, :2], boxes[0, 2:] = np.inf, -np.inf
+    n_boxes = 1
+    for first in range(start, stop - 1, _STRETCH):
+        west, south = points[first]
+        east, north = west, south
+        for p in range(first + 1, min(first + _STRETCH, stop - 1) + 1):
+            west, east = min(west, points[p, 0]), max(east, points[p, 0])
+            south, north = min(south, points[p, 1]), max(north, points[p, 1])
+        boxes[n_boxes, 0], boxes[n_boxes, 1], boxes[n_boxes, 2], boxes[n_boxes, 3] = west, south, east, north
+        boxes[0, 0], boxes[0, 1] = min(boxes[0, 0], west), min(boxes[0, 1], south)
+        boxes[0, 2], boxes[0, 3] = max(boxes[0, 2], east), max(boxes[0, 3], north)
+        n_boxes += 1
+    return n_boxes
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _is_clear(box, center_m, radius_m):  # type: ignore[no-untyped-def]
+    """Tell whether a box, and so every line in it, is surely outside a circle."""
+    across = max(box[0] - center_m[0], 0.0, center_m[0] - box[2])
+    along = max(box[1] - center_m[1], 0.0, center_m[1] - box[3])
+    return across * across + along * along > (radius_m * (1 + _NEAR)) ** 2
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _comes_in(points, first, last, center_m, radius_m):  # type: ignore[no-untyped-def]
+    """Tell whether a stretch of a line, whose points are outside, comes into a circle."""
+    for p in range(first + 1, last + 1):
+        x, y = points[p - 1, 0] - center_m[0], points[p - 1, 1] - center_m[1]
+        dx, dy = points[p, 0] - points[p - 1, 0], points[p, 1] - points[p - 1, 1]
+        toward = -(x * dx + y * dy)
+        if toward <= 0.0:  # nowhere nearer than at its first point
+            continue
+        # The point of the line nearest to the center.
+        along = min(toward / (dx * dx + dy * dy), 1.0)
+        if (x + along * dx) ** 2 + (y + along * dy) ** 2 <= radius_m**2:
+            return True
+    return False

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from numba import njit
 
 from privtrace.trajectories import Floats, Integers
+
+#: Whole numbers of any width.
+Whole: TypeAlias = npt.NDArray[np.signedinteger[Any]]
 
 
 def divergence(p: Integers | Floats, q: Integers | Floats) -> float:
@@ -51,7 +56,7 @@ def distribution_error(
     return divergence(*(histogram(*given, n_bins, low, high) for given in (real, synthetic)))
 
 
-def category_error(real: tuple[Integers, Integers], synthetic: tuple[Integers, Integers], size: int) -> float:
+def category_error(real: tuple[Whole, Integers], synthetic: tuple[Whole, Integers], size: int) -> float:
     """Compare two distributions of numbers below `size`, each numbers and their weights, by divergence."""
     return divergence(*(np.bincount(*given, size).astype(np.int64) for given in (real, synthetic)))
 

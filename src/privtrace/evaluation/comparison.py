@@ -15,7 +15,7 @@ from privtrace.errors import DataError, SettingsError
 from privtrace.evaluation import adatrace, mobility, paper, time
 from privtrace.evaluation.figures import NEEDED
 from privtrace.evaluation.frame import REAL, SYNTHETIC, Frame
-from privtrace.evaluation.measured import MeasuredPart, MeasuredSet, Role, check
+from privtrace.evaluation.measured import JoiningParts, MeasuredPart, MeasuredSet, Role, check
 from privtrace.evaluation.metric import Measure, Metric, Profile
 from privtrace.observer import Observer, Silent
 from privtrace.space.region import MISSING, Region
@@ -107,7 +107,8 @@ class Comparison:
         needs_clock = "time" in self.measures and getattr(source, "has_clock", False)
         with on_the_calendar(source) if needs_clock else nullcontext(source) as timed:
             passes = Passes(timed, self.backend, self.observer)
-            measuring.measured.extend(passes.map(measuring.kernel, text or f"Measuring the {role} data"))
+            for measured in passes.map(measuring.kernel, text or f"Measuring the {role} data"):
+                measuring.measured.add(measured)
         return measuring.finish()
 
 
@@ -118,7 +119,7 @@ class Measuring:
     comparison: Comparison
     role: Role
     path: str | None
-    measured: list[MeasuredPart] = field(default_factory=list, init=False, repr=False)
+    measured: JoiningParts = field(default_factory=JoiningParts, init=False, repr=False)
 
     def kernel(self, part: Trajectories) -> MeasuredPart:
         """Measure a part, and keep nothing of it."""
@@ -127,13 +128,14 @@ class Measuring:
     def through(self, parts: Iterable[Trajectories]) -> Iterator[Trajectories]:
         """Yield the parts as they come, in order, each measured on the backend before it goes on."""
         for part, measured in self.comparison.backend.map(lambda part: (part, self.kernel(part)), parts):
-            self.measured.append(measured)
+            self.measured.add(measured)
             yield part
 
     def finish(self) -> MeasuredSet:
         """Join what was measured, once all parts have passed; refuse a set that cannot be the one meant."""
         frame, observer = self.comparison.frame, self.comparison.observer
-        parts = self.measured or [self.kernel(Trajectories.concatenate([], self.comparison.crs))]
-        joined = MeasuredSet.joined(parts, frame, _USES[self.role], self.path)
+        if not len(self.measured):
+            self.measured.add(self.kernel(Trajectories.concatenate([], self.comparison.crs)))
+        joined = self.measured.finish(frame, _USES[self.role], self.path)
         check(joined, self.role, frame, observer)
         return joined

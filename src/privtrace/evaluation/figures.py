@@ -12,18 +12,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from privtrace.evaluation import mobility, octaves, paper, time
-from privtrace.evaluation.compare import histogram, ragged_histogram
-from privtrace.evaluation.frame import Frame
+from privtrace.evaluation.compare import Whole, histogram, ragged_histogram
+from privtrace.evaluation.frame import Clipped, Frame
 from privtrace.evaluation.measured import MeasuredSet
 from privtrace.evaluation.metric import Profile
 from privtrace.evaluation.patterns import pattern_cells, pattern_counts, top_patterns
-from privtrace.evaluation.traits import Binned, Traits
-from privtrace.geometry import ends_apart_m
-from privtrace.paths import Paths
+from privtrace.evaluation.traits import Binned, Summed, Traits
 from privtrace.space.raster import passed
 from privtrace.space.region import Region
 from privtrace.timing.bins import HOURS, N_PARTS
-from privtrace.trajectories import Floats, Integers, Trajectories
+from privtrace.trajectories import Floats, Integers
 
 #: Cells per side of the heat maps, as in the paper's figure.
 HEAT = 80
@@ -114,18 +112,18 @@ class DrawnTraits(Traits):
     """Hold what only figures look at."""
 
     apart_m: Floats  # (n,): from the first point to the last
-    passed: Paths  # the cells of 80 x 80 that the line passes, each once, from the northwest in rows
+    heat: Summed  # how many lines pass each of 80 x 80 cells, from the northwest in rows
 
 
-def measuring(frame: Frame) -> Callable[[Trajectories], DrawnTraits]:
+def measuring(frame: Frame) -> Callable[[Clipped], DrawnTraits]:
     """Return what measures the traits of a clipped part."""
     box = Region.box(0.0, 0.0, frame.region.width_m, frame.region.height_m, crs="planar")
 
-    def measure(runs: Trajectories) -> DrawnTraits:
+    def measure(runs: Clipped) -> DrawnTraits:
         return DrawnTraits.of(
             runs,
-            apart_m=ends_apart_m(runs.points, runs.offsets),
-            passed=passed(runs, box.area, HEAT, HEAT),
+            apart_m=runs.apart_m,
+            heat=Summed(np.bincount(passed(runs, box.area, HEAT, HEAT).cells, minlength=HEAT**2)),
         )
 
     return measure
@@ -144,8 +142,7 @@ def _drawn(traits: Mapping[str, Any]) -> DrawnTraits:
 
 
 def _heat(given: DrawnTraits) -> Floats:
-    counts = ragged_histogram(given.passed.cells, given.passed.offsets, given.weights, HEAT**2)
-    shares: Floats = counts.reshape(HEAT, HEAT) / max(given.size, 1)
+    shares: Floats = given.heat.counts.reshape(HEAT, HEAT) / max(given.size, 1)
     return shares
 
 
@@ -197,7 +194,7 @@ def _spreads(real: time.TimeTraits, synthetic: time.TimeTraits, *, with_times: b
     return spreads
 
 
-def _spread_of(sizes: Sequence[Floats | Integers], both: Sequence[Traits]) -> SpreadPair:
+def _spread_of(sizes: Sequence[Floats | Whole], both: Sequence[Traits]) -> SpreadPair:
     """Count one size of each trajectory."""
     counts = [octaves.histogram(own, given.weights) for own, given in zip(sizes, both, strict=True)]
     there = [own[~np.isnan(own)] for own in sizes]

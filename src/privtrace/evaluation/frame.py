@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import numpy as np
 from numba import njit
 
 from privtrace.caching import cached_property
 from privtrace.calendar import WEEK_S
+from privtrace.geometry import diameters_m, ends_apart_m, steps_m, sums
 from privtrace.methods.common.placing import decode
 from privtrace.paths import Paths
 from privtrace.random import EVALUATING, philox, uniform
@@ -21,6 +24,43 @@ from privtrace.trajectories import Array, Floats, Integers, Trajectories, is_bad
 
 #: What chance is used for: each has draws of its own.
 CIRCLES, QUERIES, REAL, SYNTHETIC, SPLITS, BASELINE, BOOTSTRAP = range(7)
+
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, eq=False)
+class Clipped(Trajectories):
+    """Hold clipped trajectories, in meters from the box's southwest corner, and what was measured of them."""
+
+    _known: dict[str, Any] = field(default_factory=dict, kw_only=True, repr=False)
+
+    def once(self, name: str, measure: Callable[[], Value]) -> Value:
+        """Measure what several profiles look at, the first time that one asks for this name."""
+        if name not in self._known:
+            self._known[name] = measure()
+        value: Value = self._known[name]
+        return value
+
+    @property
+    def steps_m(self) -> Floats:
+        """Give how far each point is from the one before: (n_points,), 0 for the first of a trajectory."""
+        return self.once("steps", lambda: steps_m(self.points, self.offsets))
+
+    @property
+    def length_m(self) -> Floats:
+        """Give the length of each."""
+        return self.once("length", lambda: sums(self.steps_m, self.offsets))
+
+    @property
+    def diameter_m(self) -> Floats:
+        """Give the diameter of each."""
+        return self.once("diameter", lambda: diameters_m(self.points, self.offsets))
+
+    @property
+    def apart_m(self) -> Floats:
+        """Give how far the ends of each are apart."""
+        return self.once("apart", lambda: ends_apart_m(self.points, self.offsets))
 
 
 @dataclass(frozen=True)
@@ -35,7 +75,7 @@ class Frame:
     def _whole(self) -> Grid:
         return Grid.uniform(self.region, 1)
 
-    def clip(self, part: Trajectories) -> Trajectories:
+    def clip(self, part: Trajectories) -> Clipped:
         """Keep each trajectory's longest run of points inside, in meters from the box's southwest corner.
 
         A run is a stretch of consecutive points inside, the longest the one with most points, the first on a
@@ -43,7 +83,7 @@ class Frame:
         """
         points, places, offsets = _clip(part.points, part.offsets, self._whole.lattice, self.region.scale_m)
         times = None if part.times is None or not part.on_calendar else part.times[places]
-        return Trajectories(points, offsets, times, crs="planar")
+        return Clipped(points, offsets, times, crs="planar")
 
     def places(self, offsets: Integers, first: int, use: int) -> Trajectories:
         """Draw trajectories, numbered from `first`, whose points are uniform in the region."""

@@ -11,7 +11,7 @@ import numpy as np
 from privtrace.errors import DataError
 from privtrace.evaluation.frame import Frame
 from privtrace.evaluation.metric import Measure
-from privtrace.evaluation.traits import Traits
+from privtrace.evaluation.traits import Joining, Traits
 from privtrace.observer import Observer
 from privtrace.space.area import Tally, added
 from privtrace.trajectories import Floats, Integers, Trajectories
@@ -49,18 +49,6 @@ class MeasuredSet:
     tally: Tally
     extent_m: Floats  # (2,): the greatest x and y of all runs less the least
     path: str | None  # of its file, if it has one
-
-    @classmethod
-    def joined(cls, parts: list[MeasuredPart], frame: Frame, use: int, path: str | None) -> MeasuredSet:
-        """Join what was measured of parts, at least one; traits are taken out of them, to be held but once."""
-        n_points = np.concatenate([part.n_points for part in parts])
-        extent_m = -np.min([part.ends_m for part in parts], axis=0).sum(axis=0)
-        order = frame.shuffled(len(n_points), use)
-        traits = {}
-        for name in list(parts[0].traits):
-            of_parts: list[Any] = [part.traits.pop(name) for part in parts]
-            traits[name] = type(of_parts[0]).joined(of_parts, order)
-        return cls(traits, n_points, added(part.tally for part in parts), extent_m, path)
 
     def __len__(self) -> int:
         return len(self.n_points)
@@ -107,6 +95,34 @@ class MeasuredSet:
     @property
     def _timed(self) -> Any:
         return self.traits["time"]
+
+
+class JoiningParts:
+    """Join what was measured of parts while they come."""
+
+    def __init__(self) -> None:
+        self._traits = Joining()
+        self._n_points: list[Integers] = []
+        self._tallies: list[Tally] = []
+        self._ends_m: list[Floats] = []
+
+    def add(self, part: MeasuredPart) -> None:
+        """Append what was measured of a part."""
+        self._traits.add(part.traits)
+        self._n_points.append(part.n_points)
+        self._tallies.append(part.tally)
+        self._ends_m.append(part.ends_m)
+
+    def __len__(self) -> int:
+        """Count the parts."""
+        return len(self._tallies)
+
+    def finish(self, frame: Frame, use: int, path: str | None) -> MeasuredSet:
+        """Give what was measured of all parts, at least one."""
+        n_points = np.concatenate(self._n_points)
+        extent_m = -np.min(self._ends_m, axis=0).sum(axis=0)
+        traits = self._traits.finish(frame.shuffled(len(n_points), use))
+        return MeasuredSet(traits, n_points, added(self._tallies), extent_m, path)
 
 
 def check(measured: MeasuredSet, role: Role, frame: Frame, observer: Observer) -> None:

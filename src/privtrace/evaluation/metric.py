@@ -7,12 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from privtrace.evaluation.frame import Frame
+from privtrace.evaluation.frame import Clipped, Frame
 from privtrace.evaluation.traits import Traits
-from privtrace.trajectories import Trajectories
 
 #: Measures the traits of a clipped part.
-Measure: TypeAlias = Callable[[Trajectories], Traits]
+Measure: TypeAlias = Callable[[Clipped], Traits]
 
 #: The largest Jensen-Shannon divergence.
 LN2 = math.log(2)
@@ -40,3 +39,8 @@ class Profile:
     name: str
     measuring: Callable[[Frame], Measure]  # draws the random queries
     metrics: tuple[Metric, ...]
+
+    @property
+    def needs_times(self) -> bool:
+        """Tell whether any of them does."""
+        return any(metric.needs_times for metric in self.metrics)

@@ -20,14 +20,14 @@ from privtrace.evaluation.compare import (
     ndcg,
     ragged_histogram,
 )
-from privtrace.evaluation.frame import Frame
+from privtrace.evaluation.frame import Clipped, Frame
 from privtrace.evaluation.metric import LN2, Metric, Profile
 from privtrace.evaluation.patterns import pair_counts
-from privtrace.evaluation.squares import first_and_last, paths_on
+from privtrace.evaluation.squares import Trips, first_and_last, paths_on
 from privtrace.evaluation.traits import Binned, Traits
-from privtrace.geometry import ends_apart_m, gyrations_m, lengths_m, turn_bins
+from privtrace.geometry import gyrations_m, turn_bins
 from privtrace.paths import Paths
-from privtrace.trajectories import Floats, Integers, Trajectories
+from privtrace.trajectories import Floats, Integers
 
 ZONES_PER_SIDE = 8
 CELLS_PER_SIDE = 20
@@ -40,24 +40,23 @@ N_TURN_BINS = 36  # of 10 degrees
 class MobilityTraits(Traits):
     """Hold what the mobility metrics look at."""
 
-    trips: Integers  # (n,): first and last of 8 x 8 zones, as one number
+    trips: Trips  # (n,): first and last of 8 x 8 zones, as one number
     paths: Paths  # on 20 x 20 cells
     gyration_m: Floats  # (n,)
     straightness: Floats  # (n,): NaN for one that does not move
     turns: Binned  # changes of direction
 
 
-def measuring(frame: Frame) -> Callable[[Trajectories], MobilityTraits]:
+def measuring(frame: Frame) -> Callable[[Clipped], MobilityTraits]:
     """Return what measures the traits of a clipped part."""
 
-    def measure(runs: Trajectories) -> MobilityTraits:
-        lengths = lengths_m(runs.points, runs.offsets)
+    def measure(runs: Clipped) -> MobilityTraits:
         with np.errstate(invalid="ignore"):
-            straightness = ends_apart_m(runs.points, runs.offsets) / lengths
+            straightness = runs.apart_m / runs.length_m
         return MobilityTraits.of(
             runs,
             trips=first_and_last(paths_on(runs, frame, ZONES_PER_SIDE), ZONES_PER_SIDE**2),
-            paths=paths_on(runs, frame, CELLS_PER_SIDE),
+            paths=runs.once("paths", lambda: paths_on(runs, frame, CELLS_PER_SIDE)),
             gyration_m=gyrations_m(runs.points, runs.offsets),
             straightness=straightness,
             turns=Binned(*turn_bins(runs.points, runs.offsets, N_TURN_BINS)),
@@ -148,8 +147,7 @@ def next_cell(real: MobilityTraits, synthetic: MobilityTraits) -> float:
 
 
 def _moves(given: MobilityTraits) -> Integers:
-    moves: Integers = pair_counts(given.paths.cells, given.paths.offsets, given.weights, CELLS_PER_SIDE**2)
-    return moves
+    return pair_counts(given.paths, given.weights, CELLS_PER_SIDE**2)
 
 
 def _foretold(moves: Integers, taught: Integers) -> int:

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from privtrace.evaluation.compare import Whole
 from privtrace.space.shapes import half_octaves
 from privtrace.trajectories import Floats, Integers
 
@@ -19,18 +20,35 @@ N_BINS = 128
 #: The lower bound of each bin, which is the upper bound of the one before; and the end of the last.
 BOUNDS: Floats = np.concatenate([[0.0], half_octaves(EDGE * 2.0**-32, N_BINS + 1)[1:]])
 
+#: Of the numbers, as they are stored, that bin 0 would begin with if it were not for zero.
+_FIRST_EXPONENT = 1023 - 32
+
 #: Pictures begin and end where so much lies below and beyond, and show so many bins at least, because a picture
 #: of one would show no scale.
 _TAIL, _LEAST_SHOWN = 0.002, 9
 
 
-def bins_of(sizes: Floats | Integers) -> npt.NDArray[np.uint8]:
+def bins_of(sizes: Floats | Whole) -> npt.NDArray[np.uint8]:
     """Find the bins of sizes, none of them negative: (n,)."""
-    above = np.searchsorted(BOUNDS[1:N_BINS], sizes, side="right")
-    return np.where(sizes > 0, np.maximum(above, 1), 0).astype(np.uint8)
+    return _bins_of(np.ascontiguousarray(sizes, np.float64), BOUNDS)  # type: ignore[no-any-return]
 
 
-def histogram(sizes: Floats | Integers, weights: Integers) -> Integers:
+@njit(cache=True, nogil=True)
+def _bins_of(sizes, bounds):  # type: ignore[no-untyped-def]
+    bins, exponents = np.zeros(len(sizes), np.uint8), sizes.view(np.int64) >> 52
+    for i in range(len(sizes)):
+        if sizes[i] > 0:
+            # Bins are half octaves: their exponent leads to within one or two of them.
+            bin_ = min(max(2 * (exponents[i] - _FIRST_EXPONENT), 1), N_BINS - 1)
+            while bin_ > 1 and sizes[i] < bounds[bin_]:
+                bin_ -= 1
+            while bin_ < N_BINS - 1 and sizes[i] >= bounds[bin_ + 1]:
+                bin_ += 1
+            bins[i] = bin_
+    return bins
+
+
+def histogram(sizes: Floats | Whole, weights: Integers) -> Integers:
     """Count sizes, each as often as its weight says: (N_BINS,). What is NaN is left out."""
     there = ~np.isnan(sizes)
     return np.bincount(bins_of(sizes[there]), weights[there], N_BINS).astype(np.int64)

@@ -14,14 +14,13 @@ import numpy as np
 
 from privtrace.evaluation.circles import Circles, circles_error
 from privtrace.evaluation.compare import distribution_error, relative_error
-from privtrace.evaluation.frame import CIRCLES, Frame
+from privtrace.evaluation.frame import CIRCLES, Clipped, Frame
 from privtrace.evaluation.metric import LN2, Metric, Profile
 from privtrace.evaluation.patterns import pattern_counts, top_patterns
 from privtrace.evaluation.squares import paths_on
 from privtrace.evaluation.traits import Bits, Traits, scaled
-from privtrace.geometry import diameters_m, lengths_m
 from privtrace.paths import Paths
-from privtrace.trajectories import Floats, Trajectories
+from privtrace.trajectories import Floats
 
 N_BINS = 50
 N_CIRCLES = 500
@@ -41,17 +40,17 @@ class PaperTraits(Traits):
     paths: Paths  # on 20 x 20 cells
 
 
-def measuring(frame: Frame) -> Callable[[Trajectories], PaperTraits]:
+def measuring(frame: Frame) -> Callable[[Clipped], PaperTraits]:
     """Draw the circles, and return what measures the traits of a clipped part."""
     circles = draw_circles(frame)
 
-    def measure(runs: Trajectories) -> PaperTraits:
+    def measure(runs: Clipped) -> PaperTraits:
         return PaperTraits.of(
             runs,
-            length_m=lengths_m(runs.points, runs.offsets),
-            diameter_m=diameters_m(runs.points, runs.offsets),
-            hits=circles.hits(runs),
-            paths=paths_on(runs, frame, CELLS_PER_SIDE),
+            length_m=runs.length_m,
+            diameter_m=runs.diameter_m,
+            hits=runs.once("hits", lambda: circles.hits(runs)),
+            paths=runs.once("paths", lambda: paths_on(runs, frame, CELLS_PER_SIDE)),
         )
 
     return measure

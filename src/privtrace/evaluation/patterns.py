@@ -38,24 +38,42 @@ def top_patterns(paths: Paths, weights: Integers, k: int, longest: int, n_cells:
     """
     best = Patterns(np.empty(0, np.int64), np.empty(0, np.int64))
     codes = np.arange(1, n_cells + 1)  # of the patterns that may be extended, of one cell at first
-    places = paths.cells  # which of them begins at each place of the paths; -1: none
+    numbers, sizes = np.empty(0, np.int32), np.empty(0, np.int64)  # tables of all lengths so far
     for _ in range(2, longest + 1):
-        table = pair_counts(places, paths.offsets, weights, len(codes))
+        table = _pair_counts(paths.cells, paths.offsets, weights, numbers, sizes, len(codes))
         i, j = np.nonzero(table)
         longer = Patterns(codes[i] * (n_cells + 1) + codes[j] % (n_cells + 1), table[i, j])
         best = Patterns(np.append(best.codes, longer.codes), np.append(best.counts, longer.counts)).best(k)
         frequent = longer.counts > (best.counts[-1] if len(best.counts) == k else 0)
-        numbers = np.full(table.shape, -1, np.int32)
-        numbers[i[frequent], j[frequent]] = np.arange(np.count_nonzero(frequent))
-        codes, places = longer.codes[frequent], _numbered(places, paths.offsets, numbers)
+        if not frequent.any():
+            break
+        numbered = np.full(table.shape, -1, np.int32)
+        numbered[i[frequent], j[frequent]] = np.arange(np.count_nonzero(frequent))
+        numbers, sizes = np.append(numbers, numbered), np.append(sizes, len(codes))
+        codes = longer.codes[frequent]
     return best
+
+
+def pair_counts(paths: Paths, weights: Integers, n_cells: int) -> Integers:
+    """Count which cell follows which in paths, each path as often as its weight says: (n_cells, n_cells)."""
+    none = np.empty(0, np.int32), np.empty(0, np.int64)
+    return _pair_counts(paths.cells, paths.offsets, weights, *none, n_cells)  # type: ignore[no-any-return]
 
 
 def pattern_counts(paths: Paths, weights: Integers, codes: Integers, longest: int, n_cells: int) -> Integers:
     """Count the patterns of these codes, of 2 to `longest` cells each: (n_codes,)."""
-    order = np.argsort(codes)
-    counts = np.empty(len(codes), np.int64)
-    counts[order] = _counts(paths.cells, paths.offsets, weights, codes[order], longest, n_cells + 1)
+    # A tree of all beginnings, the numbers of those that follow by the cell that is added; -1: none.
+    tree = [[-1] * n_cells]
+    places = np.empty(len(codes), np.int64)
+    for row, code in enumerate(codes.tolist()):
+        place = 0
+        for cell in pattern_cells(code, n_cells):
+            if tree[place][cell] < 0:
+                tree[place][cell] = len(tree)
+                tree.append([-1] * n_cells)
+            place = tree[place][cell]
+        places[row] = place
+    counts: Integers = _counts(paths.cells, paths.offsets, weights, np.array(tree, np.int32), longest)[places]
     return counts
 
 
@@ -69,46 +87,55 @@ def pattern_cells(code: int, n_cells: int) -> tuple[int, ...]:
 
 
 @njit(cache=True, nogil=True)
-def pair_counts(places, offsets, weights, size):  # type: ignore[no-untyped-def]
-    """Count which number follows which in paths, each path as often as its weight says: (size, size)."""
+def _pair_counts(cells, offsets, weights, numbers, sizes, size):  # type: ignore[no-untyped-def]
+    """Count which number follows which in paths: (size, size).
+
+    The numbers are those of pairs of numbers of pairs, down to cells, by one table for each length; -1: none.
+    They are found anew for each path, in little memory, and most paths have none of them after a length or two.
+    """
     table = np.zeros((size, size), np.int64)
+    longest = 0
     for path in range(len(offsets) - 1):
-        for p in range(offsets[path], offsets[path + 1] - 1):
+        longest = max(longest, offsets[path + 1] - offsets[path])
+    places = np.empty(longest, np.int32)
+    for path in range(len(offsets) - 1):
+        n = offsets[path + 1] - offsets[path]
+        if weights[path] == 0 or n <= len(sizes) + 1:
+            continue
+        for p in range(n):
+            places[p] = cells[offsets[path] + p]
+        begin = 0
+        for length in range(len(sizes)):
+            n -= 1
+            n_numbered = 0
+            for p in range(n):
+                if places[p] >= 0 and places[p + 1] >= 0:
+                    places[p] = numbers[begin + places[p] * sizes[length] + places[p + 1]]
+                    n_numbered += places[p] >= 0
+                else:
+                    places[p] = -1
+            begin += sizes[length] * sizes[length]
+            if n_numbered < 2:
+                n = 0
+                break
+        for p in range(n - 1):
             if places[p] >= 0 and places[p + 1] >= 0:
                 table[places[p], places[p + 1]] += weights[path]
     return table
 
 
 @njit(cache=True, nogil=True)
-def _numbered(places, offsets, numbers):  # type: ignore[no-untyped-def]
-    """Give its number to the pair that begins at each place; -1 for those without a number."""
-    numbered = np.full(len(places), -1, np.int32)
+def _counts(cells, offsets, weights, tree, longest):  # type: ignore[no-untyped-def]
+    """Follow every run of cells in a tree: (n_places,), how often each place was come to."""
+    counts = np.zeros(len(tree), np.int64)
     for path in range(len(offsets) - 1):
+        if weights[path] == 0:
+            continue
         for p in range(offsets[path], offsets[path + 1] - 1):
-            if places[p] >= 0 and places[p + 1] >= 0:
-                numbered[p] = numbers[places[p], places[p + 1]]
-    return numbered
-
-
-@njit(cache=True, nogil=True)
-def _counts(cells, offsets, weights, codes, longest, base):  # type: ignore[no-untyped-def]
-    """Look up every run of cells in rising codes."""
-    counts = np.zeros(len(codes), np.int64)
-    begins = np.zeros(base * base, np.bool_)  # most runs begin as none of the patterns does
-    for code in codes:
-        while code >= base * base:
-            code //= base
-        begins[code] = True
-    for path in range(len(offsets) - 1):
-        for p in range(offsets[path], offsets[path + 1] - 1):
-            code = (np.int64(cells[p]) + 1) * base + cells[p + 1] + 1
-            if not begins[code]:
-                continue
-            last = min(p + longest, offsets[path + 1])
-            for end in range(p + 2, last + 1):
-                place = np.searchsorted(codes, code)
-                if place < len(codes) and codes[place] == code:
-                    counts[place] += weights[path]
-                if end < last:
-                    code = code * base + cells[end] + 1
+            place = 0
+            for end in range(p, min(p + longest, offsets[path + 1])):
+                place = tree[place, cells[end]]
+                if place < 0:
+                    break
+                counts[place] += weights[path]
     return counts

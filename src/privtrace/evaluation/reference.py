@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ from privtrace.evaluation.compare import defined
 from privtrace.evaluation.comparison import Comparison
 from privtrace.evaluation.frame import BASELINE, BOOTSTRAP, SPLITS
 from privtrace.evaluation.measured import MeasuredSet
-from privtrace.evaluation.metric import Metric
+from privtrace.evaluation.metric import Metric, Profile
 from privtrace.methods.declaring import days
 from privtrace.space.region import Region
 from privtrace.trajectories import Crs, Floats, Integers, Source, Trajectories, check_source, part_bounds
@@ -60,15 +62,25 @@ class Reference:
 
         Where one of them has no usable times, metrics that need them are not defined.
         """
-        real = self.real if real is None else real
-        have_times = real.has_times and synthetic.has_times
-        return {
-            metric.name: metric.compare(real.traits[profile.name], synthetic.traits[profile.name])
-            if have_times or not metric.needs_times
-            else np.nan
-            for profile in self.comparison.profiles
-            for metric in profile.metrics
-        }
+        [values] = self._values_of([(self.real if real is None else real, synthetic)])
+        return values
+
+    def _values_of(self, pairs: Iterable[tuple[MeasuredSet, MeasuredSet]]) -> Iterator[Values]:
+        """Compare the second of each pair of sets with the first, metrics side by side on the backend."""
+
+        def comparing() -> Iterator[Callable[[], float]]:
+            for real, synthetic in pairs:
+                have_times = real.has_times and synthetic.has_times
+                for profile in self.comparison.profiles:
+                    both = real.traits[profile.name], synthetic.traits[profile.name]
+                    for metric in profile.metrics:
+                        can = have_times or not metric.needs_times
+                        yield partial(metric.compare, *both) if can else lambda: np.nan
+
+        names = [metric.name for metric in self.comparison.metrics]
+        values = self.comparison.backend.map(lambda compare: compare(), comparing())
+        while some := list(islice(values, len(names))):
+            yield dict(zip(names, some, strict=True))
 
     def limit(self) -> Values:
         """Compare one random half of the real data with the other: what chance alone makes of a metric.
@@ -78,14 +90,12 @@ class Reference:
         """
         if len(self.real) < 2:
             return {metric.name: np.nan for metric in self.comparison.metrics}
-        splits = list(self.comparison.backend.map(self._split, range(N_SPLITS)))
+        splits = list(self._values_of(map(self._split, range(N_SPLITS))))
         columns = {name: defined([split[name] for split in splits]) for name in splits[0]}
         return {name: float(column.mean()) if len(column) else np.nan for name, column in columns.items()}
 
-    def _split(self, again: int) -> Values:
-        order = self.comparison.frame.shuffled(len(self.real), SPLITS, again)
-        first, second = self.real.ordered(order).halves()
-        return self.values(second, first)
+    def _split(self, again: int) -> tuple[MeasuredSet, MeasuredSet]:
+        return self.real.ordered(self.comparison.frame.shuffled(len(self.real), SPLITS, again)).halves()
 
     def baseline(self) -> Values:
         """Compare a uniform random walk over the region: what a set gets that knows nothing of the data.
@@ -94,22 +104,34 @@ class Reference:
         uniform in the region. Departures are uniform over the week, and the points after them over a week. A
         metric that would find the real data in it again, as in its numbers of points, takes those from it.
         """
-        made = Made(self._uniform_walks, self.comparison.crs, int(self.real.n_points.sum()))
-        scored = {profile.name: self.comparison.measures[profile.name] for profile in self.comparison.profiles}
-        without_figures = replace(self.comparison, measures=scored)
-        walk = without_figures.measure(made, text="Measuring a random walk")
-        return self.values(walk) | {
-            metric.name: metric.compare(self.real.traits[name], metric.uninformed(walk.traits[name]))
-            for name, metrics in ((profile.name, profile.metrics) for profile in self.comparison.profiles)
-            for metric in metrics
+        # A walk that is everywhere has long paths: traits of places and those of times are not held together.
+        values: Values = {}
+        for with_times in (False, True):
+            own = tuple(profile for profile in self.comparison.profiles if profile.needs_times == with_times)
+            if own:
+                values |= self._baseline_of(own, with_times and self.real.has_times)
+        return values
+
+    def _baseline_of(self, profiles: tuple[Profile, ...], with_times: bool) -> Values:
+        measures = {profile.name: self.comparison.measures[profile.name] for profile in profiles}
+        own = replace(self.comparison, profiles=profiles, measures=measures)  # without figures
+        walks = partial(self._uniform_walks, with_times)
+        made = Made(walks, self.comparison.crs, int(self.real.n_points.sum()))
+        walk = own.measure(made, text=f"Measuring a random walk{' in time' if with_times else ''}")
+        return replace(self, comparison=own).values(walk) | {
+            metric.name: metric.compare(
+                self.real.traits[profile.name], metric.uninformed(walk.traits[profile.name])
+            )
+            for profile in profiles
+            for metric in profile.metrics
             if metric.uninformed is not None
         }
 
-    def _uniform_walks(self) -> Iterator[Trajectories]:
+    def _uniform_walks(self, with_times: bool) -> Iterator[Trajectories]:
         frame, offsets = self.comparison.frame, np.concatenate([[0], np.cumsum(self.real.n_points)])
         for start, stop in part_bounds(offsets):
             own = offsets[start : stop + 1] - offsets[start]
-            times = frame.moments(own, start, BASELINE) if self.real.has_times else None
+            times = frame.moments(own, start, BASELINE) if with_times else None
             yield replace(frame.places(own, start, BASELINE), times=times)
 
     def intervals(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
 import numpy.typing as npt
 from numba import njit
@@ -9,7 +11,9 @@ from numba import njit
 from privtrace.evaluation.circles import set_bit
 from privtrace.evaluation.frame import Frame
 from privtrace.paths import Paths
-from privtrace.trajectories import Integers, Trajectories
+from privtrace.trajectories import Trajectories
+
+Trips: TypeAlias = npt.NDArray[np.int32]
 
 
 def paths_on(runs: Trajectories, frame: Frame, n_per_side: int, *, filled: bool = False) -> Paths:
@@ -27,16 +31,15 @@ def visited(paths: Paths, n_cells: int) -> npt.NDArray[np.uint64]:
     return _visited(paths.cells, paths.offsets, n_cells)  # type: ignore[no-any-return]
 
 
-def first_and_last(paths: Paths, n_cells: int) -> Integers:
+def first_and_last(paths: Paths, n_cells: int) -> Trips:
     """Write the first and the last cell of each path as one number: (n,), first * n_cells + last."""
-    cells = paths.cells.astype(np.int64)
-    trips: Integers = cells[paths.offsets[:-1]] * n_cells + cells[paths.offsets[1:] - 1]
-    return trips
+    firsts, lasts = paths.cells[paths.offsets[:-1]], paths.cells[paths.offsets[1:] - 1]
+    return firsts.astype(np.int32) * np.int32(n_cells) + lasts
 
 
 @njit(cache=True, nogil=True)
 def _paths(points, offsets, sides_m, size, filled):  # type: ignore[no-untyped-def]
-    cells = np.empty(len(points), np.int32)
+    cells = np.empty(len(points), np.int16)
     path_offsets = np.zeros(len(offsets), np.int64)
     n_cells = 0
     for t in range(len(offsets) - 1):

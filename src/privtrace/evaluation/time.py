@@ -20,13 +20,13 @@ from numba import njit
 from privtrace import calendar
 from privtrace.evaluation import octaves
 from privtrace.evaluation.circles import SANITY, grouped_bit_counts
-from privtrace.evaluation.compare import category_error, divergence
-from privtrace.evaluation.frame import Frame
+from privtrace.evaluation.compare import Whole, category_error, divergence
+from privtrace.evaluation.frame import Clipped, Frame
 from privtrace.evaluation.metric import LN2, Metric, Profile
 from privtrace.evaluation.paper import N_CIRCLES, draw_circles
-from privtrace.evaluation.squares import first_and_last, paths_on
+from privtrace.evaluation.squares import Trips, first_and_last, paths_on
 from privtrace.evaluation.traits import Binned, Bits, Traits
-from privtrace.geometry import lengths_m
+from privtrace.geometry import steps_m, sums
 from privtrace.timing.bins import HOURS, HOURS_OF_PART, LONGEST_S, N_PARTS
 from privtrace.trajectories import Array, Floats, Integers, Trajectories
 
@@ -50,36 +50,40 @@ class Visits:
 class TimeTraits(Traits):
     """Hold what the metrics of time look at."""
 
-    hour: Integers  # (n,): the hour of the week of the departure, from 0 on Monday at midnight; -1 if untimed
+    hour: npt.NDArray[
+        np.int16
+    ]  # (n,): the hour of the week of the departure, from 0 on Monday at midnight; -1 if untimed
     duration_s: Floats  # (n,): from the first timed point to the last; NaN if untimed
     speed: Floats  # (n,): meters per second; NaN without a duration over 0
-    n_points: Integers  # (n,)
-    n_untimed: Integers  # (n,): how many of the points
+    n_points: npt.NDArray[np.int32]  # (n,)
+    n_untimed: npt.NDArray[np.int32]  # (n,): how many of the points
     intervals: Binned  # seconds from timed point to timed point, in half octaves
     jumps: Binned  # meters from point to point, in half octaves
     hits: Bits  # (n, n_words): a bit for each of the circles of `density` that holds a point
-    trips: Integers  # (n,): first and last of 3 x 3 zones, as one number
+    trips: Trips  # (n,): first and last of 3 x 3 zones, as one number
     visits: Visits
 
     @property
-    def part(self) -> Integers:
+    def part(self) -> Whole:
         """Give the part of the day of each departure: four hours, from 0 after midnight to 5; -1 if untimed."""
         return np.where(self.hour < 0, -1, self.hour % 24 // HOURS_OF_PART)
 
 
-def measuring(frame: Frame) -> Callable[[Trajectories], TimeTraits]:
+def measuring(frame: Frame) -> Callable[[Clipped], TimeTraits]:
     """Draw the circles, and return what measures the traits of a clipped part."""
     circles, zone = draw_circles(frame), calendar.Zone.named(frame.zone)
     sides_m = (frame.region.width_m, frame.region.height_m)
 
-    def measure(runs: Trajectories) -> TimeTraits:
-        seconds, n_points = _seconds(runs), np.diff(runs.offsets)
-        is_timed = timed(seconds, runs.offsets)
-        points, seconds = runs.points[is_timed], seconds[is_timed]
-        offsets = np.concatenate([[0], np.cumsum(is_timed)])[runs.offsets]
+    def measure(runs: Clipped) -> TimeTraits:
+        points, steps, seconds, offsets = runs.points, runs.steps_m, _seconds(runs), runs.offsets
+        is_timed = timed(seconds, offsets)
+        if not is_timed.all():
+            points, seconds = points[is_timed], seconds[is_timed]
+            offsets = np.concatenate([[0], np.cumsum(is_timed)])[offsets]
+            steps = steps_m(points, offsets)
         firsts, lasts = offsets[:-1], offsets[1:] - 1
         departs = lasts >= firsts
-        hour = np.full(len(runs), -1)
+        hour = np.full(len(runs), -1, np.int16)
         local_s = zone.to_local(np.floor(seconds[firsts[departs]]).astype(np.int64))
         hour[departs] = calendar.hours_of_week(local_s)
         duration = np.full(len(runs), np.nan)
@@ -88,14 +92,14 @@ def measuring(frame: Frame) -> Callable[[Trajectories], TimeTraits]:
             runs,
             hour=hour,
             duration_s=duration,
-            speed=lengths_m(points, offsets) / np.where(duration > 0, duration, np.nan),
-            n_points=n_points,
-            n_untimed=n_points - np.diff(offsets),
-            intervals=_gaps(np.diff(seconds), offsets),
-            jumps=_gaps(np.hypot(*np.diff(runs.points, axis=0).T), runs.offsets),
-            hits=circles.hits(runs),
+            speed=sums(steps, offsets) / np.where(duration > 0, duration, np.nan),
+            n_points=np.diff(runs.offsets).astype(np.int32),
+            n_untimed=(np.diff(runs.offsets) - np.diff(offsets)).astype(np.int32),
+            intervals=_gaps(np.diff(seconds, prepend=0.0), offsets),
+            jumps=_gaps(runs.steps_m, runs.offsets),
+            hits=runs.once("hits", lambda: circles.hits(runs)),
             trips=first_and_last(paths_on(runs, frame, ZONES_PER_SIDE), ZONES_PER_SIDE**2),
-            visits=Visits(*_visits(points, seconds, offsets, sides_m)),
+            visits=Visits(*_visits(points, steps, seconds, offsets, sides_m)),
         )
 
     return measure
@@ -137,15 +141,15 @@ def timed(seconds, offsets):  # type: ignore[no-untyped-def]
 
 
 def _gaps(sizes: Floats, offsets: Integers) -> Binned:
-    """Put the gaps within trajectories into bins, of those between all consecutive points."""
-    n_points = np.diff(offsets)
-    owners = np.repeat(np.arange(len(n_points)), n_points)
-    n_gaps = np.maximum(n_points - 1, 0)
-    return Binned(octaves.bins_of(sizes[owners[1:] == owners[:-1]]), np.concatenate([[0], np.cumsum(n_gaps)]))
+    """Put the gaps within trajectories into bins; those of first points are none."""
+    within = np.ones(len(sizes), np.bool_)
+    within[offsets[:-1][offsets[1:] > offsets[:-1]]] = False
+    n_gaps = np.maximum(np.diff(offsets) - 1, 0)
+    return Binned(octaves.bins_of(sizes)[within], np.concatenate([[0], np.cumsum(n_gaps)]))
 
 
 @njit(cache=True, nogil=True)
-def _visits(points, seconds, offsets, sides_m):  # type: ignore[no-untyped-def]
+def _visits(points, steps, seconds, offsets, sides_m):  # type: ignore[no-untyped-def]
     """List visits: consecutive segments that begin in one cell are one."""
     size = CELLS_PER_SIDE
     cells = np.empty(len(points), np.int16)
@@ -161,7 +165,7 @@ def _visits(points, seconds, offsets, sides_m):  # type: ignore[no-untyped-def]
             if n == visit_offsets[t] or cells[n - 1] != cell:
                 cells[n] = cell
                 n += 1
-            meters[n - 1] += math.hypot(points[p, 0] - x, points[p, 1] - y)
+            meters[n - 1] += steps[p]
             times[n - 1] += seconds[p] - seconds[p - 1]
         visit_offsets[t + 1] = n
     return cells[:n].copy(), meters[:n].copy(), times[:n].copy(), visit_offsets
@@ -186,7 +190,7 @@ def departure_day(real: TimeTraits, synthetic: TimeTraits) -> float:
     return category_error(hours, others, 48)
 
 
-def _departing(given: TimeTraits, numbers: Integers) -> tuple[Integers, Integers]:
+def _departing(given: TimeTraits, numbers: Whole) -> tuple[Whole, Integers]:
     """Give the numbers of trajectories that have a departure, and their weights."""
     departs = given.hour >= 0
     return numbers[departs], given.weights[departs]
@@ -300,15 +304,21 @@ def cell_speed(real: TimeTraits, synthetic: TimeTraits) -> float:
     return float(np.mean(np.abs(speeds - others) / (speeds + 1.0)))
 
 
-def _cell_sums(given: TimeTraits) -> tuple[Floats, Floats, Floats]:
-    """Add up visits, meters and seconds of each cell."""
+def _cell_sums(given: TimeTraits) -> Floats:
+    """Add up visits, meters and seconds of each cell: (3, n_cells)."""
     visits = given.visits
-    weights = np.repeat(given.weights, np.diff(visits.offsets))
-    numbers, meters, seconds = (
-        np.bincount(visits.cells, weights * sizes, CELLS_PER_SIDE**2).astype(np.float64)
-        for sizes in (1.0, visits.meters, visits.seconds)
-    )
-    return numbers, meters, seconds
+    return _added_up(visits.cells, visits.meters, visits.seconds, visits.offsets, given.weights)  # type: ignore[no-any-return]
+
+
+@njit(cache=True, nogil=True)
+def _added_up(cells, meters, seconds, offsets, weights):  # type: ignore[no-untyped-def]
+    sums = np.zeros((3, CELLS_PER_SIDE * CELLS_PER_SIDE))
+    for t in range(len(offsets) - 1):
+        for v in range(offsets[t], offsets[t + 1]):
+            sums[0, cells[v]] += weights[t]
+            sums[1, cells[v]] += weights[t] * np.float64(meters[v])
+            sums[2, cells[v]] += weights[t] * np.float64(seconds[v])
+    return sums
 
 
 def _needing_times(name: str, compare: Callable[..., float], words: str, high: float = math.inf) -> Metric:
