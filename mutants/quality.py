@@ -101,8 +101,8 @@ BRIDGETRACE = (
         "shapes-not-looked-at",
         "walking keeps each walk that arrives, whatever its shape",
         "methods/bridgetrace/sampler.py",
-        "if arrived and share < keeping.kept[diameter_bin, length_bin]:",
-        "if arrived:",
+        "(arrived and share < keeping.kept[diameter_bin, length_bin])",
+        "arrived",
         ("methods/bridgetrace/test_sampler.py",),
     ),
     Mutant(

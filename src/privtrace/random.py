@@ -45,7 +45,8 @@ def _choose(cumulative, first_trajectory, n_trajectories, seed):  # type: ignore
     return chosen
 
 
-@njit(cache=True, nogil=True)
+# Inlined for certain: else the compiler would not make several at once in `uniforms`.
+@njit(cache=True, nogil=True, forceinline=True)
 def philox(seed, trajectory, step, purpose):  # type: ignore[no-untyped-def]
     """Return two words of 64 random bits."""
     c0, c1 = trajectory & _LOW, trajectory >> _HALF
@@ -62,6 +63,17 @@ def philox(seed, trajectory, step, purpose):  # type: ignore[no-untyped-def]
 def uniform(word):  # type: ignore[no-untyped-def]
     """Turn 64 random bits into a number in [0, 1)."""
     return np.float64(word >> np.uint64(11)) * 2.0**-53
+
+
+@njit(cache=True, nogil=True)
+def uniforms(shares, n, stream, first_step, purpose):  # type: ignore[no-untyped-def]
+    """Fill shares[:n] with numbers in [0, 1), from the first words of as many steps.
+
+    One after the other they would take four times as long: the compiler makes several at once.
+    """
+    seed, trajectory = stream
+    for k in range(n):
+        shares[k] = uniform(philox(seed, trajectory, np.uint64(first_step + k), np.uint64(purpose))[0])
 
 
 @njit(cache=True, nogil=True)

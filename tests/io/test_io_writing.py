@@ -75,7 +75,13 @@ def test_tables_look_as_documented(tmp_path):
     assert str(schema.field("traj_id").type) == "int64"
     assert str(schema.field("t").type) == "double"
     assert pq.read_metadata(tmp_path / "a.parquet").metadata[b"private"] == b"true"
-    assert pq.ParquetFile(tmp_path / "a.parquet").metadata.row_group(0).column(1).compression == "ZSTD"
+    group = pq.read_metadata(tmp_path / "a.parquet").row_group(0)
+    columns = [group.column(place) for place in range(5)]
+    assert {column.compression for column in columns} == {"LZ4"}
+    rising, split = "DELTA_BINARY_PACKED", "BYTE_STREAM_SPLIT"
+    codes = [rising, split, split, split, rising]
+    assert all(code in column.encodings for code, column in zip(codes, columns, strict=True))
+    assert not any(column.has_dictionary_page for column in columns)
 
 
 @pytest.mark.parametrize("suffix", FORMATS)

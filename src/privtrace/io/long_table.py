@@ -13,7 +13,7 @@ from privtrace.errors import DataError
 from privtrace.io.columns import PAIRS, TIME, TRAJECTORY, USER
 from privtrace.io.rows import missing_user
 from privtrace.io.zones import UNITS
-from privtrace.trajectories import Array, Trajectories
+from privtrace.trajectories import Array, Integers, Trajectories
 
 #: Rows of a table that a writer gets at once; a row group of Parquet.
 _TABLE_ROWS = 1 << 20
@@ -61,18 +61,24 @@ def _words(schema: pa.Schema) -> str:
 def long_table(part: Trajectories, first_id: int) -> pa.Table:
     """Lay one part out."""
     lengths = np.diff(part.offsets)
-    owners = pa.array(np.repeat(np.arange(len(part)), lengths))  # (n_points,)
     x, y = PAIRS[part.crs]
     columns = {
-        TRAJECTORY: arrow_ids(part.ids_from(first_id)).take(owners),
+        TRAJECTORY: _repeated(part.ids_from(first_id), lengths, arrow_ids),
         x: pa.array(part.points[:, 0]),
         y: pa.array(part.points[:, 1]),
     }
     if part.times is not None:
         columns[TIME] = arrow_times(part.times, part.zone)
     if part.users is not None:
-        columns[USER] = arrow_users(part.users).take(owners)
+        columns[USER] = _repeated(part.users, lengths, arrow_users)
     return pa.table(columns)
+
+
+def _repeated(values: Array, lengths: Integers, to_arrow: Callable[[Array], pa.Array]) -> pa.Array:
+    """Hand values of trajectories to arrow, each as often as its trajectory has points."""
+    if values.dtype.kind in "iuf":  # else each is turned into text, once
+        return to_arrow(np.repeat(values, lengths))
+    return to_arrow(values).take(pa.array(np.repeat(np.arange(len(values)), lengths)))
 
 
 def arrow_times(times: Array, zone: str | None = None) -> pa.Array:

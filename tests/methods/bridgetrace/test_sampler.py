@@ -245,6 +245,14 @@ def test_a_walk_depends_on_the_seed_and_its_number_alone(share: float | None) ->
             assert np.array_equal(part.cells, cells)
         assert not np.array_equal(walk(range(500), 10).offsets, whole.offsets)
     assert len(sampler.walk(range(0), 9).cells) == 0
+    whole = sampler.sample(range(500), 9)
+    made = place_on_lines(sampler.walk(range(500), 9), space.geometry, sampler.placing, 0, 9)
+    assert np.array_equal(whole.points, made.points) and np.array_equal(whole.offsets, made.offsets)
+    for numbers in (range(0, 1), range(7, 300), range(499, 500)):
+        part = sampler.sample(numbers, 9)
+        points = whole.points[whole.offsets[numbers.start] : whole.offsets[numbers.stop]]
+        assert np.array_equal(part.points, points)
+    assert sampler.sample(range(0), 9).offsets.tolist() == [0]
 
 
 @pytest.mark.parametrize("share", [0.02, None])

@@ -16,7 +16,7 @@ from numba import njit
 from privtrace.compiling import borrowing
 from privtrace.methods.common.placing import in_piece
 from privtrace.paths import Paths
-from privtrace.random import PLACING, Stream, philox, uniform
+from privtrace.random import PLACING, Stream, philox, uniform, uniforms
 from privtrace.space.adjacency import Adjacency, link_between
 from privtrace.space.area import Area, is_inside
 from privtrace.space.grid import Grid
@@ -165,11 +165,11 @@ def draw_line(scratch, n_cells, geometry, stream):  # type: ignore[no-untyped-de
         cell = cells[n_cells - 1] if end else cells[0]
         x, y = in_piece(cell, (uniform(words[0]), uniform(words[1])), geometry.boxes, geometry.pieces)
         line[n_cells if end else 0, 0], line[n_cells if end else 0, 1] = x, y
+    uniforms(drawn, n_cells, stream, 2, PLACING)
     if n_cells == 1:
         # A trip that stays in its cell may be as short as can be.
-        words = philox(stream.seed, stream.trajectory, np.uint64(2), np.uint64(PLACING))
         for axis in range(2):
-            line[1, axis] = line[0, axis] + uniform(words[0]) * (line[1, axis] - line[0, axis])
+            line[1, axis] = line[0, axis] + drawn[0] * (line[1, axis] - line[0, axis])
         return length_of(line, 2, geometry.scale_m)
     for k in range(1, n_cells):
         link = over[k]
@@ -178,9 +178,8 @@ def draw_line(scratch, n_cells, geometry, stream):  # type: ignore[no-untyped-de
             for axis in range(2):
                 line[k, axis] = (centers[cells[k - 1], axis] + centers[cells[k], axis]) / 2
             continue
-        share = uniform(philox(stream.seed, stream.trajectory, np.uint64(2 + k), np.uint64(PLACING))[0])
         axis = sides.axis[link]
-        drawn[k] = sides.low[link] + share * (sides.high[link] - sides.low[link])
+        drawn[k] = sides.low[link] + drawn[k] * (sides.high[link] - sides.low[link])
         line[k, axis], line[k, 1 - axis] = sides.at[link], drawn[k]
     # A round may be two places behind the one before: it then sees what it would see after it, and rounds need
     # not wait for each other.

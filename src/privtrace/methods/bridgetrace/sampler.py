@@ -85,7 +85,7 @@ class Chain(NamedTuple):
     steps: Steps
     chances: Floats  # (n_entries,)
     hitting: Floats  # (n_zones, n_levels, n_links)
-    zone_of: Integers  # (n_cells,)
+    rows: npt.NDArray[np.int32]  # (n_rows, 4): first entry, last, from an entry to its link, zone
     classes: npt.NDArray[np.int8]  # (n_zones, n_zones)
 
 
@@ -113,8 +113,6 @@ class Walk(NamedTuple):
     length_m: float  # of its line
     n_points: int  # by which it is reported; 0 where their distance is set
     has_points: bool  # whether they are set: they are where their shape is not that of the line
-    apart: int  # class of distance of its zones
-    level: int
     diameter_bin: int
     length_bin: int
 
@@ -144,10 +142,13 @@ class Sampler:
             starts=np.cumsum(self.starts[cells]),
         )
 
-    @property
+    @cached_property
     def _chain(self) -> Chain:
-        space = self.space
-        return Chain(space.steps, self.chances, self.hitting, space.zone_of, space.classes)
+        space, steps = self.space, self.space.steps
+        firsts, lasts = steps.offsets[:-1], steps.offsets[1:] - 1
+        onward = steps.links.offsets[steps.cells] - firsts
+        rows = np.stack([firsts, lasts, onward, space.zone_of[steps.cells]], axis=1)
+        return Chain(steps, self.chances, self.hitting, rows.astype(np.int32), space.classes)
 
     def _keeping(self, tries: int) -> Keeping:
         return Keeping(self.space.edges, self.kept, _kept_at_most(self.kept), tries)
@@ -203,7 +204,7 @@ def _walk(cumulative, chain, geometry, keeping, placing, first_trajectory, n_tra
     path, lines = 0, (geometry, keeping, placing)
     while path < n_trajectories:
         stream = Stream(seed, np.uint64(first_trajectory + path))
-        walk = _kept_walk(scratch, cumulative, chain, lines, stream)
+        apart, level, walk = _kept_walk(scratch, cumulative, chain, lines, stream)
         if walk.n_cells == MORE:  # the same walk again, then
             scratch = scratch_for(2 * len(scratch.cells), len(scratch.points))
             continue
@@ -212,7 +213,7 @@ def _walk(cumulative, chain, geometry, keeping, placing, first_trajectory, n_tra
         for k in range(walk.n_cells):
             cells[total + k] = scratch.cells[k]
         total += walk.n_cells
-        drawn.classes[path], drawn.levels[path] = walk.apart, walk.level
+        drawn.classes[path], drawn.levels[path] = apart, level
         drawn.diameters[path], drawn.lengths[path] = walk.diameter_bin, walk.length_bin
         path += 1
         offsets[path] = total
@@ -221,66 +222,133 @@ def _walk(cumulative, chain, geometry, keeping, placing, first_trajectory, n_tra
 
 @njit(cache=True, nogil=True)
 def _sample(cumulative, chain, geometry, keeping, placing, first_trajectory, n_trajectories, seed):  # type: ignore[no-untyped-def]
-    """Make points on the lines of walks."""
+    """Make points on the lines of walks.
+
+    All have their first try, then those that were not kept their second, and so on; each time walks to one goal
+    at one level follow each other, since they read the same hitting probabilities.
+    """
     # What is not used takes no memory.
-    points, seconds = points_for(128 * n_trajectories + 16, has_clock(placing.draws))
-    offsets = np.zeros(n_trajectories + 1, np.int64)
+    points, seconds = points_for(64 * n_trajectories + 16, has_clock(placing.draws))
+    firsts, sizes = np.empty(n_trajectories, np.int64), np.empty(n_trajectories, np.int64)
+    trips, bridges = np.empty((n_trajectories, 3), np.int64), np.empty((n_trajectories, 3), np.int64)
     scratch, total = scratch_for(FEW_CELLS, placing.draws.most_points), 0
-    path, lines = 0, (geometry, keeping, placing)
-    while path < n_trajectories:
+    lines = (geometry, keeping, placing)
+    n_levels, left = chain.hitting.shape[1], np.arange(n_trajectories)
+    for path in range(n_trajectories):
         stream = Stream(seed, np.uint64(first_trajectory + path))
-        walk = _kept_walk(scratch, cumulative, chain, lines, stream)
-        if walk.n_cells == MORE:  # the same walk again, then
-            scratch = scratch_for(2 * len(scratch.cells), len(scratch.points))
-            continue
-        n_points = walk.n_points
-        if not walk.has_points:
-            if most_points(walk.length_m, placing) > len(scratch.points):
-                scratch = with_points(scratch, 2 * most_points(walk.length_m, placing))
-            n_points = report(scratch, walk.n_cells, walk.length_m, n_points, placing, geometry, stream)
-        if total + n_points > len(points):
-            points, seconds = grown(points, seconds, total + n_points)
-        add(points, seconds, total, scratch, n_points, geometry.area.turn)
-        total += n_points
-        path += 1
-        offsets[path] = total
-    return points[:total], offsets, seconds[:total]
+        trips[path] = _trip(cumulative.trips, len(chain.classes), stream)
+    for attempt in range(keeping.tries):
+        for path in left:
+            stream = Stream(seed, np.uint64(first_trajectory + path))
+            origin, goal, step = trips[path]
+            apart = chain.classes[origin, goal]
+            level, start, trips[path, 2] = _beginning(cumulative, origin, apart, stream, step)
+            bridges[path] = goal * n_levels + level, start, level
+        left = _sorted(left, bridges[:, 0], chain.hitting.shape[0] * n_levels)
+        n_left, place, is_last = 0, 0, attempt + 1 == keeping.tries
+        while place < len(left):
+            path = left[place]
+            stream = Stream(seed, np.uint64(first_trajectory + path))
+            bridge = Bridge(bridges[path, 1], trips[path, 1], bridges[path, 2])
+            walk, step, is_kept = _try(scratch, bridge, is_last, chain, lines, stream, trips[path, 2])
+            if walk.n_cells == MORE:  # the same walk again, then
+                scratch = scratch_for(2 * len(scratch.cells), len(scratch.points))
+                continue
+            place += 1
+            if not is_kept:
+                trips[path, 2], left[n_left] = step, path
+                n_left += 1
+                continue
+            n_points = walk.n_points
+            if not walk.has_points:
+                if most_points(walk.length_m, placing) > len(scratch.points):
+                    scratch = with_points(scratch, 2 * most_points(walk.length_m, placing))
+                n_points = report(scratch, walk.n_cells, walk.length_m, n_points, placing, geometry, stream)
+            if total + n_points > len(points):
+                points, seconds = grown(points, seconds, total + n_points)
+            add(points, seconds, total, scratch, n_points, geometry.area.turn)
+            firsts[path], sizes[path] = total, n_points
+            total += n_points
+        left = left[:n_left]
+    return _in_order(points[:total], seconds[: min(total, len(seconds))], firsts, sizes)
+
+
+@njit(cache=True, nogil=True)
+def _sorted(paths, keys, n_keys):  # type: ignore[no-untyped-def]
+    """Sort paths by their keys, below n_keys."""
+    ends = np.zeros(n_keys + 1, np.int64)
+    for path in paths:
+        ends[keys[path] + 1] += 1
+    ends = np.cumsum(ends)
+    in_order = np.empty_like(paths)
+    for path in paths:
+        in_order[ends[keys[path]]] = path
+        ends[keys[path]] += 1
+    return in_order
+
+
+@njit(cache=True, nogil=True)
+def _in_order(points, seconds, firsts, sizes):  # type: ignore[no-untyped-def]
+    """Lay the points of trajectories end to end in their order, from where they were left."""
+    offsets = np.zeros(len(sizes) + 1, np.int64)
+    offsets[1:] = np.cumsum(sizes)
+    laid, laid_s = np.empty_like(points), np.empty_like(seconds)
+    for path in range(len(sizes)):
+        shift = firsts[path] - offsets[path]
+        for p in range(offsets[path], offsets[path + 1]):
+            laid[p, 0], laid[p, 1] = points[p + shift, 0], points[p + shift, 1]
+        if len(seconds):
+            for p in range(offsets[path], offsets[path + 1]):
+                laid_s[p] = seconds[p + shift]
+    return laid, offsets, laid_s
 
 
 @borrowing
 def _kept_walk(scratch, cumulative, chain, lines, stream):  # type: ignore[no-untyped-def]
     """Draw walks until one is kept; it is left in the scratch memory, with its line and perhaps its points."""
-    geometry, keeping, placing = lines
+    tries = lines[1].tries
     origin, goal, step = _trip(cumulative.trips, len(chain.classes), stream)
-    apart = chain.classes[origin, goal]
-    for attempt in range(keeping.tries):
+    apart, attempt = chain.classes[origin, goal], 0
+    while True:
+        attempt += 1
         level, start, step = _beginning(cumulative, origin, apart, stream, step)
-        n_cells, step = _go(scratch.cells, scratch.links, Bridge(start, goal, level), chain, stream, step)
-        if n_cells == MORE:
-            return Walk(MORE, 0.0, 0, False, apart, level, 0, 0)
-        arrived = n_cells > 0
-        if not arrived:  # no way leads there, as from one part of a region to another: stay
-            scratch.cells[0], n_cells = start, 1
-        length_m = draw_line(scratch, n_cells, geometry, stream)
-        share = 0.0
-        if attempt + 1 < keeping.tries:
-            share = uniform(philox(stream.seed, stream.trajectory, np.uint64(step), np.uint64(WALKING))[0])
-            step += 1
-        diameter_m = diameter_of(scratch.line, n_cells + 1, geometry.scale_m)
-        diameter_bin, length_bin = shape_bin(diameter_m, keeping.edges), shape_bin(length_m, keeping.edges)
-        n_points = reported_points(length_m, placing, stream)
-        # Points that are as far apart as is set, or many to a cell, cut no corners: they are set at last.
-        has_points = 0 < n_points <= MANY_POINTS * n_cells
-        if has_points:
-            may_be_kept = arrived and share < keeping.kept_at_most[diameter_bin, length_bin]
-            if attempt + 1 < keeping.tries and not may_be_kept:
-                continue
-            n_points = report(scratch, n_cells, length_m, n_points, placing, geometry, stream)
-            diameter_m, made_m = shape_of(scratch.points, n_points, geometry.scale_m)
-            diameter_bin, length_bin = shape_bin(diameter_m, keeping.edges), shape_bin(made_m, keeping.edges)
-        if arrived and share < keeping.kept[diameter_bin, length_bin]:
-            break
-    return Walk(n_cells, length_m, n_points, has_points, apart, level, diameter_bin, length_bin)
+        bridge, is_last = Bridge(start, goal, level), attempt == tries
+        walk, step, is_kept = _try(scratch, bridge, is_last, chain, lines, stream, step)
+        if is_kept:
+            return apart, level, walk
+
+
+@borrowing
+def _try(scratch, bridge, is_last, chain, lines, stream, step):  # type: ignore[no-untyped-def]
+    """Walk over a bridge; return the walk, the next free step, and whether it is kept, as the last one is.
+
+    It is left in the scratch memory, with its line and perhaps its points. One that needs more memory is kept.
+    """
+    geometry, keeping, placing = lines
+    n_cells, step = _go(scratch, bridge, chain, stream, step)
+    if n_cells == MORE:
+        return Walk(MORE, 0.0, 0, False, 0, 0), step, True
+    arrived = n_cells > 0
+    if not arrived:  # no way leads there, as from one part of a region to another: stay
+        scratch.cells[0], n_cells = bridge.start, 1
+    length_m = draw_line(scratch, n_cells, geometry, stream)
+    share = 0.0
+    if not is_last:
+        share = uniform(philox(stream.seed, stream.trajectory, np.uint64(step), np.uint64(WALKING))[0])
+        step += 1
+    diameter_m = diameter_of(scratch.line, n_cells + 1, geometry.scale_m)
+    diameter_bin, length_bin = shape_bin(diameter_m, keeping.edges), shape_bin(length_m, keeping.edges)
+    n_points = reported_points(length_m, placing, stream)
+    # Points that are as far apart as is set, or many to a cell, cut no corners: they are set at last.
+    has_points = 0 < n_points <= MANY_POINTS * n_cells
+    if has_points:
+        if not (is_last or (arrived and share < keeping.kept_at_most[diameter_bin, length_bin])):
+            return Walk(n_cells, length_m, n_points, has_points, diameter_bin, length_bin), step, False
+        n_points = report(scratch, n_cells, length_m, n_points, placing, geometry, stream)
+        diameter_m, made_m = shape_of(scratch.points, n_points, geometry.scale_m)
+        diameter_bin, length_bin = shape_bin(diameter_m, keeping.edges), shape_bin(made_m, keeping.edges)
+    is_kept = is_last or (arrived and share < keeping.kept[diameter_bin, length_bin])
+    return Walk(n_cells, length_m, n_points, has_points, diameter_bin, length_bin), step, is_kept
 
 
 def _kept_at_most(kept: Floats) -> Floats:
@@ -315,24 +383,25 @@ def _beginning(cumulative, origin, apart, stream, step):  # type: ignore[no-unty
 
 
 @borrowing
-def _go(cells, links_taken, bridge, chain, stream, step):  # type: ignore[no-untyped-def]
+def _go(scratch, bridge, chain, stream, step):  # type: ignore[no-untyped-def]
     """Walk over a bridge, into the memory for cells and the links that lead to them.
 
     Return the number of cells and the next free step. A walk that cannot arrive has no cells.
     """
-    chances, hitting, zone_of = chain.chances, chain.hitting[bridge.goal, bridge.level], chain.zone_of
-    links, offsets = chain.steps.links, chain.steps.offsets
-    now, row = np.int64(bridge.start), len(links.sources) + np.int64(bridge.start)
+    cells, links_taken = scratch.cells, scratch.links
+    chances, hitting = chain.chances, chain.hitting[bridge.goal, bridge.level]
+    rows, targets = chain.rows, chain.steps.links.targets
+    now, row = np.int64(bridge.start), len(targets) + np.int64(bridge.start)
     n_cells = 0
     while n_cells < MOST_CELLS:
         if n_cells == len(cells):
             return MORE, step
         cells[n_cells], links_taken[n_cells] = now, row
         n_cells += 1
-        end, onward = offsets[row + 1] - 1, links.offsets[now] - offsets[row]
-        ending = chances[end] if zone_of[now] == bridge.goal else 0.0
+        first, end, onward = np.int64(rows[row, 0]), np.int64(rows[row, 1]), np.int64(rows[row, 2])
+        ending = chances[end] if rows[row, 3] == bridge.goal else 0.0
         total = ending
-        for entry in range(offsets[row], end):
+        for entry in range(first, end):
             total += chances[entry] * hitting[onward + entry]
         if total <= 0.0:
             return 0, step
@@ -341,12 +410,12 @@ def _go(cells, links_taken, bridge, chain, stream, step):  # type: ignore[no-unt
         if target < ending:
             return n_cells, step
         reached, chosen = ending, np.int64(-1)
-        for entry in range(offsets[row], end):
+        for entry in range(first, end):
             weight = chances[entry] * hitting[onward + entry]
             # To go on to the end is faster than to guess where to stop.
             chosen = onward + entry if weight > 0.0 and reached <= target else chosen
             reached += weight
         if chosen < 0:  # rounding alone has passed by the end
             return n_cells, step
-        row, now = chosen, np.int64(links.targets[chosen])
+        row, now = chosen, np.int64(targets[chosen])
     return 0, step
