@@ -248,7 +248,7 @@ def test_progress_is_shown_on_a_terminal(folder: Path) -> None:
         pass
     assert process.wait() == 0
     for words in (
-        b"Counting trajectories",
+        b"Measuring points and gaps",
         b"Measuring where",
         b"Fitting walks to what was measured",
         b"curator only, NOT PRIVATE",

@@ -70,7 +70,7 @@ def test_synth_with_all_outputs(
     assert counted == {
         "opened trips.parquet": 1,  # for the fit and for the evaluation
         "parsed trips.parquet": 1,
-        "passed over trips.parquet": 5,  # points, count, density and paths; and the evaluation's one
+        "passed over trips.parquet": 4,  # points and count, density, paths; and the evaluation's one
         "checked made.parquet": 1,
         "checked made.model": 1,
         "checked made.html": 1,
