@@ -141,7 +141,7 @@ def scratch_for(n_cells, n_points):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def with_points(scratch, n_points):  # type: ignore[no-untyped-def]
+def with_points_for(scratch, n_points):  # type: ignore[no-untyped-def]
     """Make more scratch memory for points: for up to so many."""
     reports, points = reports_for(n_points), np.empty((n_points, 2))
     return Scratch(scratch.cells, scratch.links, scratch.line, scratch.drawn, reports, points)
@@ -220,7 +220,7 @@ def _place(cells, offsets, geometry, placing, first_trajectory, seed):  # type: 
             take_path(scratch, cells[offsets[path] : offsets[path + 1]], geometry.links)
             length_m = draw_line(scratch, n_cells, geometry, stream)
             if most_points(length_m, placing) > len(scratch.points):
-                scratch = with_points(scratch, 2 * most_points(length_m, placing))
+                scratch = with_points_for(scratch, 2 * most_points(length_m, placing))
             n_points = reported_points(length_m, placing, stream)
             n_points = report(scratch, n_cells, length_m, n_points, placing, geometry, stream)
             if total + n_points > len(points):

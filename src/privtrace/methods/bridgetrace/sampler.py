@@ -9,7 +9,7 @@ again, by the shape of its points: so lengths and diameters come out as they wer
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,7 @@ from privtrace.methods.bridgetrace.polyline import (
     report,
     reported_points,
     scratch_for,
-    with_points,
+    with_points_for,
 )
 from privtrace.methods.bridgetrace.states import StateSpace
 from privtrace.methods.bridgetrace.steps import Steps
@@ -150,93 +150,62 @@ class Sampler:
         rows = np.stack([firsts, lasts, onward, space.zone_of[steps.cells]], axis=1)
         return Chain(steps, self.chances, self.hitting, rows.astype(np.int32), space.classes)
 
-    def _keeping(self, tries: int) -> Keeping:
-        return Keeping(self.space.edges, self.kept, _kept_at_most(self.kept), tries)
+    @cached_property
+    def _kept_at_most(self) -> Floats:
+        return _kept_at_most(self.kept)
 
     def walk(self, trajectories: range, seed: int) -> Paths:
         """Walk one path for each trajectory number; it depends on the seed and its own number alone."""
-        return self._walk(trajectories, seed, MOST_TRIES)[0]
+        return self._drawn(trajectories, seed, MOST_TRIES)[0]
 
     def sample(self, trajectories: range, seed: int) -> Placed:
         """Set points on the lines of the same walks, as `place_on_lines` does, and draw each line only once."""
-        placed = _sample(
-            self._cumulative,
-            self._chain,
-            self.space.geometry,
-            self._keeping(MOST_TRIES),
-            self.placing,
-            trajectories.start,
-            len(trajectories),
-            np.uint64(seed),
-        )
-        return Placed(*placed)
+        _, offsets, points, seconds, _ = self._kernel(trajectories, seed, MOST_TRIES, with_points=True)
+        return Placed(points.reshape(-1, 2), offsets, seconds)
 
     def candidates(self, trajectories: range, seed: int) -> tuple[Paths, Drawn]:
         """Walk one path for each number and keep it, whatever its shape; say how each was drawn."""
-        return self._walk(trajectories, seed, 1)
+        return self._drawn(trajectories, seed, 1)
 
-    def _walk(self, trajectories: range, seed: int, tries: int) -> tuple[Paths, Drawn]:
-        cells, offsets, drawn = _walk(
-            self._cumulative,
-            self._chain,
-            self.space.geometry,
-            self._keeping(tries),
-            self.placing,
-            trajectories.start,
-            len(trajectories),
-            np.uint64(seed),
-        )
+    def _drawn(self, trajectories: range, seed: int, tries: int) -> tuple[Paths, Drawn]:
+        cells, offsets, _, _, drawn = self._kernel(trajectories, seed, tries, with_points=False)
         return Paths(cells, offsets), drawn
+
+    def _kernel(self, trajectories: range, seed: int, tries: int, *, with_points: bool) -> tuple[Any, ...]:
+        keeping = Keeping(self.space.edges, self.kept, self._kept_at_most, tries)
+        lines = (self.space.geometry, keeping, self.placing)
+        first, n_trajectories = trajectories.start, len(trajectories)
+        drawn: tuple[Any, ...] = _draw(
+            self._cumulative, self._chain, lines, first, n_trajectories, np.uint64(seed), with_points
+        )
+        return drawn
 
 
 @njit(cache=True, nogil=True)
-def _walk(cumulative, chain, geometry, keeping, placing, first_trajectory, n_trajectories, seed):  # type: ignore[no-untyped-def]
-    """Make paths, and say how they were drawn."""
-    cells = np.empty(16 * n_trajectories + 16, np.int32)
-    offsets = np.zeros(n_trajectories + 1, np.int64)
+def _draw(cumulative, chain, lines, first_trajectory, n_trajectories, seed, with_points):  # type: ignore[no-untyped-def]
+    """Draw walks, and make paths of them or set points on their lines; also say how they were drawn.
+
+    All have their first try, then those that were not kept their second, and so on; each time walks to one goal
+    at one level follow each other, since they read the same hitting probabilities.
+    """
+    geometry, keeping, placing = lines
+    # What is not used takes no memory.
+    has_seconds = with_points and has_clock(placing.draws)
+    points, seconds = points_for(64 * n_trajectories + 16 if with_points else 0, has_seconds)
+    cells = np.empty(0 if with_points else 32 * n_trajectories + 16, np.int32)
+    firsts, sizes = np.empty(n_trajectories, np.int64), np.empty(n_trajectories, np.int64)
+    trips, bridges = np.empty((n_trajectories, 3), np.int64), np.empty((n_trajectories, 3), np.int64)
     drawn = Drawn(
         np.empty(n_trajectories, np.int8),
         np.empty(n_trajectories, np.int8),
         np.empty(n_trajectories, np.int8),
         np.empty(n_trajectories, np.int8),
     )
-    scratch, total = scratch_for(FEW_CELLS, placing.draws.most_points), 0
-    path, lines = 0, (geometry, keeping, placing)
-    while path < n_trajectories:
-        stream = Stream(seed, np.uint64(first_trajectory + path))
-        apart, level, walk = _kept_walk(scratch, cumulative, chain, lines, stream)
-        if walk.n_cells == MORE:  # the same walk again, then
-            scratch = scratch_for(2 * len(scratch.cells), len(scratch.points))
-            continue
-        while total + walk.n_cells > len(cells):
-            cells = np.concatenate((cells, np.empty_like(cells)))
-        for k in range(walk.n_cells):
-            cells[total + k] = scratch.cells[k]
-        total += walk.n_cells
-        drawn.classes[path], drawn.levels[path] = apart, level
-        drawn.diameters[path], drawn.lengths[path] = walk.diameter_bin, walk.length_bin
-        path += 1
-        offsets[path] = total
-    return cells[:total].copy(), offsets, drawn
-
-
-@njit(cache=True, nogil=True)
-def _sample(cumulative, chain, geometry, keeping, placing, first_trajectory, n_trajectories, seed):  # type: ignore[no-untyped-def]
-    """Make points on the lines of walks.
-
-    All have their first try, then those that were not kept their second, and so on; each time walks to one goal
-    at one level follow each other, since they read the same hitting probabilities.
-    """
-    # What is not used takes no memory.
-    points, seconds = points_for(64 * n_trajectories + 16, has_clock(placing.draws))
-    firsts, sizes = np.empty(n_trajectories, np.int64), np.empty(n_trajectories, np.int64)
-    trips, bridges = np.empty((n_trajectories, 3), np.int64), np.empty((n_trajectories, 3), np.int64)
-    scratch, total = scratch_for(FEW_CELLS, placing.draws.most_points), 0
-    lines = (geometry, keeping, placing)
-    n_levels, left = chain.hitting.shape[1], np.arange(n_trajectories)
+    scratch, total, left = scratch_for(FEW_CELLS, placing.draws.most_points), 0, np.arange(n_trajectories)
+    n_zones, n_levels = chain.hitting.shape[:2]
     for path in range(n_trajectories):
         stream = Stream(seed, np.uint64(first_trajectory + path))
-        trips[path] = _trip(cumulative.trips, len(chain.classes), stream)
+        trips[path] = _trip(cumulative.trips, n_zones, stream)
     for attempt in range(keeping.tries):
         for path in left:
             stream = Stream(seed, np.uint64(first_trajectory + path))
@@ -244,7 +213,8 @@ def _sample(cumulative, chain, geometry, keeping, placing, first_trajectory, n_t
             apart = chain.classes[origin, goal]
             level, start, trips[path, 2] = _beginning(cumulative, origin, apart, stream, step)
             bridges[path] = goal * n_levels + level, start, level
-        left = _sorted(left, bridges[:, 0], chain.hitting.shape[0] * n_levels)
+            drawn.classes[path], drawn.levels[path] = apart, level
+        left = _sorted(left, bridges[:, 0], n_zones * n_levels)
         n_left, place, is_last = 0, 0, attempt + 1 == keeping.tries
         while place < len(left):
             path = left[place]
@@ -259,18 +229,30 @@ def _sample(cumulative, chain, geometry, keeping, placing, first_trajectory, n_t
                 trips[path, 2], left[n_left] = step, path
                 n_left += 1
                 continue
-            n_points = walk.n_points
-            if not walk.has_points:
-                if most_points(walk.length_m, placing) > len(scratch.points):
-                    scratch = with_points(scratch, 2 * most_points(walk.length_m, placing))
-                n_points = report(scratch, walk.n_cells, walk.length_m, n_points, placing, geometry, stream)
-            if total + n_points > len(points):
-                points, seconds = grown(points, seconds, total + n_points)
-            add(points, seconds, total, scratch, n_points, geometry.area.turn)
-            firsts[path], sizes[path] = total, n_points
-            total += n_points
+            drawn.diameters[path], drawn.lengths[path] = walk.diameter_bin, walk.length_bin
+            n_made = walk.n_points if with_points else walk.n_cells
+            if not with_points:
+                while total + n_made > len(cells):
+                    cells = np.concatenate((cells, np.empty_like(cells)))
+                for k in range(n_made):
+                    cells[total + k] = scratch.cells[k]
+            else:
+                if not walk.has_points:
+                    if most_points(walk.length_m, placing) > len(scratch.points):
+                        scratch = with_points_for(scratch, 2 * most_points(walk.length_m, placing))
+                    n_made = report(scratch, walk.n_cells, walk.length_m, n_made, placing, geometry, stream)
+                if total + n_made > len(points):
+                    points, seconds = grown(points, seconds, total + n_made)
+                add(points, seconds, total, scratch, n_made, geometry.area.turn)
+            firsts[path], sizes[path] = total, n_made
+            total += n_made
         left = left[:n_left]
-    return _in_order(points[:total], seconds[: min(total, len(seconds))], firsts, sizes)
+    offsets = np.zeros(n_trajectories + 1, np.int64)
+    offsets[1:] = np.cumsum(sizes)
+    if not with_points:
+        return _in_order(cells, firsts, offsets, 1), offsets, points.ravel(), seconds, drawn
+    laid_out = _in_order(points.ravel(), firsts, offsets, 2)
+    return cells, offsets, laid_out, _in_order(seconds, firsts, offsets, 1) if has_seconds else seconds, drawn
 
 
 @njit(cache=True, nogil=True)
@@ -288,34 +270,14 @@ def _sorted(paths, keys, n_keys):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _in_order(points, seconds, firsts, sizes):  # type: ignore[no-untyped-def]
-    """Lay the points of trajectories end to end in their order, from where they were left."""
-    offsets = np.zeros(len(sizes) + 1, np.int64)
-    offsets[1:] = np.cumsum(sizes)
-    laid, laid_s = np.empty_like(points), np.empty_like(seconds)
-    for path in range(len(sizes)):
-        shift = firsts[path] - offsets[path]
-        for p in range(offsets[path], offsets[path + 1]):
-            laid[p, 0], laid[p, 1] = points[p + shift, 0], points[p + shift, 1]
-        if len(seconds):
-            for p in range(offsets[path], offsets[path + 1]):
-                laid_s[p] = seconds[p + shift]
-    return laid, offsets, laid_s
-
-
-@borrowing
-def _kept_walk(scratch, cumulative, chain, lines, stream):  # type: ignore[no-untyped-def]
-    """Draw walks until one is kept; it is left in the scratch memory, with its line and perhaps its points."""
-    tries = lines[1].tries
-    origin, goal, step = _trip(cumulative.trips, len(chain.classes), stream)
-    apart, attempt = chain.classes[origin, goal], 0
-    while True:
-        attempt += 1
-        level, start, step = _beginning(cumulative, origin, apart, stream, step)
-        bridge, is_last = Bridge(start, goal, level), attempt == tries
-        walk, step, is_kept = _try(scratch, bridge, is_last, chain, lines, stream, step)
-        if is_kept:
-            return apart, level, walk
+def _in_order(values, firsts, offsets, width):  # type: ignore[no-untyped-def]
+    """Lay what walks left end to end in their order, `width` values for each of what they have."""
+    laid = np.empty(width * offsets[-1], values.dtype)
+    for path in range(len(firsts)):
+        shift = width * (firsts[path] - offsets[path])
+        for k in range(width * offsets[path], width * offsets[path + 1]):
+            laid[k] = values[k + shift]
+    return laid
 
 
 @borrowing
