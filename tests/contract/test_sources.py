@@ -135,7 +135,7 @@ def sources() -> set[type]:
         if module.name == "privtrace.__main__":
             continue
         for _, kind in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
-            parts = inspect.getattr_static(kind, "parts", None)
+            parts = vars(kind).get("parts")  # its own: what is inherited is held to it where it comes from
             if inspect.isfunction(parts) and "Trajectories" in str(inspect.signature(parts).return_annotation):
                 found.add(kind)
     return found - {pt.Source}

@@ -15,7 +15,7 @@ from privtrace.timing.model import Timing, timing_of
 from privtrace.trajectories import Integers
 
 REGION = pt.Region.box(0, 0, 10_000, 10_000, crs="planar")
-TABLES = {table.stage: table.shape for table in (*measure._SAMPLING, *measure._CLOCK)}
+TABLES = {table.stage: table.shape for table in (*measure._POINTS, *measure._CLOCK)}
 PER_SIDE = 2
 
 

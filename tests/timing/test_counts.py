@@ -24,7 +24,7 @@ REGIONS = {
     "Fiji": FIJI,
 }
 BOX = REGIONS["box"]
-SHAPES = {table.stage: table.shape for table in (*measure._SAMPLING, *measure._CLOCK)}
+SHAPES = {table.stage: table.shape for table in (*measure._POINTS, *measure._CLOCK)}
 
 
 def tables(

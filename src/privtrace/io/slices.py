@@ -144,7 +144,9 @@ def records(block: bytes, delimiter: int, n_fields: int, wanted: Sequence[int]) 
     doubled = np.zeros((len(wanted), n_lines), np.bool_)
     fates = np.empty(n_lines, np.uint8)
     ends_field = np.isin(np.arange(256), [delimiter, _LINE_FEED, _RETURN])
-    n_rows = _split_table(content, delimiter, ends_field, b"\r" in block, slots, starts, stops, doubled, fates)
+    n_rows = _split_table(
+        content, delimiter, ends_field, b"\r" in block, slots, (starts, stops), doubled, fates
+    )
     columns = [
         ByteSlices(content, *bounds) for bounds in zip(starts[:, :n_rows], stops[:, :n_rows], strict=True)
     ]
@@ -203,9 +205,9 @@ def _read_form(text, starts, stops, signs, numbers, right):  # type: ignore[no-u
 
 
 @njit(cache=True, nogil=True)
-def _split_table(text, delimiter, ends_field, has_returns, slots, starts, stops, doubled, fates):  # type: ignore[no-untyped-def]
+def _split_table(text, delimiter, ends_field, has_returns, slots, bounds, doubled, fates):  # type: ignore[no-untyped-def]
     """Find the fields of each line; returns how many lines are rows, whose fields stand first."""
-    n_fields, end = len(slots), len(text)
+    n_fields, end, (starts, stops) = len(slots), len(text), bounds
     at = n_rows = line = 0
     while at < end:
         first = at

@@ -88,7 +88,7 @@ class Spool:
 
         def gathered(path: Path) -> Path:
             rows = gather(list(kept(path)))
-            # In place, where the disk has room already.
+            # In place, where the disk has space already.
             with path.open("r+b") as file:
                 with pa.ipc.new_stream(file, rows.schema) as writer:
                     for start in range(0, max(rows.num_rows, 1), batch_rows):  # once also where there are none

@@ -13,7 +13,7 @@ from privtrace.space.lattice import NEAR, longest_runs, slot_at
 from privtrace.space.shortest_paths import LONGEST
 from privtrace.trajectories import Integers, Trajectories, is_bad
 
-#: Stands for the number of cells where there is no room for them.
+#: Stands for the number of cells where the memory is too small for them.
 _MORE = -1
 
 
@@ -49,7 +49,7 @@ def _trace(points, runs, lattice, longest):  # type: ignore[no-untyped-def]
 
 @borrowing
 def _path(cells, n_before, points, start, stop, lattice, longest):  # type: ignore[no-untyped-def]
-    """Write the path of a run behind other cells; return how many there are then, or _MORE for want of room."""
+    """Write the path of a run behind other cells; return how many there are then, or _MORE."""
     bounds, turn, limits = lattice.area.bounds, lattice.area.turn, lattice.area.limits
     across, up = 0.0, 0.0
     now = (0, 0, 0, 0)

@@ -289,7 +289,7 @@ def test_walks_are_kept_by_the_shape_of_their_points() -> None:
     three = np.tile(np.arange(N_POINTS) >= 2, (N_BINS, 1)).astype(np.int64)
     draws = sampler.placing.draws._replace(points=three)
     sampler = replace(sampler, placing=sampler.placing._replace(draws=draws))
-    paths, drawn = sampler._walk(range(900), 3, MOST_TRIES)
+    paths, drawn = sampler._drawn(range(900), 3, MOST_TRIES)
     made = sampler.sample(range(900), 3)
     edges, shorter = shape_edges(space.grid.region), 0
     for t, (first, last) in enumerate(pairwise(made.offsets.tolist())):
