@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import threading
 import time
 from collections.abc import Iterator
@@ -129,3 +130,37 @@ def test_many_threads_wait_for_one_table(
         thread.join()
     assert len(made) == 8 and all((points == made[0]).all() for points in made)
     assert len(backends) == 1 and backends[0] in given
+
+
+def test_threads_are_started_once() -> None:
+    backend, working = Threads(2), Working()
+    seen = {name for _ in range(5) for name in backend.map(lambda part: threading.get_ident(), range(8))}
+    assert len(seen) <= 2
+    list(backend.map(working.task, range(20)))
+    assert working.most == 2
+
+
+def test_what_has_begun_ends_before_its_map() -> None:
+    working = Working()
+
+    def task(part: int) -> int:
+        return working.task(part) if part else 1 // 0
+
+    with pytest.raises(ZeroDivisionError):
+        list(Threads(3).map(task, range(50)))
+    assert working.now == 0
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_process_starts_threads_of_its_own() -> None:
+    backend = Threads(2)
+    assert list(backend.map(abs, range(4))) == [0, 1, 2, 3]
+
+    def in_child() -> None:
+        raise SystemExit(sum(backend.map(abs, range(4))))
+
+    child = multiprocessing.get_context("fork").Process(target=in_child)
+    child.start()
+    child.join(30)
+    child.kill()  # if it has not ended
+    assert child.exitcode == 6
