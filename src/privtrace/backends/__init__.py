@@ -1,1 +1,1 @@
-"""Run one function over many parts: the only place that knows of threads."""
+"""Run one function over many parts, side by side: the only place that makes threads for kernels."""
