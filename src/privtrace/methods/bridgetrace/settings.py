@@ -141,8 +141,8 @@ class BridgeTrace(Settings):
             coarse_per_side=size,
             states=states,
             # As measured on two cores: see benchmarks/README.md.
-            memory_mb=24e-6 * 4 * states * n_zones * len(LOSSES) + 0.02 * states,
-            seconds=0.4 + 7e-8 * (self.rounds + 1) * states**1.5 * n_zones,
+            memory_mb=10e-6 * 4 * states * n_zones * len(LOSSES) + 0.02 * states,
+            seconds=0.4 + (self.rounds + 1) * states * (3.6e-5 + 8.8e-7 * n_zones),
         )
 
     def coarse_size(self, n_trajectories: float) -> int:
