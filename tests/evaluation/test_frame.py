@@ -242,3 +242,10 @@ def test_places_are_not_those_of_synthetic_points_from_the_same_seed() -> None:
     synthetic = decode(nowhere, Grid.uniform(PLANAR.region, 1), 0, PLANAR.seed).points
     for use in (CIRCLES, QUERIES, BASELINE):
         assert not np.isin(PLANAR.places(np.arange(41), 0, use).points, synthetic).any()
+
+
+def test_what_was_measured_of_all_is_not_handed_on_to_some(wanderers: pt.Trajectories) -> None:
+    clipped = PLANAR.clip(wanderers)
+    lengths = clipped.length_m
+    assert np.array_equal(clipped[2:5].length_m, lengths[2:5])
+    assert np.array_equal(clipped.take(np.array([7, 3])).length_m, lengths[[7, 3]])

@@ -33,7 +33,8 @@ Value = TypeVar("Value")
 class Clipped(Trajectories):
     """Hold clipped trajectories, in meters from the box's southwest corner, and what was measured of them."""
 
-    _known: dict[str, Any] = field(default_factory=dict, kw_only=True, repr=False)
+    # Not handed on by `replace`: what is taken out of these has other lengths.
+    _known: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     def once(self, name: str, measure: Callable[[], Value]) -> Value:
         """Measure what several profiles look at, the first time that one asks for this name."""
