@@ -65,15 +65,26 @@ def uniform(word):  # type: ignore[no-untyped-def]
     return np.float64(word >> np.uint64(11)) * 2.0**-53
 
 
+# How many they are must not be known to the compiler, or it writes them out one by one. As it is, it makes four
+# or eight at once, in a third of the time.
+@njit(cache=True, nogil=True)
+def random_words(words, n, stream, first_step, purpose):  # type: ignore[no-untyped-def]
+    """Fill words[:n] with 64 random bits each, both words of (n + 1) // 2 steps; where n is odd, one more."""
+    seed, trajectory = stream
+    half = (n + 1) // 2
+    for k in range(half):
+        first, second = philox(seed, trajectory, np.uint64(first_step + k), np.uint64(purpose))
+        words[k], words[half + k] = first, second
+
+
 @njit(cache=True, nogil=True)
 def uniforms(shares, n, stream, first_step, purpose):  # type: ignore[no-untyped-def]
-    """Fill shares[:n] with numbers in [0, 1), from the first words of as many steps.
-
-    One after the other they would take four times as long: the compiler makes several at once.
-    """
+    """Fill shares[:n] with numbers in [0, 1) in the same way."""
     seed, trajectory = stream
-    for k in range(n):
-        shares[k] = uniform(philox(seed, trajectory, np.uint64(first_step + k), np.uint64(purpose))[0])
+    half = (n + 1) // 2
+    for k in range(half):
+        first, second = philox(seed, trajectory, np.uint64(first_step + k), np.uint64(purpose))
+        shares[k], shares[half + k] = uniform(first), uniform(second)
 
 
 @njit(cache=True, nogil=True)

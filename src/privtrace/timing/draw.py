@@ -14,7 +14,7 @@ import numpy.typing as npt
 from numba import njit
 
 from privtrace.compiling import borrowing
-from privtrace.random import PLACING, REPORTING, philox, uniform
+from privtrace.random import PLACING, REPORTING, philox, random_words, uniform
 from privtrace.searching import first_above
 from privtrace.timing.bins import (
     EVEN,
@@ -41,6 +41,10 @@ from privtrace.trajectories import Floats, Integers
 #: Parts of a distribution that are looked up: ten random bits choose one.
 N_QUANTILES = 1024
 _BITS, _TWICE, _MASK = np.uint64(10), np.uint64(20), np.uint64(1023)
+_1 = np.uint64(1)
+
+#: Where and how steeply a jump moves that stays.
+STAY = (0.0, 1.0)
 
 #: Gaps of a line at most: fewer than a whole number can count, and more than fit in memory.
 _MOST_GAPS = 1e9
@@ -99,6 +103,7 @@ class Reports(NamedTuple):
     along_m: Floats  # from the line's start
     seconds: Floats  # from departure
     weights: Floats  # (N_SECONDS, N_STRETCHES)
+    words: npt.NDArray[np.uint64]  # random bits of gaps
 
 
 #: Stands where nothing of reports was measured.
@@ -125,7 +130,10 @@ NO_DRAWS = Draws(
 @njit(cache=True, nogil=True)
 def reports_for(n_points):  # type: ignore[no-untyped-def]
     """Make scratch memory for up to so many points."""
-    return Reports(np.empty(n_points), np.empty(n_points), np.empty((N_SECONDS, N_STRETCHES)))
+    n_words = n_points // _GAPS_PER_WORD + 2
+    n_gaps = _GAPS_PER_WORD * n_words + 1
+    weights = np.empty((N_SECONDS, N_STRETCHES))
+    return Reports(np.empty(n_gaps), np.empty(n_gaps), weights, np.empty(n_words, np.uint64))
 
 
 def quantiles(weights: Integers, lower: Floats, upper: Floats) -> Floats:
@@ -144,8 +152,8 @@ def quantiles(weights: Integers, lower: Floats, upper: Floats) -> Floats:
 def moves(edges: Floats, made: Floats, wanted: Floats) -> Floats:
     """Prepare moving jumps to where wanted ones are, in order of size, each time as they come then.
 
-    Between parts of octaves it is done by straight lines. Only sums, products and quotients are used, so every
-    machine comes to the same numbers.
+    Between parts of octaves it is done by straight lines, and what is shorter than the first part stays. Only
+    sums, products and quotients are used, so every machine comes to the same numbers.
     """
     ends = np.append(edges[1:], 2 * edges[-1])
     octaves = edges[1] * 2.0 ** np.arange(len(edges) // 2 + 2)
@@ -161,7 +169,7 @@ def moves(edges: Floats, made: Floats, wanted: Floats) -> Floats:
         low, high = ends[there[bins]], ends[there[bins] + 1]
         become = low + within * (high - low)
         slopes = np.append(np.diff(become) / np.diff(parts), 0.0)
-        tables.append(np.stack([become - slopes * parts, slopes], axis=1))
+        tables.append(np.vstack([STAY, np.stack([become - slopes * parts, slopes], axis=1)]))
     return np.stack(tables)
 
 
@@ -249,30 +257,49 @@ def _draw_gaps(reports, n_gaps, classes, draws, stream):  # type: ignore[no-unty
 
     Return the sum of the meters, and of the seconds of ticks and of others.
     """
-    along_m, seconds = reports.along_m, reports.seconds
+    along_m, seconds, words = reports.along_m, reports.seconds, reports.words
     variation, stretch = classes
-    varies, by_kind = has_clock(draws) and not draws.steady[stretch], draws.meters[variation]
-    meters, ticking, others = 0.0, 0.0, 0.0
-    gap, step = 0, _FIRST_GAP
-    while gap < n_gaps:
-        words = philox(stream.seed, stream.trajectory, np.uint64(step), np.uint64(REPORTING))
-        step += 1
-        for half in range(2):
-            bits = words[half]
-            for _ in range(min(_GAPS_PER_WORD, n_gaps - gap)):
-                gap += 1
-                kind, over_tick = TICK_KIND, 1.0
-                if varies:
-                    kind, over_tick = draws.kinds[stretch, bits & _MASK], draws.seconds[stretch, bits & _MASK]
-                seconds[gap] = over_tick
-                if kind == TICK_KIND:
-                    ticking += over_tick
-                else:
-                    others += over_tick
-                along_m[gap] = by_kind[kind, (bits >> _BITS) & _MASK]
-                meters += along_m[gap]
+    by_kind, n_words = draws.meters[variation], (n_gaps + _GAPS_PER_WORD - 1) // _GAPS_PER_WORD
+    random_words(words, n_words, stream, _FIRST_GAP, REPORTING)
+    ticking, others, gap = 1.0 * n_gaps, 0.0, np.uint64(0)
+    # There is memory for all gaps of the last word, whether they are needed or not.
+    if has_clock(draws) and not draws.steady[stretch]:
+        kinds, over_ticks, ticking = draws.kinds[stretch], draws.seconds[stretch], 0.0
+        for word in range(n_words):
+            bits = words[word]
+            for _ in range(_GAPS_PER_WORD):
+                gap += _1
+                kind, over_tick = np.uint64(kinds[bits & _MASK]), over_ticks[bits & _MASK]
+                seconds[gap], along_m[gap] = over_tick, by_kind[kind, (bits >> _BITS) & _MASK]
+                counted = over_tick if gap <= n_gaps else 0.0
+                ticking += counted if kind == TICK_KIND else 0.0
+                others += counted if kind != TICK_KIND else 0.0
                 bits >>= _TWICE
-    return meters, ticking, others
+    else:
+        ticks = by_kind[TICK_KIND]
+        for word in range(n_words):
+            bits = words[word] >> _BITS
+            for _ in range(_GAPS_PER_WORD):
+                gap += _1
+                seconds[gap], along_m[gap] = 1.0, ticks[bits & _MASK]
+                bits >>= _TWICE
+    return _sum(along_m, n_gaps), ticking, others
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _sum(along_m, n_gaps):  # type: ignore[no-untyped-def]
+    """Add gaps up, four sums side by side: each needs not wait for the others."""
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    gap = 1
+    while gap + 3 <= n_gaps:
+        a += along_m[gap]
+        b += along_m[gap + 1]
+        c += along_m[gap + 2]
+        d += along_m[gap + 3]
+        gap += 4
+    for last in range(gap, n_gaps + 1):
+        a += along_m[last]
+    return (a + b) + (c + d)
 
 
 @borrowing
@@ -348,15 +375,12 @@ def _slow_down(seconds, n_gaps, total_s, least_s):  # type: ignore[no-untyped-de
 @njit(cache=True, nogil=True, inline="always")
 def _move(along_m, n_gaps, scale, least, moves):  # type: ignore[no-untyped-def]
     """Scale gaps, and move them to where jumps are; those that are no movement stay. Return their sum."""
-    per_least, total = 1.0 / least, 0.0
+    per_least, last = 1.0 / least, len(moves) - 1
     for gap in range(1, n_gaps + 1):
         meters = scale * along_m[gap]
-        if meters >= least:
-            part = min(max(part_of_octave(meters * per_least), 0), len(moves) - 1)
-            meters = moves[part, 0] + moves[part, 1] * meters
-        along_m[gap] = meters
-        total += meters
-    return total
+        part = np.uint64(min(max(part_of_octave(meters * per_least) + 1, 0), last))
+        along_m[gap] = moves[part, 0] + moves[part, 1] * meters
+    return _sum(along_m, n_gaps)
 
 
 @njit(cache=True, nogil=True, inline="always")

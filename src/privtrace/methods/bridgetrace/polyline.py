@@ -16,7 +16,7 @@ from numba import njit
 from privtrace.compiling import borrowing
 from privtrace.methods.common.placing import in_piece
 from privtrace.paths import Paths
-from privtrace.random import PLACING, Stream, philox, uniform, uniforms
+from privtrace.random import PLACING, Stream, uniforms
 from privtrace.space.adjacency import Adjacency, link_between
 from privtrace.space.area import Area, is_inside
 from privtrace.space.grid import Grid
@@ -45,11 +45,21 @@ STRAIGHTNESS = 0.5
 #: Rounds of pulling the string taut, of which each carries a bend a side further: cells beyond hardly matter.
 _PULLS = 4
 
+#: The first step of the stream that places are drawn by; the one before is for the number of points that are
+#: evenly spaced.
+_FIRST_PLACE = 3
+
 #: Steps in which a point outside a polygon is pulled inside: its cell's center is inside for certain.
 _PULLS_INSIDE = 16
 
+#: Steps of a walk whose random numbers are drawn at once.
+AHEAD = 16
+
 #: Points to a cell of a path from which on the line through them is as good as its own.
 MANY_POINTS = 2
+
+
+_0, _1, _2 = np.uint64(0), np.uint64(1), np.uint64(2)  # places that are counted from the start for certain
 
 
 class Sides(NamedTuple):
@@ -122,7 +132,11 @@ class Scratch(NamedTuple):
     cells: npt.NDArray[np.int32]  # (n,): the path
     links: npt.NDArray[np.int64]  # (n,): the link that leads to each cell but the first; -1 where none does
     line: Floats  # (n + 1, 2): the start, a place on each side, and the end
-    drawn: Floats  # (n,): where on its side each place was drawn
+    sides: Floats  # (n, 3): the sides that it passes over: where across them, and from where to where along
+    axes: npt.NDArray[np.int8]  # (n,): 0 where these run north
+    stretches: Floats  # (n,): the length of the line in each cell
+    drawn: Floats  # (n + 5,): where on its side each place was drawn
+    shares: Floats  # random numbers of the next steps
     reports: Reports  # where on the line its points are, and when
     points: Floats  # (m, 2): these points; across the antimeridian, longitudes go on beyond 180
 
@@ -134,7 +148,11 @@ def scratch_for(n_cells, n_points):  # type: ignore[no-untyped-def]
         np.empty(n_cells, np.int32),
         np.empty(n_cells, np.int64),
         np.empty((n_cells + 1, 2)),
+        np.empty((n_cells, 3)),
+        np.empty(n_cells, np.int8),
         np.empty(n_cells),
+        np.empty(n_cells + 5),
+        np.empty(AHEAD),
         reports_for(n_points),
         np.empty((n_points, 2)),
     )
@@ -144,7 +162,18 @@ def scratch_for(n_cells, n_points):  # type: ignore[no-untyped-def]
 def with_points_for(scratch, n_points):  # type: ignore[no-untyped-def]
     """Make more scratch memory for points: for up to so many."""
     reports, points = reports_for(n_points), np.empty((n_points, 2))
-    return Scratch(scratch.cells, scratch.links, scratch.line, scratch.drawn, reports, points)
+    return Scratch(
+        scratch.cells,
+        scratch.links,
+        scratch.line,
+        scratch.sides,
+        scratch.axes,
+        scratch.stretches,
+        scratch.drawn,
+        scratch.shares,
+        reports,
+        points,
+    )
 
 
 @borrowing
@@ -159,52 +188,70 @@ def take_path(scratch, cells, links):  # type: ignore[no-untyped-def]
 @borrowing
 def draw_line(scratch, n_cells, geometry, stream):  # type: ignore[no-untyped-def]
     """Draw the line of a path of so many cells into scratch.line[: n_cells + 1]; return its length."""
-    cells, over, line, drawn, sides = scratch.cells, scratch.links, scratch.line, scratch.drawn, geometry.sides
+    cells, line, drawn = scratch.cells, scratch.line, scratch.drawn
+    uniforms(drawn, n_cells + 4, stream, _FIRST_PLACE, PLACING)
     for end in range(2):
-        words = philox(stream.seed, stream.trajectory, np.uint64(end), np.uint64(PLACING))
-        cell = cells[n_cells - 1] if end else cells[0]
-        x, y = in_piece(cell, (uniform(words[0]), uniform(words[1])), geometry.boxes, geometry.pieces)
-        line[n_cells if end else 0, 0], line[n_cells if end else 0, 1] = x, y
-    uniforms(drawn, n_cells, stream, 2, PLACING)
+        cell, k = (cells[n_cells - 1], n_cells) if end else (cells[0], 0)
+        shares = drawn[n_cells + 2 * end], drawn[n_cells + 2 * end + 1]
+        line[k, 0], line[k, 1] = in_piece(cell, shares, geometry.boxes, geometry.pieces)
     if n_cells == 1:
         # A trip that stays in its cell may be as short as can be.
         for axis in range(2):
             line[1, axis] = line[0, axis] + drawn[0] * (line[1, axis] - line[0, axis])
-        return length_of(line, 2, geometry.scale_m)
+        return _measure(scratch, 1, geometry.scale_m)
     for k in range(1, n_cells):
-        link = over[k]
-        if link < 0:  # over a polygon's gap there is no side: the middle between both cells will do
-            centers = geometry.pieces.centers
-            for axis in range(2):
-                line[k, axis] = (centers[cells[k - 1], axis] + centers[cells[k], axis]) / 2
-            continue
-        axis = sides.axis[link]
-        drawn[k] = sides.low[link] + drawn[k] * (sides.high[link] - sides.low[link])
-        line[k, axis], line[k, 1 - axis] = sides.at[link], drawn[k]
+        _cross(scratch, k, geometry)
     # A round may be two places behind the one before: it then sees what it would see after it, and rounds need
     # not wait for each other.
     for front in range(1, n_cells + 2 * (_PULLS - 1)):
         for pull in range(_PULLS):
             k = front - 2 * pull
-            if 0 < k < n_cells and over[k] >= 0:
-                _pull(line, k, sides, over[k])
+            if 0 < k < n_cells:
+                _pull(line, np.uint64(k), scratch.sides, scratch.axes)
     for k in range(1, n_cells):
-        if over[k] >= 0:
-            along = 1 - sides.axis[over[k]]
-            line[k, along] = drawn[k] + STRAIGHTNESS * (line[k, along] - drawn[k])
-    return length_of(line, n_cells + 1, geometry.scale_m)
+        along = 1 - scratch.axes[k]
+        line[k, along] = drawn[k] + STRAIGHTNESS * (line[k, along] - drawn[k])
+    return _measure(scratch, n_cells, geometry.scale_m)
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _pull(line, k, sides, link):  # type: ignore[no-untyped-def]
+def _cross(scratch, k, geometry):  # type: ignore[no-untyped-def]
+    """Let a line enter the cell k of its path anywhere on the side before it, by a share that was drawn."""
+    line, drawn, side, link = scratch.line, scratch.drawn, scratch.sides[k], scratch.links[k]
+    if link < 0:  # over a polygon's gap there is no side: the middle between both cells will do
+        centers, before, after = geometry.pieces.centers, scratch.cells[k - 1], scratch.cells[k]
+        line[k, 0] = (centers[before, 0] + centers[after, 0]) / 2
+        line[k, 1] = (centers[before, 1] + centers[after, 1]) / 2
+        scratch.axes[k], side[0], side[1], side[2], drawn[k] = 0, line[k, 0], line[k, 1], line[k, 1], line[k, 1]
+        return
+    at, low, high = geometry.sides.at[link], geometry.sides.low[link], geometry.sides.high[link]
+    axis = geometry.sides.axis[link]
+    scratch.axes[k], side[0], side[1], side[2] = axis, at, low, high
+    drawn[k] = low + drawn[k] * (high - low)
+    line[k, axis], line[k, 1 - axis] = at, drawn[k]
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _pull(line, k, sides, axes):  # type: ignore[no-untyped-def]
     """Move a place along its side to where the straight line between its neighbors passes nearest."""
-    axis, along = sides.axis[link], 1 - sides.axis[link]
-    across = line[k + 1, axis] - line[k - 1, axis]
-    share = 0.5
-    if across != 0.0:
-        share = min(max((sides.at[link] - line[k - 1, axis]) / across, 0.0), 1.0)
-    place = line[k - 1, along] + share * (line[k + 1, along] - line[k - 1, along])
-    line[k, along] = min(max(place, sides.low[link]), sides.high[link])
+    axis = np.uint64(axes[k])
+    along, before, after = axis ^ _1, k - _1, k + _1
+    across = line[after, axis] - line[before, axis]
+    share = min(max((sides[k, _0] - line[before, axis]) / across, 0.0), 1.0) if across != 0.0 else 0.5
+    place = line[before, along] + share * (line[after, along] - line[before, along])
+    line[k, along] = min(max(place, sides[k, _1]), sides[k, _2])
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _measure(scratch, n_cells, scale_m):  # type: ignore[no-untyped-def]
+    """Measure the stretches of a line, each within a cell; return the length of all."""
+    line, stretches, length_m = scratch.line, scratch.stretches, 0.0
+    for k in range(n_cells):
+        x, y = (line[k + 1, 0] - line[k, 0]) * scale_m[0], (line[k + 1, 1] - line[k, 1]) * scale_m[1]
+        stretches[k] = math.sqrt(x * x + y * y)
+    for k in range(n_cells):
+        length_m += stretches[k]
+    return length_m
 
 
 @njit(cache=True, nogil=True)
@@ -295,35 +342,30 @@ def report(scratch, n_cells, length_m, n_points, placing, geometry, stream):  # 
 @borrowing
 def _set_out(scratch, n_points, n_cells, geometry):  # type: ignore[no-untyped-def]
     """Set as many points on the line of a path of so many cells as the reports say, where they say."""
-    line, points, along_m = scratch.line, scratch.points, scratch.reports.along_m
-    boxes, is_box = geometry.boxes, geometry.area.is_box
-    p, before = 0, 0.0
+    along_m, p, before = scratch.reports.along_m, np.uint64(0), 0.0
+    last = np.uint64(max(n_points - 1, 1))
     for k in range(n_cells):  # the stretch in hand; `before` is the length before it
-        stretch = _stretch_m(line, k, geometry.scale_m)
-        x, y = line[k, 0], line[k, 1]
-        across, up = line[k + 1, 0] - x, line[k + 1, 1] - y
-        cell = scratch.cells[k]
-        # The last of several points is the line's end, wherever rounding may have left it.
-        here, until = max(n_points - 1, 1), before + stretch
-        if k == n_cells - 1:
-            here, until = n_points, np.inf
-        while p < here and along_m[p] <= until:
-            share = min(max((along_m[p] - before) / stretch, 0.0), 1.0) if stretch > 0.0 else 0.0
-            if p > 0 and p == n_points - 1:
-                share = 1.0
-            at_x = min(max(x + share * across, boxes[cell, 0]), boxes[cell, 2])
-            at_y = min(max(y + share * up, boxes[cell, 1]), boxes[cell, 3])
-            if not is_box:
-                at_x, at_y = _kept_inside(at_x, at_y, cell, geometry)
-            points[p, 0], points[p, 1] = at_x, at_y
-            p += 1
-        before += stretch
+        stretch = scratch.stretches[k]
+        per_meter, until = 1.0 / stretch if stretch > 0.0 else 0.0, before + stretch
+        while p < last and (along_m[p] <= until or k == n_cells - 1):
+            _set(scratch, p, k, min(max((along_m[p] - before) * per_meter, 0.0), 1.0), geometry)
+            p += _1
+        before = until
+    # The last of several points is the line's end, wherever rounding may have left it.
+    if n_points > 1:
+        _set(scratch, last, n_cells - 1, 1.0, geometry)
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _stretch_m(line, k, scale_m):  # type: ignore[no-untyped-def]
-    x, y = (line[k + 1, 0] - line[k, 0]) * scale_m[0], (line[k + 1, 1] - line[k, 1]) * scale_m[1]
-    return math.sqrt(x * x + y * y)
+def _set(scratch, p, k, share, geometry):  # type: ignore[no-untyped-def]
+    """Set a point on the stretch k of a line, behind this share of it."""
+    line, points, cell = scratch.line, scratch.points, scratch.cells[k]
+    west, south, east, north = geometry.boxes[cell]
+    x = min(max(line[k, 0] + share * (line[k + 1, 0] - line[k, 0]), west), east)
+    y = min(max(line[k, 1] + share * (line[k + 1, 1] - line[k, 1]), south), north)
+    if not geometry.area.is_box:
+        x, y = _kept_inside(x, y, cell, geometry)
+    points[p, 0], points[p, 1] = x, y
 
 
 @borrowing

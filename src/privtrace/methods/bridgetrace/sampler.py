@@ -18,6 +18,7 @@ from numba import njit
 from privtrace.caching import cached_property
 from privtrace.compiling import borrowing
 from privtrace.methods.bridgetrace.polyline import (
+    AHEAD,
     MANY_POINTS,
     Placing,
     add,
@@ -31,9 +32,8 @@ from privtrace.methods.bridgetrace.polyline import (
     with_points_for,
 )
 from privtrace.methods.bridgetrace.states import StateSpace
-from privtrace.methods.bridgetrace.steps import Steps
 from privtrace.paths import Paths
-from privtrace.random import WALKING, Stream, below, philox, uniform
+from privtrace.random import WALKING, Stream, below, philox, uniform, uniforms
 from privtrace.searching import first_above
 from privtrace.space.shapes import diameter_of, shape_bin, shape_of
 from privtrace.timing.draw import Placed, has_clock
@@ -54,6 +54,11 @@ FEW_CELLS = 64
 
 #: Stands for the cells of a walk that needs more memory.
 MORE = -1
+
+#: Stands for the link of a walk that cannot go on.
+_NOWHERE = np.uint64(1 << 63)
+
+_1, _2, _3 = np.uint64(1), np.uint64(2), np.uint64(3)
 
 #: Cells of a walk at most. Even the weakest discount makes so many as good as impossible; a walk that had them
 #: all the same is drawn again.
@@ -80,13 +85,26 @@ class Cumulative(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """Hold the Markov chain of steps and its hitting probabilities, for kernels."""
+    """Hold the Markov chain of steps and its hitting probabilities, for kernels.
 
-    steps: Steps
-    chances: Floats  # (n_entries,)
-    hitting: Floats  # (n_zones, n_levels, n_links)
-    rows: npt.NDArray[np.int32]  # (n_rows, 4): first entry, last, from an entry to its link, zone
+    What a step reads of its row is in one piece of memory: first the chances of four moves, 0 where there are
+    fewer, then that of the end, and then whole numbers.
+    """
+
+    rows: Floats  # (n_rows, 8)
+    as_whole: npt.NDArray[np.int32]  # (n_rows, 16): the same memory
+    more: Floats  # the chances of other moves, row by row
+    hitting: Floats  # (n_zones, n_levels, n_links), and 4 links at least
+    targets: npt.NDArray[np.int32]  # (n_links,): the cells that links lead to
     classes: npt.NDArray[np.int8]  # (n_zones, n_zones)
+
+
+#: Moves whose chances are in a row itself; a cell seldom has more.
+_MOVES = 4
+
+#: Where in a row the chance of the end is, and among whole numbers the link of the first move, the zone, how
+#: many more moves there are, and where.
+_END, _LINK, _ZONE, _N_MORE, _MORE = 4, 10, 11, 12, 13
 
 
 class Keeping(NamedTuple):
@@ -144,11 +162,7 @@ class Sampler:
 
     @cached_property
     def _chain(self) -> Chain:
-        space, steps = self.space, self.space.steps
-        firsts, lasts = steps.offsets[:-1], steps.offsets[1:] - 1
-        onward = steps.links.offsets[steps.cells] - firsts
-        rows = np.stack([firsts, lasts, onward, space.zone_of[steps.cells]], axis=1)
-        return Chain(steps, self.chances, self.hitting, rows.astype(np.int32), space.classes)
+        return chain_of(self.space, self.chances, self.hitting)
 
     @cached_property
     def _kept_at_most(self) -> Floats:
@@ -313,6 +327,37 @@ def _try(scratch, bridge, is_last, chain, lines, stream, step):  # type: ignore[
     return Walk(n_cells, length_m, n_points, has_points, diameter_bin, length_bin), step, is_kept
 
 
+def chain_of(space: StateSpace, chances: Floats, hitting: Floats) -> Chain:
+    """Lay out the chain of these chances of steps, (n_entries,), for walks by these hitting probabilities."""
+    steps, entries = space.steps, space.entries
+    n_moves = np.diff(steps.offsets) - 1
+    hitting = np.pad(hitting, ((0, 0), (0, 0), (0, max(_MOVES - steps.n_links, 0))))
+    # Four links are read of every cell. Where there are no more after its own, they begin before them.
+    own = steps.links.offsets[steps.cells]
+    links = np.minimum(own, hitting.shape[2] - _MOVES)
+    n_more = np.maximum(n_moves - _MOVES, 0)
+    firsts = np.cumsum(n_more) - n_more
+    moves = ~entries.is_end
+    row, place, chances_of_moves = (
+        entries.rows[moves],
+        (entries.links - links[entries.rows])[moves],
+        chances[moves],
+    )
+    rows = np.zeros((len(n_moves), 8))
+    near = place < _MOVES
+    rows[row[near], place[near]] = chances_of_moves[near]
+    rows[:, _END] = chances[entries.is_end]
+    as_whole = rows.view(np.int32)
+    for column, values in (
+        (_LINK, links),
+        (_ZONE, space.zone_of[steps.cells]),
+        (_N_MORE, n_more),
+        (_MORE, firsts),
+    ):
+        as_whole[:, column] = values
+    return Chain(rows, as_whole, chances_of_moves[~near], hitting, steps.links.targets, space.classes)
+
+
 def _kept_at_most(kept: Floats) -> Floats:
     """Bound the chance to keep a walk by its line's shape: points cut corners, by an octave at most.
 
@@ -350,34 +395,65 @@ def _go(scratch, bridge, chain, stream, step):  # type: ignore[no-untyped-def]
 
     Return the number of cells and the next free step. A walk that cannot arrive has no cells.
     """
-    cells, links_taken = scratch.cells, scratch.links
-    chances, hitting = chain.chances, chain.hitting[bridge.goal, bridge.level]
-    rows, targets = chain.rows, chain.steps.links.targets
-    now, row = np.int64(bridge.start), len(targets) + np.int64(bridge.start)
-    n_cells = 0
-    while n_cells < MOST_CELLS:
-        if n_cells == len(cells):
-            return MORE, step
-        cells[n_cells], links_taken[n_cells] = now, row
+    links, shares, hitting = scratch.links, scratch.shares, chain.hitting[bridge.goal, bridge.level]
+    rows, as_whole, targets = chain.rows, chain.as_whole, chain.targets
+    row, n_cells, most = np.uint64(len(targets) + bridge.start), 0, min(len(links), MOST_CELLS)
+    while n_cells < most:
+        links[n_cells] = row
+        if n_cells % AHEAD == 0:
+            uniforms(shares, len(shares), stream, step, WALKING)
+            step += AHEAD // 2
+        share = shares[np.uint64(n_cells % AHEAD)]
         n_cells += 1
-        first, end, onward = np.int64(rows[row, 0]), np.int64(rows[row, 1]), np.int64(rows[row, 2])
-        ending = chances[end] if rows[row, 3] == bridge.goal else 0.0
-        total = ending
-        for entry in range(first, end):
-            total += chances[entry] * hitting[onward + entry]
-        if total <= 0.0:
-            return 0, step
-        target = total * uniform(philox(stream.seed, stream.trajectory, np.uint64(step), np.uint64(WALKING))[0])
-        step += 1
+        link = np.uint64(as_whole[row, _LINK])
+        ending = rows[row, _END] if as_whole[row, _ZONE] == bridge.goal else 0.0
+        # Sums of the first one, two, three and four; no product is negative, so none is below the one before.
+        third = rows[row, 2] * hitting[link + _2]
+        one = rows[row, 0] * hitting[link]
+        two = ending + (one + rows[row, 1] * hitting[link + _1])
+        one, three, total = ending + one, two + third, two + (third + rows[row, 3] * hitting[link + _3])
+        four, n_more = total, as_whole[row, _N_MORE]
+        if n_more:
+            total = _sum_more(four, np.inf, row, hitting, chain)[0]
+        target = total * share
         if target < ending:
-            return n_cells, step
-        reached, chosen = ending, np.int64(-1)
-        for entry in range(first, end):
-            weight = chances[entry] * hitting[onward + entry]
-            # To go on to the end is faster than to guess where to stop.
-            chosen = onward + entry if weight > 0.0 and reached <= target else chosen
-            reached += weight
-        if chosen < 0:  # rounding alone has passed by the end
-            return n_cells, step
-        row, now = chosen, np.int64(targets[chosen])
-    return 0, step
+            break
+        if not target < total:  # nowhere to go, or numbers so small that rounding has passed by the last
+            row = _last_possible(row, hitting, chain)
+        elif target < four:
+            row = link + np.uint64(one <= target) + np.uint64(two <= target) + np.uint64(three <= target)
+        else:
+            row = _sum_more(four, target, row, hitting, chain)[1]
+        if row == _NOWHERE:
+            return 0, step
+    else:
+        return (MORE if most < MOST_CELLS else 0), step
+    scratch.cells[0] = bridge.start
+    for k in range(1, n_cells):
+        scratch.cells[k] = targets[links[k]]
+    return n_cells, step
+
+
+@borrowing
+def _sum_more(total, target, row, hitting, chain):  # type: ignore[no-untyped-def]
+    """Add what moves beyond the first four weigh, until a sum is above the target; return it, and that link."""
+    first, link = chain.as_whole[row, _MORE], np.uint64(chain.as_whole[row, _LINK] + _MOVES)
+    for k in range(chain.as_whole[row, _N_MORE]):
+        total += chain.more[first + k] * hitting[link]
+        if target < total:
+            break
+        link += _1
+    return total, link
+
+
+@borrowing
+def _last_possible(row, hitting, chain):  # type: ignore[no-untyped-def]
+    """Find the last link onward that weighs anything."""
+    link, last = np.uint64(chain.as_whole[row, _LINK]), _NOWHERE
+    for k in range(_MOVES):
+        if chain.rows[row, k] * hitting[link + np.uint64(k)] > 0.0:
+            last = link + np.uint64(k)
+    for k in range(chain.as_whole[row, _N_MORE]):
+        if chain.more[chain.as_whole[row, _MORE] + k] * hitting[link + np.uint64(_MOVES + k)] > 0.0:
+            last = link + np.uint64(_MOVES + k)
+    return last
