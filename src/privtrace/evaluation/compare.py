@@ -66,8 +66,10 @@ def ragged_histogram(bins, offsets, weights, n_bins):  # type: ignore[no-untyped
     """Count the bins of all trajectories, each as often as its weight says: (n_bins,)."""
     counts = np.zeros(n_bins, np.int64)
     for t in range(len(offsets) - 1):
-        for p in range(offsets[t], offsets[t + 1]):
-            counts[bins[p]] += weights[t]
+        weight = weights[t]
+        if weight != 0:
+            for p in range(offsets[t], offsets[t + 1]):
+                counts[bins[p]] += weight
     return counts
 
 

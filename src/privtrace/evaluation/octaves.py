@@ -70,6 +70,8 @@ def spread_histogram(bins, offsets, weights):  # type: ignore[no-untyped-def]
     """Count the bins of all trajectories, the weight of each spread evenly over its bins: (N_BINS,)."""
     shares = np.zeros(N_BINS)
     for t in range(len(offsets) - 1):
-        for p in range(offsets[t], offsets[t + 1]):
-            shares[bins[p]] += weights[t] / (offsets[t + 1] - offsets[t])
+        if weights[t] != 0 and offsets[t + 1] > offsets[t]:
+            share = weights[t] / (offsets[t + 1] - offsets[t])
+            for p in range(offsets[t], offsets[t + 1]):
+                shares[bins[p]] += share
     return shares
