@@ -162,7 +162,7 @@ def _counts(cells, offsets, weights, tree, longest):  # type: ignore[no-untyped-
 
 @njit(cache=True, nogil=True)
 def _scratch(offsets):  # type: ignore[no-untyped-def]
-    """Make room for a block of paths, and for the longest of them."""
+    """Make scratch for a block of paths, and for the longest of them."""
     size = _BLOCK
     for path in range(len(offsets) - 1):
         size = max(size, offsets[path + 1] - offsets[path] + 1)
@@ -173,8 +173,8 @@ def _scratch(offsets):  # type: ignore[no-untyped-def]
 def _take(cells, offsets, weights, path, run, each):  # type: ignore[no-untyped-def]
     """Write down the cells of paths that count, from one on, with their weights; -1 ends each.
 
-    As many as there is room for: return the path after them, and how much is written. Loops over paths of a few
-    cells each would take longer than what they do.
+    As many as there is capacity for: return the path after them, and how much is written. Loops over paths of a
+    few cells each would take longer than what they do.
     """
     n = 0
     while path < len(offsets) - 1 and n + offsets[path + 1] - offsets[path] < len(run):
