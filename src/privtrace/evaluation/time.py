@@ -151,10 +151,19 @@ def timed(seconds, offsets):  # type: ignore[no-untyped-def]
 
 def _gaps(sizes: Floats, offsets: Integers) -> Binned:
     """Put the gaps within trajectories into bins; those of first points are none."""
-    within = np.ones(len(sizes), np.bool_)
-    within[offsets[:-1][offsets[1:] > offsets[:-1]]] = False
-    n_gaps = np.maximum(np.diff(offsets) - 1, 0)
-    return Binned(octaves.bins_of(sizes)[within], np.concatenate([[0], np.cumsum(n_gaps)]))
+    return Binned(*_without_firsts(octaves.bins_of(sizes), offsets))
+
+
+@njit(cache=True, nogil=True)
+def _without_firsts(bins, offsets):  # type: ignore[no-untyped-def]
+    kept, kept_offsets = np.empty_like(bins), np.zeros_like(offsets)
+    n = 0
+    for t in range(len(offsets) - 1):
+        for p in range(offsets[t] + 1, offsets[t + 1]):
+            kept[n] = bins[p]
+            n += 1
+        kept_offsets[t + 1] = n
+    return kept[:n].copy(), kept_offsets
 
 
 @njit(cache=True, nogil=True)
