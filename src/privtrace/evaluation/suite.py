@@ -213,7 +213,9 @@ def evaluated(reference: Reference, synthetic: MeasuredSet, *, bootstrap: int = 
     }
     with comparison.observer.stage("Comparing"):
         values, limit = reference.values(synthetic), reference.limit(with_times=with_times)
-        figures = Figures.of(comparison.frame, real, synthetic) if comparison.has_figures else None
+        figures = None
+        if comparison.has_figures:
+            figures = Figures.of(comparison.frame, real, synthetic, comparison.backend)
     intervals = reference.intervals(synthetic, values, bootstrap) if bootstrap else {}
     del synthetic  # the walk needs as much memory
     baseline = reference.baseline(with_times=with_times)
