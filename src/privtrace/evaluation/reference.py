@@ -94,7 +94,8 @@ class Reference:
         """
         if len(self.real) < 2:
             return {metric.name: np.nan for metric in self.comparison.metrics}
-        splits = list(self._values_of(map(self._split, range(N_SPLITS)), with_times=with_times))
+        halves = self.comparison.backend.map(self._split, range(N_SPLITS))
+        splits = list(self._values_of(halves, with_times=with_times))
         columns = {name: defined([split[name] for split in splits]) for name in splits[0]}
         return {name: float(column.mean()) if len(column) else np.nan for name, column in columns.items()}
 
