@@ -115,6 +115,20 @@ def test_turns_agree_with_complex_numbers(n_bins: int, wanderers: pt.Trajectorie
     assert as_lists(*turn_bins(points, some.offsets, n_bins)) == expected
 
 
+@pytest.mark.parametrize("n_bins", [1, 8, 36, 200])
+def test_turns_near_the_edges_of_bins_are_told_as_by_atan2(n_bins: int) -> None:
+    """A hair to either side of all edges, where a rough angle does not do, and anywhere else."""
+    rng = np.random.default_rng(n_bins)
+    edges = (np.arange(n_bins) + 0.5) / n_bins * 2 * math.pi
+    near = (edges + rng.choice([-1, 1], (50, n_bins)) * 10.0 ** rng.uniform(-15, -2, (50, n_bins))).ravel()
+    angles = np.concatenate([near, edges, rng.uniform(-math.pi, math.pi, 2000)])
+    moves = np.stack([np.cos(angles), np.sin(angles)], axis=1) * 10.0 ** rng.integers(-3, 4, (len(angles), 1))
+    corners = np.concatenate([np.tile([(-1.0, 0.0), (0.0, 0.0)], (len(angles), 1, 1)), moves[:, None]], axis=1)
+    bins, _ = turn_bins(corners.reshape(-1, 2), np.arange(0, 3 * len(angles) + 1, 3), n_bins)
+    turns = [math.atan2(y, x) for x, y in moves.tolist()]
+    assert bins.tolist() == [int((turn / (2 * math.pi) + 0.5) * n_bins + 0.5) % n_bins for turn in turns]
+
+
 @pytest.mark.parametrize(
     ("after", "expected"),
     [((2, 0), 4), ((1, 1), 6), ((1, -1), 2), ((0, 0), 0), ((2, 1), 5), ((0, 1), 7), ((0, -1), 1)],
@@ -157,6 +171,19 @@ def test_diameters_of_random_clouds(seed: int) -> None:
     for n in (*range(1, 40), 77, 200):
         cloud = rng.normal(0, 10.0 ** rng.integers(-3, 5), (n, 2))
         assert diameter(cloud) == pytest.approx(slow_diameter(cloud.tolist()), rel=1e-12)
+
+
+@pytest.mark.parametrize("n", [2, 3, 7, 60, 300])
+def test_diameters_are_those_of_all_pairs_to_the_last_bit(n: int) -> None:
+    """In boxes, where few points can be ends, and on circles, where all can."""
+    rng = np.random.default_rng(n)
+    for _ in range(60):
+        angles = rng.uniform(0, 7, (n, 1))
+        for cloud in (rng.random((n, 2)), np.concatenate([np.cos(angles), np.sin(angles)], axis=1)):
+            cloud = np.float32(cloud * rng.uniform(1, 1e4, 2)).astype(float) + rng.choice([0.0, 1e7])
+            differences = cloud[:, np.newaxis] - cloud
+            farthest = np.sqrt((differences[..., 0] ** 2 + differences[..., 1] ** 2).max())
+            assert diameter(cloud) == farthest
 
 
 @pytest.mark.parametrize("n", [1, 2, 12, 13, 200])

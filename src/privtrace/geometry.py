@@ -8,7 +8,10 @@ import numpy as np
 from numba import njit
 
 #: Up to so many points, comparing all pairs is faster than a hull.
-_FEW = 100
+_FEW = 40
+
+#: Radians by which a rough angle may be off.
+_ROUGH = 3e-5
 
 
 @njit(cache=True, nogil=True)
@@ -23,7 +26,7 @@ def steps_m(points, offsets):  # type: ignore[no-untyped-def]
     steps = np.zeros(len(points))
     for t in range(len(offsets) - 1):
         for p in range(offsets[t] + 1, offsets[t + 1]):
-            steps[p] = math.hypot(points[p, 0] - points[p - 1, 0], points[p, 1] - points[p - 1, 1])
+            steps[p] = math.sqrt(_apart2(points, p, p - 1))
     return steps
 
 
@@ -44,8 +47,7 @@ def ends_apart_m(points, offsets):  # type: ignore[no-untyped-def]
     """Measure from the first point to the last: (n,)."""
     distances = np.zeros(len(offsets) - 1)
     for t in range(len(offsets) - 1):
-        a, b = offsets[t], offsets[t + 1] - 1
-        distances[t] = math.hypot(points[b, 0] - points[a, 0], points[b, 1] - points[a, 1])
+        distances[t] = math.sqrt(_apart2(points, offsets[t], offsets[t + 1] - 1))
     return distances
 
 
@@ -77,6 +79,7 @@ def turn_bins(points, offsets, n_bins):  # type: ignore[no-untyped-def]
     """
     bins = np.empty(len(points), np.uint8)
     bin_offsets = np.zeros(len(offsets), np.int64)
+    doubt = _ROUGH * n_bins / (2 * math.pi)  # so near to the edge of a bin, a rough angle does not do
     n = 0
     for t in range(len(offsets) - 1):
         from_x = from_y = 0.0  # the move before, none yet
@@ -85,36 +88,94 @@ def turn_bins(points, offsets, n_bins):  # type: ignore[no-untyped-def]
             if x == 0.0 and y == 0.0:
                 continue
             if from_x != 0.0 or from_y != 0.0:
-                turn = math.atan2(from_x * y - from_y * x, from_x * x + from_y * y)
-                bins[n] = int((turn / (2 * math.pi) + 0.5) * n_bins + 0.5) % n_bins
+                aside, ahead = from_x * y - from_y * x, from_x * x + from_y * y
+                place = (_rough_angle(aside, ahead) / (2 * math.pi) + 0.5) * n_bins + 0.5
+                within = place - math.floor(place)
+                if not doubt < within < 1 - doubt:
+                    place = (math.atan2(aside, ahead) / (2 * math.pi) + 0.5) * n_bins + 0.5
+                bins[n] = int(place) % n_bins
                 n += 1
             from_x, from_y = x, y
         bin_offsets[t + 1] = n
     return bins[:n].copy(), bin_offsets
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _rough_angle(y, x):  # type: ignore[no-untyped-def]
+    """Find the angle of a direction to within _ROUGH, in a fifth of the time of atan2; NaN of none."""
+    across, up = abs(x), abs(y)
+    slope = min(across, up) / max(across, up)
+    square = slope * slope
+    # Abramowitz and Stegun, Handbook of Mathematical Functions, 4.4.47: it errs by less than _ROUGH / 2.
+    angle = slope * (
+        0.9998660 + square * (-0.3302995 + square * (0.1801410 + square * (-0.0851330 + square * 0.0208351)))
+    )
+    angle = math.pi / 2 - angle if up > across else angle
+    angle = math.pi - angle if x < 0.0 else angle
+    return -angle if y < 0.0 else angle
+
+
 @njit(cache=True, nogil=True)
 def diameters_m(points, offsets):  # type: ignore[no-untyped-def]
-    """Find the greatest distance between any two points, by hull and calipers: (n,), O(p log p) each."""
+    """Find the greatest distance between any two points: (n,), O(p log p) each.
+
+    Only points are compared that are farther from a corner of their box than some two points from each other:
+    no others can be the ends of a diameter. Where these are many, hull and calipers find it.
+    """
     diameters = np.zeros(len(offsets) - 1)
+    longest = 0
     for t in range(len(offsets) - 1):
-        given = points[offsets[t] : offsets[t + 1]]
-        if len(given) > _FEW:
-            given = _hull(given)
-        diameters[t] = math.sqrt(_farthest_pair(given) if len(given) <= _FEW else _calipers(given))
+        longest = max(longest, offsets[t + 1] - offsets[t])
+    outer = np.empty((longest, 2))
+    for t in range(len(offsets) - 1):
+        n_outer, farthest = _outer(points, offsets[t], offsets[t + 1], outer)
+        if n_outer > _FEW:
+            hull = _hull(outer[:n_outer])
+            farthest = max(farthest, _farthest_pair(hull) if len(hull) <= _FEW else _calipers(hull))
+        else:
+            farthest = max(farthest, _farthest_pair(outer[:n_outer]))
+        diameters[t] = math.sqrt(farthest)
     return diameters
 
 
-@njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
+@njit(cache=True, nogil=True)
+def _outer(points, start, stop, outer):  # type: ignore[no-untyped-def]
+    """Write down which points can be ends of a diameter; return their number, and a square to exceed.
+
+    It is the greatest between those farthest to opposite winds. Rounding does not matter: what is larger does
+    not round to less, so that no two points are farther apart than one of them is from a corner.
+    """
+    west = east = south = north = southwest = northeast = southeast = northwest = start
+    for p in range(start + 1, stop):
+        x, y = points[p, 0], points[p, 1]
+        west = p if x < points[west, 0] else west
+        east = p if x > points[east, 0] else east
+        south = p if y < points[south, 1] else south
+        north = p if y > points[north, 1] else north
+        southwest = p if x + y < points[southwest, 0] + points[southwest, 1] else southwest
+        northeast = p if x + y > points[northeast, 0] + points[northeast, 1] else northeast
+        southeast = p if x - y > points[southeast, 0] - points[southeast, 1] else southeast
+        northwest = p if x - y < points[northwest, 0] - points[northwest, 1] else northwest
+    farthest = max(
+        max(_apart2(points, west, east), _apart2(points, south, north)),
+        max(_apart2(points, southwest, northeast), _apart2(points, southeast, northwest)),
+    )
+    least_x, most_x, least_y, most_y = points[west, 0], points[east, 0], points[south, 1], points[north, 1]
+    n_outer = 0
+    for p in range(start, stop):
+        x, y = points[p, 0], points[p, 1]
+        outer[n_outer, 0], outer[n_outer, 1] = x, y
+        n_outer += max(x - least_x, most_x - x) ** 2 + max(y - least_y, most_y - y) ** 2 > farthest
+    return n_outer, farthest
+
+
+@njit(cache=True, nogil=True)
 def _farthest_pair(points):  # type: ignore[no-untyped-def]
-    """Compare all pairs, several at a time, none being NaN; the square of the greatest distance."""
-    xs, ys = points[:, 0].copy(), points[:, 1].copy()
+    """Compare all pairs; the square of the greatest distance."""
     farthest = 0.0
     for a in range(len(points)):
-        x, y = xs[a], ys[a]
         for b in range(a):
-            apart2 = (x - xs[b]) ** 2 + (y - ys[b]) ** 2
-            farthest = apart2 if apart2 > farthest else farthest
+            farthest = max(farthest, _apart2(points, a, b))
     return farthest
 
 

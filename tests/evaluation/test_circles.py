@@ -18,7 +18,7 @@ from privtrace.evaluation.circles import Circles, bit_counts
 from privtrace.evaluation.traits import Bits
 from privtrace.trajectories import Floats
 
-SQUARE = (640.0, 640.0)  # looked up by squares of 10 x 10
+SQUARE = (1280.0, 1280.0)  # looked up by squares of 10 x 10
 BOXES = [SQUARE, (10.0, 3.7), (1e-3, 70.0)]
 
 
@@ -32,7 +32,7 @@ def runs(seed: int, box: tuple[float, float], n: int = 40, most: int = 12) -> pt
     lengths = rng.integers(1, most, n)
     shares = rng.random((lengths.sum(), 2))
     on_edge = rng.random(shares.shape) < 0.3
-    shares[on_edge] = np.rint(64 * shares[on_edge]) / 64
+    shares[on_edge] = np.rint(128 * shares[on_edge]) / 128
     return pt.Trajectories(shares * box, np.concatenate([[0], np.cumsum(lengths)]), crs="planar")
 
 
@@ -90,14 +90,16 @@ def test_crossings_agree_with_shapely(seed: int, box: tuple[float, float]) -> No
 
 
 @given(
-    st.lists(st.tuples(*[st.integers(0, 64)] * 2), min_size=1, max_size=12),
-    st.lists(st.tuples(st.integers(-9, 73), st.integers(-9, 73), st.integers(1, 60)), min_size=1, max_size=70),
+    st.lists(st.tuples(*[st.integers(0, 128)] * 2), min_size=1, max_size=12),
+    st.lists(
+        st.tuples(st.integers(-9, 137), st.integers(-9, 137), st.integers(1, 120)), min_size=1, max_size=70
+    ),
 )
 @settings(max_examples=60, deadline=None)
 def test_edges_are_included(points: list[tuple[int, int]], drawn: list[tuple[int, int, int]]) -> None:
     """Whole numbers, where points lie on circles, on the edges of look-up squares, and lines touch circles."""
     numbers = np.array(drawn, float)
-    circles = Circles.over(boxed(64.0, 64.0), numbers[:, :2].copy(), numbers[:, 2].copy())
+    circles = Circles.over(boxed(128.0, 128.0), numbers[:, :2].copy(), numbers[:, 2].copy())
     given = trajectories([(float(x), float(y)) for x, y in points])
     hit = {
         c for c, (x, y, r) in enumerate(drawn) if any((x - a) ** 2 + (y - b) ** 2 <= r * r for a, b in points)
@@ -148,6 +150,27 @@ def test_two_points_at_one_place_come_into_nothing_far_away() -> None:
     assert as_sets(circles.crossings(given), 2) == [set(), {1}, {0}]
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_short_steps_along_the_edges_of_circles_agree_with_shapely(seed: int) -> None:
+    """Lines that come near large circles, where the nearest point and the longest step tell most of them."""
+    rng = np.random.default_rng(seed)
+    centers, radii = rng.random((60, 2)) * SQUARE, rng.uniform(200, 600, 60)
+    circles = Circles.over(boxed(*SQUARE), centers, radii)
+    rows = []
+    for step in rng.choice([10.0, 40.0, 110.0, 300.0], 60):
+        c, angle = rng.integers(60), rng.uniform(0, 7)
+        away = radii[c] * rng.choice([0.9999, 1.0001, 1.003, 1.01, 1.03])
+        angles = angle + np.arange(9) * step / radii[c]
+        points = centers[c] + away * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+        inside = points[np.all((points >= 0) & (points <= SQUARE), axis=1)]
+        rows.append(inside if len(inside) else centers[c][np.newaxis])
+    given = pt.Trajectories(np.concatenate(rows), np.cumsum([0, *map(len, rows)]), crs="planar")
+    assert as_sets(circles.hits(given), 60) == slow_hits(given, centers, radii)
+    crossed = as_sets(circles.crossings(given), 60)
+    assert crossed == slow_crossings(given, centers, radii)
+    assert crossed != as_sets(circles.hits(given), 60)
+
+
 def test_a_single_point_can_hit() -> None:
     circles = Circles.over(boxed(*SQUARE), np.array([(300.0, 300.0), (10.0, 10.0)]), np.array([20.0, 1.0]))
     given = trajectories([(305, 300)], [(640, 640)])
@@ -157,8 +180,8 @@ def test_a_single_point_can_hit() -> None:
 @pytest.mark.parametrize("box", BOXES, ids=str)
 def test_tiny_circles_on_the_edges_of_squares_are_found(box: tuple[float, float]) -> None:
     """Rounding may put a point and the edge that it lies on into different squares."""
-    corners = np.array([(x, y) for x in range(65) for y in range(65)])[::7]
-    places = corners * np.array(box) / 64
+    corners = np.array([(x, y) for x in range(129) for y in range(129)])[::27]
+    places = corners * np.array(box) / 128
     circles = Circles.over(boxed(*box), places, np.full(len(places), 1e-6 * max(box)))
     given = pt.Trajectories(places, np.arange(len(places) + 1), crs="planar")
     found = as_sets(circles.hits(given), len(places))
@@ -175,8 +198,8 @@ def test_points_are_told_apart_that_are_a_hair_in_or_out() -> None:
 
 
 def test_a_circle_may_hold_the_whole_box() -> None:
-    circles = Circles.over(boxed(*SQUARE), np.array([(0.0, 0.0), (700.0, 300.0)]), np.array([906.0, 2000.0]))
-    given = trajectories([(640, 640)], [(0, 0)], [(0, 640), (640, 0)])
+    circles = Circles.over(boxed(*SQUARE), np.array([(0.0, 0.0), (700.0, 300.0)]), np.array([1811.0, 3000.0]))
+    given = trajectories([(1280, 1280)], [(0, 0)], [(0, 1280), (1280, 0)])
     assert as_sets(circles.hits(given), 2) == [{0, 1}, {0, 1}, {0, 1}]
 
 

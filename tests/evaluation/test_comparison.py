@@ -122,7 +122,7 @@ def test_what_profiles_share_is_measured_and_held_once(
     monkeypatch.setattr(Circles, "hits", counted)
     comparison = Comparison.of(region, "planar", profile="all", figures=True, backend=pt.Threads(1))
     traits: Any = comparison.measure(wanderers).traits
-    assert n_measured == 2  # those of the paper, which time looks at too, and those of AdaTrace
+    assert n_measured == 1  # those of the paper, which time looks at too
     assert traits["time"].hits is traits["paper"].hits
     assert traits["mobility"].paths is traits["paper"].paths
     assert traits["adatrace"].diameter_m is traits["paper"].diameter_m

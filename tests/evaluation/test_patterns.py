@@ -95,6 +95,20 @@ def test_the_paper_s_size(seed: int, k: int) -> None:
     assert found.tolist() == [count for _, count in expected]
 
 
+def test_paths_are_counted_in_blocks_some_longer_than_one() -> None:
+    """Paths of no cells, of a few and of tens of thousands, many of them left out."""
+    rng = np.random.default_rng(1)
+    sizes = [*rng.integers(0, 9, 4000), 40_000, *rng.integers(0, 9, 4000), 16_384, 16_383, 16_385, 3]
+    lists = [(rng.integers(0, 6) + np.cumsum(rng.choice([1, 2, 5], size))) % 6 for size in sizes]
+    weights = rng.integers(0, 3, len(sizes))
+    weights[[4000, -4, -3, -2]] = 2, 1, 3, 1
+    cells = [own.tolist() for own in lists]
+    expected = slow_top(cells, weights.tolist(), 80, 5)
+    assert top(cells, weights.tolist(), 80, 5, 6) == [(code(own, 6), count) for own, count in expected]
+    codes = np.array([code(own, 6) for own, _ in expected])
+    assert pattern_counts(paths(cells), weights, codes, 5, 6).tolist() == [count for _, count in expected]
+
+
 def test_on_a_tie_at_the_last_place_the_shorter_comes_then_the_smaller_cells() -> None:
     lists = [[3, 2, 1, 0], [0, 4]]  # every run occurs once
     by_rule: list[Cells] = [(0, 4), (1, 0), (2, 1), (3, 2), (2, 1, 0), (3, 2, 1), (3, 2, 1, 0)]

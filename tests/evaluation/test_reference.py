@@ -353,3 +353,36 @@ def test_the_walk_s_places_and_times_are_not_held_together(
     values = reference.baseline()
     assert together == [["paper", "adatrace", "mobility"], ["time"]]  # and nothing for figures
     assert list(values) == [metric.name for metric in reference.comparison.metrics]
+
+
+def test_without_times_no_times_are_looked_at(
+    wanderers: pt.Trajectories, region: pt.Region, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither limit nor baseline of what is left out; the walk is measured once then."""
+    reference = Reference.of(wanderers, region, profile="all")
+    limit, baseline = reference.limit(), reference.baseline()
+    n_passes = 0
+    measure = Comparison.measure
+
+    def counted(self: Comparison, *given: Any, **named: Any) -> MeasuredSet:
+        nonlocal n_passes
+        n_passes += 1
+        return measure(self, *given, **named)
+
+    def refused(*given: Any) -> None:
+        raise AssertionError("times were drawn")
+
+    monkeypatch.setattr(Comparison, "measure", counted)
+    monkeypatch.setattr(Frame, "moments", refused)
+    for whole, without in (
+        (limit, reference.limit(with_times=False)),
+        (baseline, reference.baseline(with_times=False)),
+    ):
+        assert list(without) == [metric.name for metric in reference.comparison.metrics]
+        for metric in reference.comparison.metrics:
+            assert (
+                math.isnan(without[metric.name])
+                if metric.needs_times
+                else without[metric.name] == whole[metric.name]
+            )
+    assert n_passes == 1

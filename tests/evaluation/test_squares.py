@@ -13,7 +13,7 @@ from tests.conftest import trajectories
 
 import privtrace as pt
 from privtrace.evaluation.frame import Frame
-from privtrace.evaluation.squares import first_and_last, paths_on, visited
+from privtrace.evaluation.squares import paths_on, trips_on, visited_on
 from privtrace.paths import Paths
 
 BOX = Frame(pt.Region.box(100, 200, 164, 232, crs="planar"), 0)  # 64 x 32
@@ -108,22 +108,26 @@ def test_filled_paths_may_have_far_more_cells_than_points() -> None:
 
 
 def test_no_trajectories_have_no_paths() -> None:
-    paths = paths_on(trajectories(), BOX, 4, filled=True)
-    assert len(paths) == 0 and len(paths.cells) == 0
-    assert first_and_last(paths, 16).tolist() == [] and visited(paths, 16).shape == (0, 1)
+    for filled in (False, True):
+        paths = paths_on(trajectories(), BOX, 4, filled=filled)
+        assert len(paths) == 0 and len(paths.cells) == 0
+    assert trips_on(trajectories(), BOX, 4).tolist() == []
+    assert visited_on(trajectories(), BOX, 4).shape == (0, 1)
 
 
-@pytest.mark.parametrize("n_cells", [1, 63, 64, 65, 400])
-def test_ends_and_visited_cells_agree_with_a_loop(n_cells: int) -> None:
-    rng = np.random.default_rng(n_cells)
-    lists = [rng.integers(0, n_cells, rng.integers(1, 9)).tolist() for _ in range(50)]
-    offsets = np.cumsum([0, *map(len, lists)])
-    paths = Paths(np.array([cell for cells in lists for cell in cells], np.int32), offsets)
-    assert first_and_last(paths, n_cells).tolist() == [cells[0] * n_cells + cells[-1] for cells in lists]
-    bits = visited(paths, n_cells)
-    assert bits.shape == (50, -(-n_cells // 64))
+@pytest.mark.parametrize("n", [1, 3, 8, 9, 20])
+def test_ends_and_visited_cells_are_those_of_a_plain_loop(n: int) -> None:
+    rng = np.random.default_rng(n)
+    offsets = np.concatenate([[0], np.cumsum(rng.integers(1, 9, 50))])
+    points = rng.random((offsets[-1], 2)) * (64, 32)
+    points[::4] = np.rint(points[::4])  # many on the edges of cells
+    given = pt.Trajectories(points, offsets, crs="planar")
+    expected = [slow_path(x, BOX, n, filled=True) for x in in_pairs(given)]
+    assert trips_on(given, BOX, n).tolist() == [cells[0] * n**2 + cells[-1] for cells in expected]
+    bits = visited_on(given, BOX, n)
+    assert bits.shape == (50, -(-(n**2) // 64))
     found = [{c for c in range(64 * len(row)) if int(row[c // 64]) >> c % 64 & 1} for row in bits]
-    assert found == [set(cells) for cells in lists]
+    assert found == [set(cells) for cells in expected]
 
 
 def test_whole_numbers_on_the_edges_of_cells_are_beyond_them() -> None:

@@ -343,6 +343,16 @@ def test_half_octaves_hold_round_numbers_inside() -> None:
     assert ends.tolist() == [1, octaves.N_BINS - 1]
 
 
+def test_half_octaves_begin_at_their_bounds() -> None:
+    """Of sizes beyond both ends, too, and a hair below and above each bound."""
+    bounds = octaves.BOUNDS[1:]
+    beyond = [5e-324, 1e-12, 1e12, np.inf]
+    sizes = np.concatenate([bounds, np.nextafter(bounds, 0), np.nextafter(bounds, np.inf), beyond])
+    expected = np.searchsorted(octaves.BOUNDS, sizes, side="right") - 1
+    assert octaves.bins_of(sizes).tolist() == np.clip(expected, 1, octaves.N_BINS - 1).tolist()
+    assert octaves.bins_of(np.array([0.0, -0.0, np.nan])).tolist() == [0, 0, 0]
+
+
 def depart(*texts: str) -> Walks:
     return [[(1.0, 1.0, at(text))] for text in texts]
 

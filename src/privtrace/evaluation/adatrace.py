@@ -18,7 +18,7 @@ from privtrace.evaluation.compare import category_error, distribution_error, ken
 from privtrace.evaluation.frame import QUERIES, Clipped, Frame
 from privtrace.evaluation.metric import LN2, Metric, Profile
 from privtrace.evaluation.patterns import Patterns, pattern_counts, top_patterns
-from privtrace.evaluation.squares import Trips, first_and_last, paths_on, visited
+from privtrace.evaluation.squares import Trips, paths_on, trips_on, visited_on
 from privtrace.evaluation.traits import Bits, Traits, scaled
 from privtrace.paths import Paths
 from privtrace.trajectories import Floats
@@ -49,16 +49,14 @@ def measuring(frame: Frame) -> Callable[[Clipped], AdaTraceTraits]:
     circles = draw_queries(frame)
 
     def measure(runs: Clipped) -> AdaTraceTraits:
-        paths = paths_on(runs, frame, CELLS_PER_SIDE, filled=True)
-        coverage = paths_on(runs, frame, COVERAGE_PER_SIDE, filled=True)
         return AdaTraceTraits.of(
             runs,
             length_m=runs.length_m,
             diameter_m=runs.diameter_m,
             crossings=circles.crossings(runs),
-            visited=visited(coverage, COVERAGE_PER_SIDE**2),
-            paths=paths,
-            trips=first_and_last(paths, CELLS_PER_SIDE**2),
+            visited=visited_on(runs, frame, COVERAGE_PER_SIDE),
+            paths=paths_on(runs, frame, CELLS_PER_SIDE, filled=True),
+            trips=trips_on(runs, frame, CELLS_PER_SIDE),
         )
 
     return measure

@@ -6,7 +6,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
 from privtrace.evaluation.compare import relative_error
@@ -14,43 +13,40 @@ from privtrace.evaluation.traits import Bits, Traits, scaled
 from privtrace.space.region import Region
 from privtrace.trajectories import Floats, Integers, Trajectories
 
-#: Squares per side by which circles are looked up: of most circles a square is all inside or all outside.
-_SIDE = 64
+#: Squares per side by which circles are looked up: of most circles a square is all inside or far outside.
+_SIDE = 128
 
 #: The share of the real trajectories that a circle is taken to have at least, when an error is divided by it.
 SANITY = 0.01
 
-#: Squares as near as this share of the radius to a circle's edge are not decided as a whole.
+#: Squares and lines as near as this share of the radius to a circle's edge are not decided as a whole.
 _NEAR = 1e-9
 
-#: Lines are looked at in stretches of so many steps, most of which are far from a circle's edge.
-_STRETCH = 8
+#: Squares are near a circle that are no farther from it than this share of its radius.
+_MARGIN = 0.005
 
 
 class Circles(NamedTuple):
-    """Hold circles, and which of them hold each square of a box all, or in part."""
+    """Hold circles, and which of them hold each square of a box all, or are near it."""
 
     centers_m: Floats  # (n_circles, 2), in meters from the box's southwest corner
     radii_m: Floats  # (n_circles,)
     squares_per_m: tuple[float, float]
-    holding: Bits  # (n_squares, n_words): a bit for each circle that holds all of the square
-    offsets: Integers  # (n_squares + 1,)
-    cutting: npt.NDArray[np.int32]  # the circles that cut square s are cutting[offsets[s]:offsets[s + 1]]
-    edges: Floats  # (n_cutting, 3): center and square of the radius of each, to be read one after the other
+    around: Bits  # (n_squares, 2 * n_words): a bit for each circle that holds all of it, then for each one near
 
     @classmethod
     def over(cls, region: Region, centers_m: Floats, radii_m: Floats) -> Circles:
         """Prepare circles for points of a region's box."""
         per_m = (_SIDE / region.width_m, _SIDE / region.height_m)
-        return cls(centers_m, radii_m, per_m, *_look_up(centers_m, radii_m, per_m))
+        return cls(centers_m, radii_m, per_m, _look_up(centers_m, radii_m, per_m))
 
     def hits(self, runs: Trajectories) -> Bits:
         """Tell which circles, edge included, each trajectory has a point in: (n, n_words) of bits."""
-        return _hits(runs.points, runs.offsets, self)  # type: ignore[no-any-return]
+        return _hits(runs.points, runs.offsets, self, False)  # type: ignore[no-any-return]
 
     def crossings(self, runs: Trajectories) -> Bits:
         """Tell which circles, edge included, the line of each trajectory comes into: (n, n_words) of bits."""
-        return _crossings(runs.points, runs.offsets, self, self.hits(runs))  # type: ignore[no-any-return]
+        return _hits(runs.points, runs.offsets, self, True)  # type: ignore[no-any-return]
 
 
 def circles_error(real: Traits, bits: Bits, synthetic: Traits, other_bits: Bits, n_circles: int) -> float:
@@ -88,16 +84,10 @@ def set_bit(bits, bit):  # type: ignore[no-untyped-def]
     bits[bit >> 6] |= np.uint64(1) << np.uint64(bit & 63)
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _has_bit(bits, bit):  # type: ignore[no-untyped-def]
-    return bits[bit >> 6] >> np.uint64(bit & 63) & np.uint64(1) != 0
-
-
 @njit(cache=True, nogil=True)
 def _look_up(centers_m, radii_m, squares_per_m):  # type: ignore[no-untyped-def]
-    holding = np.zeros((_SIDE * _SIDE, (len(radii_m) + 63) // 64), np.uint64)
-    offsets = np.zeros(_SIDE * _SIDE + 1, np.int64)
-    cutting = []
+    n_words = (len(radii_m) + 63) // 64
+    around = np.zeros((_SIDE * _SIDE, 2 * n_words), np.uint64)
     for square in range(_SIDE * _SIDE):
         west, south = square % _SIDE / squares_per_m[0], square // _SIDE / squares_per_m[1]
         east, north = (square % _SIDE + 1) / squares_per_m[0], (square // _SIDE + 1) / squares_per_m[1]
@@ -106,102 +96,100 @@ def _look_up(centers_m, radii_m, squares_per_m):  # type: ignore[no-untyped-def]
             nearest2 = max(west - x, 0.0, x - east) ** 2 + max(south - y, 0.0, y - north) ** 2
             farthest2 = max(x - west, east - x) ** 2 + max(y - south, north - y) ** 2
             if farthest2 <= (radii_m[c] * (1 - _NEAR)) ** 2:
-                set_bit(holding[square], c)
-            elif nearest2 <= (radii_m[c] * (1 + _NEAR)) ** 2:
-                cutting.append(np.int32(c))
-        offsets[square + 1] = len(cutting)
-    listed = np.empty(len(cutting), np.int32)
-    edges = np.empty((len(cutting), 3))
-    for entry, cut in enumerate(cutting):
-        listed[entry] = cut
-        edges[entry] = centers_m[cut, 0], centers_m[cut, 1], radii_m[cut] ** 2
-    return holding, offsets, listed, edges
+                set_bit(around[square, :n_words], c)
+            if nearest2 <= (radii_m[c] * (1 + _MARGIN) * (1 + _NEAR)) ** 2:
+                set_bit(around[square, n_words:], c)
+    return around
 
 
 @njit(cache=True, nogil=True)
-def _hits(points, offsets, circles):  # type: ignore[no-untyped-def]
-    per_m, holding, first_cutting = circles.squares_per_m, circles.holding, circles.offsets
-    cutting, edges = circles.cutting, circles.edges
-    n_words = holding.shape[1]
+def _hits(points, offsets, circles, with_lines):  # type: ignore[no-untyped-def]
+    """Tell which circles the points of each trajectory come into, or the lines between them as well.
+
+    Of a circle that holds no square with a point, but is near one, all points are looked at.
+    """
+    centers_m, radii_m, per_m, around = (
+        circles.centers_m,
+        circles.radii_m,
+        circles.squares_per_m,
+        circles.around,
+    )
+    n_words = around.shape[1] // 2
+    # A line that comes in has an end as near as this: see _may_come_in.
+    longest2 = 4 * _MARGIN * (2 + _MARGIN) * radii_m.min() ** 2 if len(radii_m) else 0.0
     hits = np.zeros((len(offsets) - 1, n_words), np.uint64)
+    own = np.empty(2 * n_words, np.uint64)
     for t in range(len(offsets) - 1):
-        last = -1
-        for p in range(offsets[t], offsets[t + 1]):
-            x, y = points[p, 0], points[p, 1]
-            square = min(int(y * per_m[1]), _SIDE - 1) * _SIDE + min(int(x * per_m[0]), _SIDE - 1)
-            if square != last:
-                for word in range(n_words):
-                    hits[t, word] |= holding[square, word]
-                last = square
-            for entry in range(first_cutting[square], first_cutting[square + 1]):
-                # Without a branch, which nobody could foretell.
-                inside = (x - edges[entry, 0]) ** 2 + (y - edges[entry, 1]) ** 2 <= edges[entry, 2]
-                c = cutting[entry]
-                hits[t, c >> 6] |= np.uint64(inside) << np.uint64(c & 63)
+        start, stop = offsets[t], offsets[t + 1]
+        own[:] = 0
+        for p in range(start, stop):
+            column = min(int(points[p, 0] * per_m[0]), _SIDE - 1)
+            row = min(int(points[p, 1] * per_m[1]), _SIDE - 1)
+            for word in range(2 * n_words):
+                own[word] |= around[row * _SIDE + column, word]
+        step2 = _longest_step2(points, start, stop) if with_lines else 0.0
+        for word in range(n_words):
+            found = own[word]
+            left = ~found if step2 > longest2 else own[n_words + word] & ~found
+            while left:
+                lowest = left & (~left + np.uint64(1))
+                left ^= lowest
+                c = 64 * word + math.frexp(np.float64(lowest))[1] - 1
+                if c >= len(radii_m):
+                    break
+                x, y, radius2 = centers_m[c, 0], centers_m[c, 1], radii_m[c] ** 2
+                nearest2 = _nearest2(points, start, stop, x, y)
+                if nearest2 <= radius2 or (
+                    with_lines
+                    and _may_come_in(nearest2, radius2, step2)
+                    and _comes_in(points, start, stop, x, y, radius2)
+                ):
+                    found |= lowest
+            hits[t, word] = found
     return hits
+
+
+@njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
+def _longest_step2(points, start, stop):  # type: ignore[no-untyped-def]
+    """Find the longest step of a line; its square."""
+    longest2 = 0.0
+    for p in range(start + 1, stop):
+        step2 = (points[p, 0] - points[p - 1, 0]) ** 2 + (points[p, 1] - points[p - 1, 1]) ** 2
+        longest2 = step2 if step2 > longest2 else longest2
+    return longest2
+
+
+@njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
+def _nearest2(points, start, stop, x, y):  # type: ignore[no-untyped-def]
+    """Measure from a center to the nearest point, none being NaN, several at a time; the square of it."""
+    nearest2 = np.inf
+    for p in range(start, stop):
+        apart2 = (points[p, 0] - x) ** 2 + (points[p, 1] - y) ** 2
+        nearest2 = apart2 if apart2 < nearest2 else nearest2
+    return nearest2
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _may_come_in(nearest2, radius2, step2):  # type: ignore[no-untyped-def]
+    """Tell whether a line may come into a circle, from its nearest point and its longest step.
+
+    Where a step comes in, it is at the radius from the center or nearer, and from there one of its ends is half
+    of the step away at most: by Pythagoras, that end is near.
+    """
+    return nearest2 <= (radius2 + step2 / 4) * (1 + _NEAR)
 
 
 @njit(cache=True, nogil=True)
-def _crossings(points, offsets, circles, hits):  # type: ignore[no-untyped-def]
-    """Add to the hits the circles that a line comes into between two points outside."""
-    centers_m, radii_m = circles.centers_m, circles.radii_m
-    longest = 0
-    for t in range(len(offsets) - 1):
-        longest = max(longest, offsets[t + 1] - offsets[t])
-    boxes = np.empty((1 + longest // _STRETCH + 1, 4))
-    for t in range(len(offsets) - 1):
-        n_boxes = _find_boxes(points, offsets[t], offsets[t + 1], boxes)
-        for c in range(len(radii_m)):
-            if _has_bit(hits[t], c) or _is_clear(boxes[0], centers_m[c], radii_m[c]):
-                continue
-            for box in range(1, n_boxes):
-                if _is_clear(boxes[box], centers_m[c], radii_m[c]):
-                    continue
-                first = offsets[t] + (box - 1) * _STRETCH
-                last = min(first + _STRETCH, offsets[t + 1] - 1)
-                if _comes_in(points, first, last, centers_m[c], radii_m[c]):
-                    set_bit(hits[t], c)
-                    break
-    return hits
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _find_boxes(points, start, stop, boxes):  # type: ignore[no-untyped-def]
-    """Find the box of a line, then those of its stretches: west, south, east, north. Return their number."""
-    boxes[0, :2], boxes[0, 2:] = np.inf, -np.inf
-    n_boxes = 1
-    for first in range(start, stop - 1, _STRETCH):
-        west, south = points[first]
-        east, north = west, south
-        for p in range(first + 1, min(first + _STRETCH, stop - 1) + 1):
-            west, east = min(west, points[p, 0]), max(east, points[p, 0])
-            south, north = min(south, points[p, 1]), max(north, points[p, 1])
-        boxes[n_boxes, 0], boxes[n_boxes, 1], boxes[n_boxes, 2], boxes[n_boxes, 3] = west, south, east, north
-        boxes[0, 0], boxes[0, 1] = min(boxes[0, 0], west), min(boxes[0, 1], south)
-        boxes[0, 2], boxes[0, 3] = max(boxes[0, 2], east), max(boxes[0, 3], north)
-        n_boxes += 1
-    return n_boxes
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _is_clear(box, center_m, radius_m):  # type: ignore[no-untyped-def]
-    """Tell whether a box, and so every line in it, is surely outside a circle."""
-    across = max(box[0] - center_m[0], 0.0, center_m[0] - box[2])
-    along = max(box[1] - center_m[1], 0.0, center_m[1] - box[3])
-    return across * across + along * along > (radius_m * (1 + _NEAR)) ** 2
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _comes_in(points, first, last, center_m, radius_m):  # type: ignore[no-untyped-def]
-    """Tell whether a stretch of a line, whose points are outside, comes into a circle."""
-    for p in range(first + 1, last + 1):
-        x, y = points[p - 1, 0] - center_m[0], points[p - 1, 1] - center_m[1]
+def _comes_in(points, start, stop, center_x, center_y, radius2):  # type: ignore[no-untyped-def]
+    """Tell whether a line, whose points are outside, comes into a circle."""
+    for p in range(start + 1, stop):
+        x, y = points[p - 1, 0] - center_x, points[p - 1, 1] - center_y
         dx, dy = points[p, 0] - points[p - 1, 0], points[p, 1] - points[p - 1, 1]
         toward = -(x * dx + y * dy)
         if toward <= 0.0:  # nowhere nearer than at its first point
             continue
         # The point of the line nearest to the center.
         along = min(toward / (dx * dx + dy * dy), 1.0)
-        if (x + along * dx) ** 2 + (y + along * dy) ** 2 <= radius_m**2:
+        if (x + along * dx) ** 2 + (y + along * dy) ** 2 <= radius2:
             return True
     return False

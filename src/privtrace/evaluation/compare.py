@@ -35,13 +35,20 @@ def histogram(values: Floats, weights: Integers, n_bins: int, low: float, high: 
 
     Where low and high are the same, what is above is in the last bin and all else in the first.
     """
-    if high > low:
-        # Divided last, so that whole numbers on the edges of bins do not round below them.
-        places = (np.clip(values, low, high) - low) * n_bins / (high - low)
-        bins = np.minimum(places, n_bins - 1).astype(np.int64)
-    else:
-        bins = np.where(values > low, n_bins - 1, 0)
-    return np.bincount(bins, weights, n_bins).astype(np.int64)
+    return _histogram(values, weights, n_bins, low, high)  # type: ignore[no-any-return]
+
+
+@njit(cache=True, nogil=True)
+def _histogram(values, weights, n_bins, low, high):  # type: ignore[no-untyped-def]
+    counts = np.zeros(n_bins, np.int64)
+    for t in range(len(values)):
+        if high > low:
+            # Divided last, so that whole numbers on the edges of bins do not round below them.
+            place = (min(max(values[t], low), high) - low) * n_bins / (high - low)
+            counts[min(int(place), n_bins - 1)] += weights[t]
+        else:
+            counts[n_bins - 1 if values[t] > low else 0] += weights[t]
+    return counts
 
 
 def distribution_error(
@@ -66,8 +73,10 @@ def ragged_histogram(bins, offsets, weights, n_bins):  # type: ignore[no-untyped
     """Count the bins of all trajectories, each as often as its weight says: (n_bins,)."""
     counts = np.zeros(n_bins, np.int64)
     for t in range(len(offsets) - 1):
-        for p in range(offsets[t], offsets[t + 1]):
-            counts[bins[p]] += weights[t]
+        weight = weights[t]
+        if weight != 0:
+            for p in range(offsets[t], offsets[t + 1]):
+                counts[bins[p]] += weight
     return counts
 
 

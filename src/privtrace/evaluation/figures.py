@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from privtrace.backends.base import Backend
 from privtrace.evaluation import mobility, octaves, paper, time
 from privtrace.evaluation.compare import Whole, histogram, ragged_histogram
 from privtrace.evaluation.frame import Clipped, Frame
@@ -83,28 +84,24 @@ class Figures:
     clock: Clock | None  # where both sets have times
 
     @classmethod
-    def of(cls, frame: Frame, real: MeasuredSet, synthetic: MeasuredSet) -> Figures:
-        """Draw all figures from the traits of two sets."""
+    def of(cls, frame: Frame, real: MeasuredSet, synthetic: MeasuredSet, backend: Backend) -> Figures:
+        """Draw all figures from the traits of two sets, side by side on the backend."""
         both: tuple[Mapping[str, Any], ...] = real.traits, synthetic.traits
-        lengths, diameters = (
-            [getattr(x["paper"], f"{name}_m") for x in both] for name in ("length", "diameter")
-        )
-        apart = [_drawn(x).apart_m for x in both]
+        papers, drawn = [x["paper"] for x in both], [_drawn(x) for x in both]
         with_times = real.has_times and synthetic.has_times
-        real_heat, synthetic_heat = (_heat(_drawn(x)) for x in both)
-        return cls(
-            frame.region,
-            (real_heat, synthetic_heat),
-            {
-                "length": _curve(*lengths),
-                "diameter": _curve(*diameters),
-                "apart": _curve(*apart),
-            },
-            _pairs(*(x["mobility"] for x in both)),
-            _patterns(*(x["paper"] for x in both)),
-            _spreads(*(x["time"] for x in both), with_times=with_times),
-            _clock(frame, both) if with_times else None,
-        )
+        drawing: list[Callable[[], Any]] = [
+            lambda: _patterns(*papers),
+            lambda: _spreads(*(x["time"] for x in both), with_times=with_times),
+            lambda: _clock(frame, both) if with_times else None,
+            lambda: _curve(*(x.length_m for x in papers)),
+            lambda: _curve(*(x.diameter_m for x in papers)),
+            lambda: _curve(*(x.apart_m for x in drawn)),
+            lambda: _pairs(*(x["mobility"] for x in both)),
+        ]
+        patterns, spreads, clock, length, diameter, apart, pairs = backend.map(lambda draw: draw(), drawing)
+        curves = {"length": length, "diameter": diameter, "apart": apart}
+        heat = _heat(drawn[0]), _heat(drawn[1])
+        return cls(frame.region, heat, curves, pairs, patterns, spreads, clock)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
+from numba import njit
 
 from privtrace.errors import DataError
 from privtrace.evaluation.frame import Frame
@@ -36,8 +37,17 @@ class MeasuredPart(NamedTuple):
         """Measure what all profiles look at. A kernel: it is pure, and runs on one thread."""
         runs = frame.clip(part)
         traits = {name: measure(runs) for name, measure in measures.items()}
-        ends = [runs.points.min(axis=0, initial=np.inf), -runs.points.max(axis=0, initial=-np.inf)]
-        return cls(traits, np.diff(runs.offsets), frame.region.tally(part), np.array(ends))
+        return cls(traits, np.diff(runs.offsets), frame.region.tally(part), _ends_m(runs.points))
+
+
+@njit(cache=True, nogil=True)
+def _ends_m(points):  # type: ignore[no-untyped-def]
+    ends = np.full((2, 2), np.inf)
+    for p in range(len(points)):
+        for axis in range(2):
+            ends[0, axis] = min(ends[0, axis], points[p, axis])
+            ends[1, axis] = min(ends[1, axis], -points[p, axis])
+    return ends
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,7 @@ from privtrace.evaluation.compare import (
 from privtrace.evaluation.frame import Clipped, Frame
 from privtrace.evaluation.metric import LN2, Metric, Profile
 from privtrace.evaluation.patterns import pair_counts
-from privtrace.evaluation.squares import Trips, first_and_last, paths_on
+from privtrace.evaluation.squares import Trips, paths_on, trips_on
 from privtrace.evaluation.traits import Binned, Traits
 from privtrace.geometry import gyrations_m, turn_bins
 from privtrace.paths import Paths
@@ -55,7 +55,7 @@ def measuring(frame: Frame) -> Callable[[Clipped], MobilityTraits]:
             straightness = runs.apart_m / runs.length_m
         return MobilityTraits.of(
             runs,
-            trips=first_and_last(paths_on(runs, frame, ZONES_PER_SIDE), ZONES_PER_SIDE**2),
+            trips=trips_on(runs, frame, ZONES_PER_SIDE),
             paths=runs.once("paths", lambda: paths_on(runs, frame, CELLS_PER_SIDE)),
             gyration_m=gyrations_m(runs.points, runs.offsets),
             straightness=straightness,

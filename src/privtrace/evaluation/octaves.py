@@ -35,23 +35,27 @@ def bins_of(sizes: Floats | Whole) -> npt.NDArray[np.uint8]:
 
 @njit(cache=True, nogil=True)
 def _bins_of(sizes, bounds):  # type: ignore[no-untyped-def]
-    bins, exponents = np.zeros(len(sizes), np.uint8), sizes.view(np.int64) >> 52
+    bins, exponents = np.empty(len(sizes), np.uint8), sizes.view(np.int64) >> 52
     for i in range(len(sizes)):
-        if sizes[i] > 0:
-            # Bins are half octaves: their exponent leads to within one or two of them.
-            bin_ = min(max(2 * (exponents[i] - _FIRST_EXPONENT), 1), N_BINS - 1)
-            while bin_ > 1 and sizes[i] < bounds[bin_]:
-                bin_ -= 1
-            while bin_ < N_BINS - 1 and sizes[i] >= bounds[bin_ + 1]:
-                bin_ += 1
-            bins[i] = bin_
+        # Bins are half octaves: of the three that have sizes of one exponent, two begin above its least.
+        least = 2 * (exponents[i] - _FIRST_EXPONENT) - 1
+        second, third = min(max(least + 1, 1), N_BINS), min(max(least + 2, 1), N_BINS)
+        bin_ = least + (sizes[i] >= bounds[second]) + (sizes[i] >= bounds[third])
+        bins[i] = min(max(bin_, 1), N_BINS - 1) * (sizes[i] > 0)
     return bins
 
 
 def histogram(sizes: Floats | Whole, weights: Integers) -> Integers:
     """Count sizes, each as often as its weight says: (N_BINS,). What is NaN is left out."""
-    there = ~np.isnan(sizes)
-    return np.bincount(bins_of(sizes[there]), weights[there], N_BINS).astype(np.int64)
+    return _histogram(bins_of(sizes), ~np.isnan(sizes), weights)  # type: ignore[no-any-return]
+
+
+@njit(cache=True, nogil=True)
+def _histogram(bins, there, weights):  # type: ignore[no-untyped-def]
+    counts = np.zeros(N_BINS, np.int64)
+    for t in range(len(bins)):
+        counts[bins[t]] += weights[t] * there[t]
+    return counts
 
 
 def shown_bins(shares: Floats, *, after: int) -> slice:
@@ -70,6 +74,8 @@ def spread_histogram(bins, offsets, weights):  # type: ignore[no-untyped-def]
     """Count the bins of all trajectories, the weight of each spread evenly over its bins: (N_BINS,)."""
     shares = np.zeros(N_BINS)
     for t in range(len(offsets) - 1):
-        for p in range(offsets[t], offsets[t + 1]):
-            shares[bins[p]] += weights[t] / (offsets[t + 1] - offsets[t])
+        if weights[t] != 0 and offsets[t + 1] > offsets[t]:
+            share = weights[t] / (offsets[t + 1] - offsets[t])
+            for p in range(offsets[t], offsets[t + 1]):
+                shares[bins[p]] += share
     return shares

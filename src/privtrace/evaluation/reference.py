@@ -65,12 +65,14 @@ class Reference:
         [values] = self._values_of([(self.real if real is None else real, synthetic)])
         return values
 
-    def _values_of(self, pairs: Iterable[tuple[MeasuredSet, MeasuredSet]]) -> Iterator[Values]:
+    def _values_of(
+        self, pairs: Iterable[tuple[MeasuredSet, MeasuredSet]], *, with_times: bool = True
+    ) -> Iterator[Values]:
         """Compare the second of each pair of sets with the first, metrics side by side on the backend."""
 
         def comparing() -> Iterator[Callable[[], float]]:
             for real, synthetic in pairs:
-                have_times = real.has_times and synthetic.has_times
+                have_times = with_times and real.has_times and synthetic.has_times
                 for profile in self.comparison.profiles:
                     both = real.traits[profile.name], synthetic.traits[profile.name]
                     for metric in profile.metrics:
@@ -82,37 +84,43 @@ class Reference:
         while some := list(islice(values, len(names))):
             yield dict(zip(names, some, strict=True))
 
-    def limit(self) -> Values:
+    def limit(self, *, with_times: bool = True) -> Values:
         """Compare one random half of the real data with the other: what chance alone makes of a metric.
+
+        Without times, metrics that need them are not defined.
 
         The mean of a few splits, which are drawn anew: one alone would be as much chance as limit. A half is
         half as large as the data, so fresh data of full size would come out lower.
         """
         if len(self.real) < 2:
             return {metric.name: np.nan for metric in self.comparison.metrics}
-        splits = list(self._values_of(map(self._split, range(N_SPLITS))))
+        halves = self.comparison.backend.map(self._split, range(N_SPLITS))
+        splits = list(self._values_of(halves, with_times=with_times))
         columns = {name: defined([split[name] for split in splits]) for name in splits[0]}
         return {name: float(column.mean()) if len(column) else np.nan for name, column in columns.items()}
 
     def _split(self, again: int) -> tuple[MeasuredSet, MeasuredSet]:
         return self.real.ordered(self.comparison.frame.shuffled(len(self.real), SPLITS, again)).halves()
 
-    def baseline(self) -> Values:
+    def baseline(self, *, with_times: bool = True) -> Values:
         """Compare a uniform random walk over the region: what a set gets that knows nothing of the data.
 
         It has as many trajectories as the real data, each with as many points, and every step leads to a place
         uniform in the region. Departures are uniform over the week, and the points after them over a week. A
         metric that would find the real data in it again, as in its numbers of points, takes those from it.
+        Without times, metrics that need them are not defined.
         """
+        profiles = self.comparison.profiles
+        if not (with_times and self.real.has_times):
+            return self._baseline_of(profiles, with_times=False)
         # A walk that is everywhere has long paths: traits of places and those of times are not held together.
         values: Values = {}
-        for with_times in (False, True):
-            own = tuple(profile for profile in self.comparison.profiles if profile.needs_times == with_times)
-            if own:
-                values |= self._baseline_of(own, with_times and self.real.has_times)
+        for timed in (False, True):
+            own = tuple(profile for profile in profiles if profile.needs_times == timed)
+            values |= self._baseline_of(own, with_times=timed) if own else {}
         return values
 
-    def _baseline_of(self, profiles: tuple[Profile, ...], with_times: bool) -> Values:
+    def _baseline_of(self, profiles: tuple[Profile, ...], *, with_times: bool) -> Values:
         measures = {profile.name: self.comparison.measures[profile.name] for profile in profiles}
         own = replace(self.comparison, profiles=profiles, measures=measures)  # without figures
         walks = partial(self._uniform_walks, with_times)

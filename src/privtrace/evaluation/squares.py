@@ -11,9 +11,10 @@ from numba import njit
 from privtrace.evaluation.circles import set_bit
 from privtrace.evaluation.frame import Frame
 from privtrace.paths import Paths
-from privtrace.trajectories import Trajectories
+from privtrace.trajectories import Floats, Trajectories
 
 Trips: TypeAlias = npt.NDArray[np.int32]
+Cells: TypeAlias = npt.NDArray[np.int16]
 
 
 def paths_on(runs: Trajectories, frame: Frame, n_per_side: int, *, filled: bool = False) -> Paths:
@@ -22,58 +23,103 @@ def paths_on(runs: Trajectories, frame: Frame, n_per_side: int, *, filled: bool 
     Cells are numbered from south to north, west to east; consecutive points in one cell are one visit. Where
     `filled`, steps to cells that do not touch are filled as a chess king goes: diagonally first, then straight.
     """
+    paths = _filled_paths if filled else _paths
+    return Paths(*paths(*_squares(runs.points, frame, n_per_side), runs.offsets, n_per_side))
+
+
+def visited_on(runs: Trajectories, frame: Frame, n_per_side: int) -> npt.NDArray[np.uint64]:
+    """Tell which cells the filled path of each trajectory visits: (n, n_words) of bits."""
+    return _visited(*_squares(runs.points, frame, n_per_side), runs.offsets, n_per_side)  # type: ignore[no-any-return]
+
+
+def trips_on(runs: Trajectories, frame: Frame, n_per_side: int) -> Trips:
+    """Write the cells of the first and the last point of each as one number: (n,), first * n_cells + last."""
+    columns, rows = _squares(runs.points[np.append(runs.offsets[:-1], runs.offsets[1:] - 1)], frame, n_per_side)
+    firsts, lasts = np.split(rows.astype(np.int32) * np.int32(n_per_side) + columns, 2)
+    trips: Trips = firsts * np.int32(n_per_side**2) + lasts
+    return trips
+
+
+def _squares(points: Floats, frame: Frame, n_per_side: int) -> tuple[Cells, Cells]:
+    """Find the column and the row of each point."""
     sides_m = (frame.region.width_m, frame.region.height_m)
-    return Paths(*_paths(runs.points, runs.offsets, sides_m, n_per_side, filled))
-
-
-def visited(paths: Paths, n_cells: int) -> npt.NDArray[np.uint64]:
-    """Tell which cells each path visits: (n, n_words) of bits."""
-    return _visited(paths.cells, paths.offsets, n_cells)  # type: ignore[no-any-return]
-
-
-def first_and_last(paths: Paths, n_cells: int) -> Trips:
-    """Write the first and the last cell of each path as one number: (n,), first * n_cells + last."""
-    firsts, lasts = paths.cells[paths.offsets[:-1]], paths.cells[paths.offsets[1:] - 1]
-    return firsts.astype(np.int32) * np.int32(n_cells) + lasts
+    return _columns_and_rows(points, sides_m, n_per_side)  # type: ignore[no-any-return]
 
 
 @njit(cache=True, nogil=True)
-def _paths(points, offsets, sides_m, size, filled):  # type: ignore[no-untyped-def]
-    cells = np.empty(len(points), np.int16)
+def _columns_and_rows(points, sides_m, size):  # type: ignore[no-untyped-def]
+    columns, rows = np.empty(len(points), np.int16), np.empty(len(points), np.int16)
+    for p in range(len(points)):
+        # Divided last, so that whole numbers on the edges of cells do not round below them.
+        columns[p] = min(np.int32(points[p, 0] * size / sides_m[0]), size - 1)
+        rows[p] = min(np.int32(points[p, 1] * size / sides_m[1]), size - 1)
+    return columns, rows
+
+
+@njit(cache=True, nogil=True)
+def _paths(columns, rows, offsets, size):  # type: ignore[no-untyped-def]
+    cells = np.empty(len(columns), np.int16)
     path_offsets = np.zeros(len(offsets), np.int64)
     n_cells = 0
     for t in range(len(offsets) - 1):
-        column = row = -1
+        last = -1
         for p in range(offsets[t], offsets[t + 1]):
-            # Divided last, so that whole numbers on the edges of cells do not round below them.
-            to_column = min(int(points[p, 0] * size / sides_m[0]), size - 1)
-            to_row = min(int(points[p, 1] * size / sides_m[1]), size - 1)
-            if not filled or p == offsets[t]:
-                if to_column == column and to_row == row:
-                    continue
-                column, row = to_column, to_row
-                cells, n_cells = _appended(cells, n_cells, row * size + column)
-            while column != to_column or row != to_row:
-                column += (to_column > column) - (to_column < column)
-                row += (to_row > row) - (to_row < row)
-                cells, n_cells = _appended(cells, n_cells, row * size + column)
+            cell = rows[p] * size + columns[p]
+            # Written without a branch, which nobody could foretell, and kept where it is another one.
+            cells[n_cells] = cell
+            n_cells += cell != last
+            last = cell
         path_offsets[t + 1] = n_cells
     return cells[:n_cells].copy(), path_offsets
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _appended(cells, n_cells, cell):  # type: ignore[no-untyped-def]
-    """Write a cell, in twice the space where none is left."""
-    if n_cells == len(cells):
-        cells = np.concatenate((cells, np.empty_like(cells)))
-    cells[n_cells] = cell
-    return cells, n_cells + 1
+@njit(cache=True, nogil=True)
+def _filled_paths(columns, rows, offsets, size):  # type: ignore[no-untyped-def]
+    n_cells = 0
+    path_offsets = np.zeros(len(offsets), np.int64)
+    for t in range(len(offsets) - 1):
+        n_cells += offsets[t + 1] > offsets[t]
+        for p in range(offsets[t] + 1, offsets[t + 1]):
+            n_cells += _n_steps(columns[p - 1], rows[p - 1], columns[p], rows[p])
+        path_offsets[t + 1] = n_cells
+    cells = np.empty(n_cells, np.int16)
+    for t in range(len(offsets) - 1):
+        n = path_offsets[t]
+        for p in range(offsets[t], offsets[t + 1]):
+            if p == offsets[t]:
+                cells[n] = rows[p] * size + columns[p]
+                n += 1
+                continue
+            column, row = columns[p - 1], rows[p - 1]
+            for _ in range(_n_steps(column, row, columns[p], rows[p])):
+                column, row = _nearer(column, columns[p]), _nearer(row, rows[p])
+                cells[n] = row * size + column
+                n += 1
+    return cells, path_offsets
 
 
 @njit(cache=True, nogil=True)
-def _visited(cells, offsets, n_cells):  # type: ignore[no-untyped-def]
-    bits = np.zeros((len(offsets) - 1, (n_cells + 63) // 64), np.uint64)
-    for path in range(len(offsets) - 1):
-        for p in range(offsets[path], offsets[path + 1]):
-            set_bit(bits[path], cells[p])
+def _visited(columns, rows, offsets, size):  # type: ignore[no-untyped-def]
+    bits = np.zeros((len(offsets) - 1, (size * size + 63) // 64), np.uint64)
+    for t in range(len(offsets) - 1):
+        for p in range(offsets[t], offsets[t + 1]):
+            if p == offsets[t]:
+                set_bit(bits[t], rows[p] * size + columns[p])
+                continue
+            column, row = columns[p - 1], rows[p - 1]
+            for _ in range(_n_steps(column, row, columns[p], rows[p])):
+                column, row = _nearer(column, columns[p]), _nearer(row, rows[p])
+                set_bit(bits[t], row * size + column)
     return bits
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _n_steps(column, row, to_column, to_row):  # type: ignore[no-untyped-def]
+    """Count the steps of a chess king."""
+    return max(abs(to_column - column), abs(to_row - row))
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _nearer(at, to):  # type: ignore[no-untyped-def]
+    """Take one of the steps, along one axis."""
+    return at + (to > at) - (to < at)

@@ -197,11 +197,8 @@ def evaluate(
 def evaluated(reference: Reference, synthetic: MeasuredSet, *, bootstrap: int = 0) -> Evaluation:
     """Compare a synthetic set with a reference, both measured already; with figures, if they are measured."""
     comparison, real = reference.comparison, reference.real
-    metrics = [
-        metric
-        for metric in comparison.metrics
-        if not metric.needs_times or (real.has_times and synthetic.has_times)
-    ]
+    with_times = real.has_times and synthetic.has_times
+    metrics = [metric for metric in comparison.metrics if with_times or not metric.needs_times]
     inputs = {
         "real": real.to_dict(),
         "synthetic": synthetic.to_dict(),
@@ -215,11 +212,13 @@ def evaluated(reference: Reference, synthetic: MeasuredSet, *, bootstrap: int = 
         "left_out": [metric.name for metric in comparison.metrics if metric not in metrics],
     }
     with comparison.observer.stage("Comparing"):
-        values, limit = reference.values(synthetic), reference.limit()
-        figures = Figures.of(comparison.frame, real, synthetic) if comparison.has_figures else None
+        values, limit = reference.values(synthetic), reference.limit(with_times=with_times)
+        figures = None
+        if comparison.has_figures:
+            figures = Figures.of(comparison.frame, real, synthetic, comparison.backend)
     intervals = reference.intervals(synthetic, values, bootstrap) if bootstrap else {}
     del synthetic  # the walk needs as much memory
-    baseline = reference.baseline()
+    baseline = reference.baseline(with_times=with_times)
     scores = {
         name: Score(metric, values[name], limit[name], baseline[name], intervals.get(name))
         for name, metric in ((metric.name, metric) for metric in metrics)

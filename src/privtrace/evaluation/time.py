@@ -24,7 +24,7 @@ from privtrace.evaluation.compare import Whole, category_error, divergence
 from privtrace.evaluation.frame import Clipped, Frame
 from privtrace.evaluation.metric import LN2, Metric, Profile
 from privtrace.evaluation.paper import N_CIRCLES, draw_circles
-from privtrace.evaluation.squares import Trips, first_and_last, paths_on
+from privtrace.evaluation.squares import Trips, trips_on
 from privtrace.evaluation.traits import Binned, Bits, Traits
 from privtrace.geometry import steps_m, sums
 from privtrace.timing.bins import HOURS, HOURS_OF_PART, LONGEST_S, N_PARTS
@@ -98,7 +98,7 @@ def measuring(frame: Frame) -> Callable[[Clipped], TimeTraits]:
             intervals=_gaps(np.diff(seconds, prepend=0.0), offsets),
             jumps=_gaps(runs.steps_m, runs.offsets),
             hits=runs.once("hits", lambda: circles.hits(runs)),
-            trips=first_and_last(paths_on(runs, frame, ZONES_PER_SIDE), ZONES_PER_SIDE**2),
+            trips=trips_on(runs, frame, ZONES_PER_SIDE),
             visits=Visits(*_visits(points, steps, seconds, offsets, sides_m)),
         )
 
@@ -110,9 +110,18 @@ def _seconds(runs: Trajectories) -> Floats:
     if runs.times is None:
         return np.full(runs.n_points, np.nan)
     times = calendar.sane(runs.times)
-    whole = times.astype("datetime64[s]")
-    fractions = (times - whole) / np.timedelta64(1, "s")
-    return np.where(np.isnat(times), np.nan, whole.view(np.int64) + fractions)
+    times = times.astype(np.promote_types(times.dtype, "datetime64[s]"))  # as fine, or in seconds
+    per_second = np.timedelta64(1, "s") // np.array(1, times.dtype.str.replace("M", "m"))
+    return _in_seconds(times.view(np.int64), per_second, np.datetime64("NaT").view(np.int64))  # type: ignore[no-any-return]
+
+
+@njit(cache=True, nogil=True)
+def _in_seconds(times, per_second, missing):  # type: ignore[no-untyped-def]
+    seconds = np.empty(len(times))
+    for p in range(len(times)):
+        whole = times[p] // per_second
+        seconds[p] = whole + (times[p] - whole * per_second) / per_second if times[p] != missing else np.nan
+    return seconds
 
 
 def departures(runs: Trajectories) -> Array:
@@ -142,10 +151,19 @@ def timed(seconds, offsets):  # type: ignore[no-untyped-def]
 
 def _gaps(sizes: Floats, offsets: Integers) -> Binned:
     """Put the gaps within trajectories into bins; those of first points are none."""
-    within = np.ones(len(sizes), np.bool_)
-    within[offsets[:-1][offsets[1:] > offsets[:-1]]] = False
-    n_gaps = np.maximum(np.diff(offsets) - 1, 0)
-    return Binned(octaves.bins_of(sizes)[within], np.concatenate([[0], np.cumsum(n_gaps)]))
+    return Binned(*_without_firsts(octaves.bins_of(sizes), offsets))
+
+
+@njit(cache=True, nogil=True)
+def _without_firsts(bins, offsets):  # type: ignore[no-untyped-def]
+    kept, kept_offsets = np.empty_like(bins), np.zeros_like(offsets)
+    n = 0
+    for t in range(len(offsets) - 1):
+        for p in range(offsets[t] + 1, offsets[t + 1]):
+            kept[n] = bins[p]
+            n += 1
+        kept_offsets[t + 1] = n
+    return kept[:n].copy(), kept_offsets
 
 
 @njit(cache=True, nogil=True)
@@ -314,6 +332,8 @@ def _cell_sums(given: TimeTraits) -> Floats:
 def _added_up(cells, meters, seconds, offsets, weights):  # type: ignore[no-untyped-def]
     sums = np.zeros((3, CELLS_PER_SIDE * CELLS_PER_SIDE))
     for t in range(len(offsets) - 1):
+        if weights[t] == 0:
+            continue
         for v in range(offsets[t], offsets[t + 1]):
             sums[0, cells[v]] += weights[t]
             sums[1, cells[v]] += weights[t] * np.float64(meters[v])

@@ -12,6 +12,7 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from numba import njit
 
 from privtrace.trajectories import Array, Floats, Integers, Trajectories
 
@@ -64,10 +65,7 @@ class Traits:
 
     def drawn(self, size: int) -> Self:
         """Let only `size` of the trajectories count, the first in their random order."""
-        before = np.cumsum(self.weights[self.order]) - self.weights[self.order]
-        weights = np.zeros_like(self.weights)
-        weights[self.order] = np.clip(size - before, 0, self.weights[self.order])
-        return self.weighing(weights)
+        return self.weighing(_drawn(self.weights, self.order, size))
 
     def halves(self) -> tuple[Self, Self]:
         """Divide what counts into two random halves, the first no smaller than the second."""
@@ -84,6 +82,18 @@ class Traits:
         joined = joining.finish(order)[""]
         assert isinstance(joined, cls)
         return joined
+
+
+@njit(cache=True, nogil=True)
+def _drawn(weights, order, size):  # type: ignore[no-untyped-def]
+    drawn = np.zeros_like(weights)
+    left = size
+    for t in order:
+        if left <= 0:
+            break
+        drawn[t] = min(weights[t], left)
+        left -= drawn[t]
+    return drawn
 
 
 def scaled(counts: Integers, given: Traits, real: Traits) -> Floats:

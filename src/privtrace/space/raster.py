@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from privtrace.paths import Paths
-from privtrace.space.area import Area, is_inside, unwrapped
+from privtrace.space.area import Area, is_in_box, is_in_polygon, unwrapped
 from privtrace.space.lattice import until
 from privtrace.trajectories import Trajectories, is_bad
 
@@ -22,7 +22,7 @@ def passed(part: Trajectories, area: Area, height: int, width: int) -> Paths:
 
 @njit(cache=True, nogil=True)
 def _passed(points, offsets, area, height, width):  # type: ignore[no-untyped-def]
-    bounds, turn, limits = area.bounds, area.turn, area.limits
+    bounds, turn, limits, is_box = area.bounds, area.turn, area.limits, area.is_box
     columns_per_unit = width / (bounds[2] - bounds[0])
     rows_per_unit = height / (bounds[3] - bounds[1])
     latest = np.full(height * width, -1, np.int64)  # the trajectory that passed a pixel last
@@ -37,14 +37,18 @@ def _passed(points, offsets, area, height, width):  # type: ignore[no-untyped-de
             if is_bad(x, y, limits):
                 continue
             x = unwrapped(x, bounds, turn)
-            if not is_inside(x, y, area):
+            if not (is_in_box(x, y, bounds) and (is_box or is_in_polygon(x, y, area))):
                 drawing = False
                 continue
             to_across, to_down = (x - bounds[0]) * columns_per_unit, (bounds[3] - y) * rows_per_unit
             to_column, to_row = min(int(to_across), width - 1), min(int(to_down), height - 1)
             if not drawing:
                 column, row = to_column, to_row
-                pixels, n_pixels = _marked(pixels, n_pixels, latest, trajectory, row * width + column)
+            n_most = n_pixels + 1 + abs(to_column - column) + abs(to_row - row)
+            if n_most > len(pixels):
+                pixels = np.concatenate((pixels, np.empty(n_most, np.int32)))
+            if not drawing:
+                n_pixels = _marked(pixels, n_pixels, latest, trajectory, row * width + column)
             # From pixel to pixel by whichever edge the line meets first, both at a corner.
             while column != to_column or row != to_row:
                 until_column = until(column, to_column, across, to_across)
@@ -53,7 +57,7 @@ def _passed(points, offsets, area, height, width):  # type: ignore[no-untyped-de
                     column += 1 if column < to_column else -1
                 if until_row <= until_column:
                     row += 1 if row < to_row else -1
-                pixels, n_pixels = _marked(pixels, n_pixels, latest, trajectory, row * width + column)
+                n_pixels = _marked(pixels, n_pixels, latest, trajectory, row * width + column)
             across, down, drawing = to_across, to_down, True
         pixel_offsets[trajectory + 1] = n_pixels
     return pixels[:n_pixels].copy(), pixel_offsets
@@ -61,11 +65,8 @@ def _passed(points, offsets, area, height, width):  # type: ignore[no-untyped-de
 
 @njit(cache=True, nogil=True, inline="always")
 def _marked(pixels, n_pixels, latest, trajectory, pixel):  # type: ignore[no-untyped-def]
-    """List a pixel, unless its trajectory was there before; a buffer that is full is doubled."""
-    if latest[pixel] == trajectory:
-        return pixels, n_pixels
-    latest[pixel] = trajectory
-    if n_pixels == len(pixels):
-        pixels = np.concatenate((pixels, np.empty_like(pixels)))
+    """List a pixel, unless its trajectory was there before; return how many are listed."""
     pixels[n_pixels] = pixel
-    return pixels, n_pixels + 1
+    n_pixels += latest[pixel] != trajectory
+    latest[pixel] = trajectory
+    return n_pixels
