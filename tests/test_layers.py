@@ -24,6 +24,7 @@ ORDER = [
     "caching",
     "compiling",
     "searching",
+    "exponential",
     "spelling",
     "about",
     "random",

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from numba import njit
 
 from privtrace.compiling import borrowing
+from privtrace.exponential import exp_of_negative
 from privtrace.trajectories import Floats, Integers
 
 #: Multiples of what was expected that can be true: none at all, and from a hundredth to a hundred times. They
@@ -76,7 +77,7 @@ def posterior_means(
     order = np.argsort(expected / errors, kind="stable")
     estimate, pseudocounts = np.empty(len(noisy)), _pseudocounts(tuning)
     for group in np.array_split(order, max(1, min(n_groups, len(noisy) // tuning.prior_group))):
-        some = group[:: max(1, len(group) // tuning.prior_sample)]
+        some = group[:: max(1, -(-len(group) // tuning.prior_sample))]
         prior = _prior(noisy[some], expected[some], errors[some], pseudocounts, is_normal, tuning.prior_rounds)
         estimate[group] = _means(noisy[group], expected[group], errors[group], prior, is_normal)
     return estimate
@@ -96,16 +97,15 @@ def _pseudocounts(tuning: Prior) -> Floats:
 def _prior(noisy, expected, errors, pseudocounts, is_normal, n_rounds):  # type: ignore[no-untyped-def]
     """Find the prior of the multiples under which the noisy numbers are likeliest, by EM."""
     n_multiples, n_blocks = len(pseudocounts), (len(noisy) + _BLOCK - 1) // _BLOCK
-    likelihood, here = np.zeros((n_blocks, n_multiples, _BLOCK)), np.empty(n_multiples)
-    for entry in range(len(noisy)):
-        _likelihood(here, noisy[entry], expected[entry], errors[entry], is_normal)
-        for k in range(n_multiples):
-            likelihood[entry // _BLOCK, k, entry % _BLOCK] = here[k]
+    likelihood = np.empty((n_blocks, n_multiples, _BLOCK))
     prior, gathered, shares = (
         pseudocounts / pseudocounts.sum(),
         np.empty((n_multiples, _BLOCK)),
         np.empty(_BLOCK),
     )
+    for block in range(n_blocks):
+        n_here = _likelihoods(likelihood[block], shares, block * _BLOCK, noisy, expected, errors, is_normal)
+        likelihood[block, :, n_here:] = 0.0
     for _ in range(n_rounds):
         gathered[:] = 0.0
         for block in range(n_blocks):
@@ -137,32 +137,41 @@ def _add_product(total, one, other):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _means(noisy, expected, errors, prior, is_normal):  # type: ignore[no-untyped-def]
     """Find the posterior mean of each entry."""
-    means, likelihood = np.empty(len(noisy)), np.empty(len(prior))
-    for entry in range(len(noisy)):
-        _likelihood(likelihood, noisy[entry], expected[entry], errors[entry], is_normal)
-        weighted, total = 0.0, 0.0
+    means, likelihood = np.empty(len(noisy)), np.empty((len(prior), _BLOCK))
+    best, weighted, total = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
+    for first in range(0, len(noisy), _BLOCK):
+        n_here = _likelihoods(likelihood, best, first, noisy, expected, errors, is_normal)
+        weighted[:], total[:] = 0.0, 0.0
         for k in range(len(prior)):
-            likely = likelihood[k] * prior[k]
-            weighted += likely * _MULTIPLES[k]
-            total += likely
-        mean = expected[entry] * weighted / total
-        # Where noise is smaller than the step from one multiple to the next, the noisy number knows better:
-        # each is weighted by the other's variance, a step's being that of a uniform number.
-        step, noise = (_STEP * mean) ** 2 / 12.0, errors[entry] ** 2
-        means[entry] = (step * max(noisy[entry], 0.0) + noise * mean) / (step + noise)
+            _add_multiple(weighted, prior[k] * _MULTIPLES[k], likelihood[k])
+            _add_multiple(total, prior[k], likelihood[k])
+        for place in range(n_here):
+            entry = first + place
+            mean = expected[entry] * weighted[place] / total[place]
+            # Where noise is smaller than the step from one multiple to the next, the noisy number knows better:
+            # each is weighted by the other's variance, a step's being that of a uniform number.
+            step, noise = (_STEP * mean) ** 2 / 12.0, errors[entry] ** 2
+            means[entry] = (step * max(noisy[entry], 0.0) + noise * mean) / (step + noise)
     return means
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _likelihood(into, noisy, expected, error, is_normal):  # type: ignore[no-untyped-def]
-    """Find how likely a noisy number is under each multiple; the likeliest is 1."""
-    best = np.inf
+@njit(cache=True, nogil=True)
+def _likelihoods(into, best, first, noisy, expected, errors, is_normal):  # type: ignore[no-untyped-def]
+    """Find how likely each noisy number of a block is under each multiple; the likeliest is 1.
+
+    They go into[:, :n], as the last block has n entries; return their number. `best` is scratch memory.
+    """
+    n_here = min(_BLOCK, len(noisy) - first)
     for k in range(len(into)):
-        away = abs(noisy - expected * _MULTIPLES[k]) / error
-        into[k] = 0.5 * away * away if is_normal else math.sqrt(2.0) * away
-        best = min(best, into[k])
+        # Entry by entry at last, so that the compiler works on several at once.
+        for place in range(n_here):
+            away = abs(noisy[first + place] - expected[first + place] * _MULTIPLES[k]) / errors[first + place]
+            into[k, place] = 0.5 * away * away if is_normal else math.sqrt(2.0) * away
+            best[place] = into[k, place] if k == 0 else min(best[place], into[k, place])
     for k in range(len(into)):
-        into[k] = math.exp(best - into[k])
+        for place in range(n_here):
+            into[k, place] = exp_of_negative(best[place] - into[k, place])
+    return n_here
 
 
 def sums(values: Floats, places: Integers, n_places: int) -> Floats:

@@ -17,7 +17,7 @@ from privtrace.methods.bridgetrace import calibrate as calibration
 from privtrace.methods.bridgetrace.calibrate import Calibration, Target, calibrate, in_weights
 from privtrace.methods.bridgetrace.hitting import hitting_probabilities
 from privtrace.methods.bridgetrace.initial import POSSIBLE, WalkParameters, clean_shapes, initialize, normalized
-from privtrace.methods.bridgetrace.measure import measure_walks
+from privtrace.methods.bridgetrace.measure import measured_moves, measured_visits
 from privtrace.methods.bridgetrace.polyline import Placing, place_on_lines
 from privtrace.methods.bridgetrace.sampler import Sampler
 from privtrace.methods.bridgetrace.states import N_CLASSES, StateSpace
@@ -122,30 +122,36 @@ def test_walks_are_measured_by_the_kernels_that_measure_the_data(monkeypatch: py
     """What calibration compares is what the data's kernels count of each walk, as often as that weighs."""
     space = space_of("box")
     parameters, target = measured()
-    seen: list[tuple[Paths, Floats, tuple[Floats, Floats]]] = []
+    seen: dict[str, list[tuple[Paths, Floats, Floats]]] = {"measured_visits": [], "measured_moves": []}
 
-    def looked_at(paths: Paths, weights: Floats, *given: Any) -> tuple[Floats, Floats]:
-        seen.append((paths, weights, measure_walks(paths, weights, *given)))
-        return seen[-1][2]
+    def looked_at(name: str, measured: Any) -> Any:
+        def measure(paths: Paths, weights: Floats, *given: Any) -> Floats:
+            seen[name].append((paths, weights, measured(paths, weights, *given)))
+            return seen[name][-1][2]
 
-    monkeypatch.setattr(calibration, "measure_walks", looked_at)
+        return measure
+
+    for name, kernel in (("measured_visits", measured_visits), ("measured_moves", measured_moves)):
+        monkeypatch.setattr(calibration, name, looked_at(name, kernel))
     calibrate(space, parameters, target, 2, TUNING, EVENLY, Threads(2))
-    assert len(seen) == 2
-    for paths, weights, (visits, moves) in seen:
+    assert [len(turns) for turns in seen.values()] == [2, 2]
+    for (paths, weights, visits), (others, each, moves) in zip(*seen.values(), strict=True):
+        assert paths is others and weights is each
         assert len(weights) == len(paths.offsets) - 1
         for counted in (visits, moves):  # a weight is divided, but for what rounding takes
             assert counted.sum() == pytest.approx(weights.sum(), rel=1e-4)
-        alike = measure_walks(paths, np.ones(len(weights)), space, target.weights)
-        assert np.allclose(alike[0], visits_in(paths, space), rtol=1e-12)
-        assert np.allclose(alike[1], moves_in(paths, space), rtol=1e-12)
+        ones = np.ones(len(weights))
+        assert np.allclose(measured_visits(paths, ones, target.weights), visits_in(paths, space), rtol=1e-12)
+        assert np.allclose(measured_moves(paths, ones, space.steps), moves_in(paths, space), rtol=1e-12)
         some = [0, 7, len(weights) - 1]  # without one of the walks, there is less by what it is
         for walk in some:
             first, last = paths.offsets[walk : walk + 2]
             one = Paths(paths.cells[first:last], np.array([0, last - first]))
             fewer = np.where(np.arange(len(weights)) == walk, 0.0, weights)
-            left = measure_walks(paths, fewer, space, target.weights)
-            assert np.allclose(visits - left[0], weights[walk] * visits_in(one, space), atol=1e-9)
-            assert np.allclose(moves - left[1], weights[walk] * moves_in(one, space), atol=1e-9)
+            fewer_visits = measured_visits(paths, fewer, target.weights)
+            fewer_moves = measured_moves(paths, fewer, space.steps)
+            assert np.allclose(visits - fewer_visits, weights[walk] * visits_in(one, space), atol=1e-9)
+            assert np.allclose(moves - fewer_moves, weights[walk] * moves_in(one, space), atol=1e-9)
 
 
 def test_visits_of_walks_come_nearer_to_what_was_measured() -> None:

@@ -21,7 +21,7 @@ from privtrace.backends.base import Backend
 from privtrace.empirical_bayes import posterior_means, sums
 from privtrace.methods.bridgetrace.hitting import hitting_probabilities
 from privtrace.methods.bridgetrace.initial import POSSIBLE, WalkParameters, clean_shapes, initialize, normalized
-from privtrace.methods.bridgetrace.measure import Measurements, measure_walks
+from privtrace.methods.bridgetrace.measure import Measurements, measured_moves, measured_visits
 from privtrace.methods.bridgetrace.polyline import Placing
 from privtrace.methods.bridgetrace.sampler import CERTAIN, Drawn, Sampler
 from privtrace.methods.bridgetrace.states import N_CLASSES, StateSpace
@@ -207,12 +207,11 @@ def _adjusted(
 ) -> WalkParameters:
     """Multiply chances, starts and trips by some of what walks lack or have too much."""
     entries = space.entries
-    visits, moves = measure_walks(paths, weights, space, target.weights)
     tasks: tuple[Callable[[], tuple[Floats, Floats]], ...] = (
-        lambda: _visits_ratio(space, target, tuning, visits),
-        lambda: _moves_ratio(space, parameters, target, tuning, moves, weights.sum() / len(weights)),
+        lambda: _moves_ratio(space, parameters, target, tuning, paths, weights),
+        lambda: _visits_ratio(space, target, tuning, paths, weights),
     )
-    (by_visits, of_zones), (by_moves, by_starts) = backend.map(operator.call, tasks)
+    (by_moves, by_starts), (by_visits, of_zones) = backend.map(operator.call, tasks)
     chances = parameters.chances * (by_moves * by_visits[entries.onto]) ** tuning.damping
     return replace(
         parameters,
@@ -222,8 +221,11 @@ def _adjusted(
     )
 
 
-def _visits_ratio(space: StateSpace, target: Target, tuning: Tuning, visits: Floats) -> tuple[Floats, Floats]:
+def _visits_ratio(
+    space: StateSpace, target: Target, tuning: Tuning, paths: Paths, weights: Floats
+) -> tuple[Floats, Floats]:
     """Compare visits, first of coarse cells and then of cells; return the ratios of cells and of zones."""
+    visits = measured_visits(paths, weights, target.weights)
     expected = visits + tuning.more_visits * np.maximum(visits, tuning.more_visits_of_mean * visits.mean())
     n_coarse = space.grid.divisions.size
     n_within = np.bincount(space.coarse_of, minlength=n_coarse)
@@ -255,14 +257,15 @@ def _moves_ratio(
     parameters: WalkParameters,
     target: Target,
     tuning: Tuning,
-    moves: Floats,
-    weight: float,
+    paths: Paths,
+    weights: Floats,
 ) -> tuple[Floats, Floats]:
     """Compare moves; return the ratios of the entries of the table, and of starts in each cell.
 
-    `weight` is that of a walk on average. Few walks take a rare step, so some of a walk is added to each row,
-    which steps as the parameters say.
+    Few walks take a rare step, so some of a walk of mean weight is added to each row, which steps as the
+    parameters say.
     """
+    moves, weight = measured_moves(paths, weights, space.steps), weights.sum() / len(weights)
     rows, n_rows, n_links = space.entries.rows, len(space.steps.cells), space.steps.n_links
     taken = sums(moves, rows, n_rows)
     going = (

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from privtrace.methods.bridgetrace import counts
 from privtrace.methods.bridgetrace.states import StateSpace
+from privtrace.methods.bridgetrace.steps import Steps
 from privtrace.paths import Paths
 from privtrace.privacy.contributions import Contributions
 from privtrace.privacy.crossing import Crossing, Table
@@ -54,10 +55,14 @@ def measure_paths(crossing: Crossing, space: StateSpace, weights: Integers) -> M
     return Measurements(**{table.stage: measured for table, measured in zip(tables, noisy, strict=True)})
 
 
-def measure_walks(walks: Paths, each: Floats, space: StateSpace, weights: Integers) -> tuple[Floats, Floats]:
-    """Measure visits and moves of walks by the kernels that measure the data; `each` has a weight of its own.
+def measured_visits(walks: Paths, each: Floats, weights: Integers) -> Floats:
+    """Measure visits of walks by the kernel that measures the data; `each` walk has a weight of its own.
 
     Walks are made from noisy numbers: nothing private comes in, and no noise is needed.
     """
-    visits, moves = counts.visits(walks, weights), counts.steps_taken(walks, space.steps)
-    return counts.weighted(visits, each, len(weights)), counts.weighted(moves, each, space.steps.n_entries)
+    return counts.weighted(counts.visits(walks, weights), each, len(weights))
+
+
+def measured_moves(walks: Paths, each: Floats, steps: Steps) -> Floats:
+    """Measure moves of walks in the same way."""
+    return counts.weighted(counts.steps_taken(walks, steps), each, steps.n_entries)
