@@ -3,7 +3,7 @@
 `tests/format_1` has models of all methods, as written before there was another format, of the wanderers of
 `privtrace.testing`: with secret noise and with seeded, over a box and polygons, for trajectories and users,
 with a count that is public. Beside them stand digests of what is sampled from each: 300 trajectories by the
-seed 5, as at that time; those of BridgeTrace as since its hitting probabilities are solved for directly.
+seed 5, as at that time; those of BridgeTrace as since its walks and lines draw random numbers several at once.
 """
 
 from __future__ import annotations
