@@ -41,4 +41,4 @@ def test_a_file_ten_times_as_long_takes_no_more_memory(suffix: str, tmp_path: Pa
         pt.write(repeated(n_times), tmp_path / f"{n_times}.{suffix}")
         command = [sys.executable, "-c", READ, str(tmp_path / f"{n_times}.{suffix}")]
         peaks.append(int(subprocess.run(command, capture_output=True, text=True, check=True).stdout))
-    assert peaks[1] < 1.5 * peaks[0]
+    assert peaks[1] < 1.5 * max(peaks[0], 1 << 24)  # all rows would take fifteen times as much

@@ -76,12 +76,22 @@ class ArrowReader(ColumnReader, ABC):
                 found = rows.usable(self._rows(batch), self.crs, faults, place)
                 yield rows.keys_of(found) if keys_only else found
 
+    def values(self, sizes: Sizes) -> Iterator[pa.RecordBatch]:
+        """Yield what differs from point to point, of all rows, good or bad."""
+        names = self.layout.values
+        nothing = [pa.array([], self._schema.field(name).type) for name in names]
+        with reading(self.snapshot.path, self.cure):
+            for batch in chain(
+                [pa.RecordBatch.from_arrays(nothing, names=names)], self._batches(names, sizes.batch_rows)
+            ):
+                yield rows.values_of(self._rows(batch))
+
     def _rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         layout = self.layout
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         converted = {
-            "trajectory": rows.ids(columns[layout.trajectory]),
-            "user": rows.ids(columns[layout.user]) if layout.user else None,
+            "trajectory": rows.ids(columns[layout.trajectory]) if layout.trajectory in columns else None,
+            "user": rows.ids(columns[layout.user]) if layout.user in columns else None,
         }
         if layout.x in columns:
             converted["x"] = rows.numbers(columns[layout.x])
