@@ -27,7 +27,7 @@ Item = TypeVar("Item")
 Made = TypeVar("Made")
 
 #: Items of a stream that wait to be taken.
-_ITEMS_AHEAD = 4
+_ITEMS_AHEAD = 3
 
 #: Why a line was left out.
 TOO_LONG = "the line is too long"
