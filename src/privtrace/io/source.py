@@ -36,7 +36,7 @@ class Sizes:
     batch_rows: int = PART_POINTS // 2
     bucket_rows: int = 4 * PART_POINTS  # of a file whose trajectories are scattered; grouped in memory
     index_bytes: int = 1 << 26  # of the keys of a file, which are read again in every pass where they are more
-    block_bytes: int = 1 << 23  # of text
+    block_bytes: int = 1 << 22  # of text
 
 
 class Reader(Protocol):
