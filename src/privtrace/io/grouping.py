@@ -156,11 +156,6 @@ def _bytes_of(column: pa.Array) -> tuple[Integers, npt.NDArray[np.uint8]]:
     return offsets, np.frombuffer(data or b"", np.uint8)
 
 
-def is_contiguous(scan: Callable[[], Iterable[pa.RecordBatch]]) -> bool:
-    """Decide whether every key has one run only."""
-    return look(scan, 0)[0]
-
-
 def look(scan: Callable[[], Iterable[pa.RecordBatch]], most_bytes: int) -> tuple[bool, Index | None]:
     """Decide whether every key has one run only, and index the runs if so and if that takes few bytes.
 

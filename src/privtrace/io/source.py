@@ -17,8 +17,8 @@ from privtrace.errors import DataError
 from privtrace.io.columns import TIME, Declared, Roles
 from privtrace.io.faults import Fault, Faults
 from privtrace.io.files import Snapshot
-from privtrace.io.grouping import Runs, assemble, cut, gather, is_contiguous, look
-from privtrace.io.rows import for_order, keys_of, with_times
+from privtrace.io.grouping import Runs, assemble, cut, gather, look
+from privtrace.io.rows import for_order, keys_of, values_of, with_times
 from privtrace.io.spool import Spool, by_key, kept
 from privtrace.io.streams import side_by_side
 from privtrace.observer import Observer
@@ -447,7 +447,11 @@ class FileSource:
         """Read once, keep the rows, and decide by what was kept."""
         path = self._disk().keep(read())
         n_kept, faults = read.n_rows, read.faults
-        if is_contiguous(lambda: kept(path, keys_only=True)):
+        contiguous, index = look(lambda: kept(path, keys_only=True), self._sizes.index_bytes)
+        if index is not None:
+            scan = self._streamed(lambda: index.over(map(values_of, kept(path))))
+            return _Prepared(scan, n_kept, faults)
+        if contiguous:
             return _Prepared(self._streamed(lambda: map(Runs.of, kept(path))), n_kept, faults)
         start = self._gathered(lambda: kept(path), n_kept)
         path.unlink()
