@@ -61,12 +61,12 @@ def bench_reading(trips: pt.Trajectories) -> None:
 
 def bench_scattered(folder: Path) -> None:
     """Print how many times as long rows take that stand in no order, against the same rows by trajectory."""
-    table = moving_objects(city(1), 50_000, seed=1).to_arrow()
+    table = moving_objects(city(1), 280_000, seed=1).to_arrow()  # ten million rows
     order = np.random.default_rng(1).permutation(table.num_rows)
     paths = folder / "sorted.parquet", folder / "scattered.parquet"
     for path, rows in zip(paths, (table, table.take(pa.array(order))), strict=True):
         pq.write_table(rows, path, compression="zstd")
-    together, scattered = (best_of(3, lambda path=path: read(path)) for path in paths)
+    together, scattered = (best_of(2, lambda path=path: read(path)) for path in paths)
     rate = table.num_rows / together
     print(f"reading parquet, a larger city  {rate / 1e6:8.2f} million points/s")
     print(f"the same rows, scattered        {scattered / together:8.2f} times as long")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from privtrace import io
 from privtrace.errors import DataError, SettingsError
 from privtrace.io import open_source
-from privtrace.io.grouping import assemble
+from privtrace.io.grouping import Runs, assemble
 from privtrace.io.rows import with_times
 from privtrace.io.source import Sizes
 
@@ -52,7 +52,7 @@ def test_pieces_are_those_of_the_oracle(rows, kind):
             "t": times,
         }
     )
-    found = assemble(with_times(batch), "planar", 30)
+    found = assemble(Runs.of(with_times(batch)), "planar", 30)
     bounds = zip(found.offsets[:-1], found.offsets[1:], strict=True)
     pieces = [found.points[a:b, 0].astype(int).tolist() for a, b in bounds]
     assert dict(zip(found.ids.tolist(), pieces, strict=True)) == oracle(rows, 1800)

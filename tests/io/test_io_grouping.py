@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privtrace.io.grouping import _in_time, cut, gather, is_contiguous, key_hashes, run_starts
+from privtrace.io.grouping import Runs, _in_time, cut, gather, key_hashes, look, run_starts
+from privtrace.io.rows import join, keys_of, values_of
 
 
 def keys(ids, users=None, **columns) -> pa.RecordBatch:
@@ -36,18 +37,20 @@ def test_runs_start_where_a_key_changes():
 )
 def test_contiguity_over_borders_of_batches(batches, contiguous):
     for convert in (lambda ids: ids, lambda ids: text(map(str, ids))):
-        assert is_contiguous(lambda: [keys(convert(ids)) for ids in batches]) is contiguous  # noqa: B023
+        assert look(lambda: [keys(convert(ids)) for ids in batches], 0)[0] is contiguous  # noqa: B023
 
 
 def test_users_may_repeat_ids():
-    assert is_contiguous(lambda: [keys([1, 2, 1, 2], ["a", "a", "b", "b"])])
-    assert not is_contiguous(lambda: [keys([1, 2, 1, 2], ["a", "a", "b", "a"])])
+    assert look(lambda: [keys([1, 2, 1, 2], ["a", "a", "b", "b"])], 0)[0]
+    assert not look(lambda: [keys([1, 2, 1, 2], ["a", "a", "b", "a"])], 0)[0]
 
 
 def test_gathering_is_exact_and_stable():
     rows = keys([2, 1, 2, 1, 2], ["a", "a", None, "a", "a"], n=pa.array(range(5)))
-    assert gather([rows])["n"].to_pylist() == [0, 4, 1, 3, 2]
-    assert gather([rows[:2], rows[2:2], rows[2:]])["n"].to_pylist() == [0, 4, 1, 3, 2]
+    for batches in ([rows], [rows[:2], rows[2:2], rows[2:]]):
+        runs = gather(batches)
+        assert runs.column("n").tolist() == [0, 4, 1, 3, 2] and runs.starts.tolist() == [0, 2, 4]
+        assert runs.keys.to_pylist() == keys([2, 1, 2], ["a", "a", None]).to_pylist()
 
 
 def test_hashes_depend_on_values_only():
@@ -65,11 +68,68 @@ def test_buckets_are_even():
         assert sizes.min() > 180 and sizes.max() < 340
 
 
+def numbered(*batches) -> list[pa.RecordBatch]:
+    """Make batches of these ids, and count their rows from 0."""
+    ends = np.cumsum([len(ids) for ids in batches])
+    return [
+        keys(pa.array(ids, pa.int64()), n=pa.array(range(end - len(ids), end), pa.int64()))
+        for ids, end in zip(batches, ends.tolist(), strict=True)
+    ]
+
+
+def rows_of(runs: Runs) -> list[tuple[int, int]]:
+    """Write each row out: its id and its number."""
+    lengths = np.diff(runs.starts, append=runs.n_rows)
+    return list(zip(np.repeat(runs.keys["traj_id"], lengths).tolist(), runs.column("n").tolist(), strict=True))
+
+
 def test_cuts_keep_trajectories_whole():
-    batches = [keys([1, 1]), keys([2]), keys(pa.array([], pa.int64())), keys([2, 2, 3]), keys([3]), keys([4])]
-    assert [part["traj_id"].to_pylist() for part in cut(batches, 2)] == [[1, 1], [2, 2, 2], [3, 3], [4]]
-    assert [part.num_rows for part in cut(batches, 100)] == [8]
-    assert [part.num_rows for part in cut(batches[2:3], 1)] == [0]
+    batches = [Runs.of(rows) for rows in numbered([1, 1], [2], [], [2, 2, 3], [3], [4])]
+    found = [[name for name, _ in rows_of(runs)] for runs in cut(batches, 2)]
+    assert found == [[1, 1], [2, 2, 2], [3, 3], [4]]
+    assert [runs.n_rows for runs in cut(batches, 100)] == [8]
+    assert [runs.n_rows for runs in cut(batches[2:3], 1)] == [0]
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(st.booleans(), max_size=6), min_size=1, max_size=8), st.integers(1, 9))
+def test_cuts_of_any_batches_hold_the_same_rows(changes, at_least):
+    ids = np.cumsum([change for batch in changes for change in batch])
+    batches = numbered(*np.split(ids, np.cumsum([len(batch) for batch in changes])[:-1]))
+    found = list(cut([Runs.of(rows) for rows in batches], at_least))
+    assert [row for runs in found for row in rows_of(runs)] == list(
+        zip(ids.tolist(), range(len(ids)), strict=True)
+    )
+    assert all(runs.n_rows >= at_least for runs in found[:-1])
+    names = [name for runs in found for name in runs.keys["traj_id"].to_pylist()]
+    assert names == np.unique(ids).tolist()
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(st.integers(0, 5), max_size=6), min_size=1, max_size=8), st.data())
+def test_an_index_stands_for_keys(ids, data):
+    batches = numbered(*ids)
+    whole = join(batches)
+    contiguous, index = look(lambda: map(keys_of, batches), 1 << 20)
+    runs = Runs.of(whole)
+    assert contiguous == (len(set(runs.keys["traj_id"].to_pylist())) == len(runs.starts))
+    if not contiguous or not whole.num_rows:
+        assert index is None
+        return
+    borders = sorted(data.draw(st.lists(st.integers(0, whole.num_rows), max_size=6)))
+    pieces = [
+        whole.slice(start, stop - start)
+        for start, stop in zip([0, *borders], [*borders, whole.num_rows], strict=True)
+    ]
+    for found, piece in zip(index.over(map(values_of, pieces)), pieces, strict=True):
+        assert rows_of(found) == rows_of(Runs.of(piece))
+        assert found.keys == Runs.of(piece).keys
+
+
+def test_an_index_is_small_or_not_at_all():
+    batches = numbered([1, 1, 2], [2, 3], [3, 4])
+    assert look(lambda: batches, 0) == look(lambda: batches, 40) == (True, None)
+    assert look(lambda: batches, 1 << 10)[1].runs["start"].to_pylist() == [0, 2, 4, 6]
 
 
 @settings(deadline=None)
@@ -80,16 +140,35 @@ def test_gathering_is_sorting_by_first_appearance(pairs):
     firsts = {pair: place for place, pair in reversed(list(enumerate(pairs)))}
     expected = sorted(range(len(pairs)), key=lambda row: firsts[pairs[row]])
     for column in numbers:
-        assert gather([keys(column, users, n=pa.array(range(len(pairs))))])["n"].to_pylist() == expected
+        found = gather([keys(column, users, n=pa.array(range(len(pairs))))])
+        assert found.column("n").tolist() == expected
+        assert found.starts.tolist() == [at for at, row in enumerate(expected) if firsts[pairs[row]] == row]
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 9), max_size=60), st.integers(1, 9))
+def test_gathered_runs_are_cut_between_trajectories(ids, at_least):
+    (rows,) = numbered(ids)
+    whole = gather([rows])
+    found = list(whole.pieces(at_least))
+    assert [row for runs in found for row in rows_of(runs)] == rows_of(whole)
+    assert [name for runs in found for name in runs.keys["traj_id"].to_pylist()] == list(dict.fromkeys(ids))
+    assert all(runs.n_rows >= min(at_least, len(ids)) for runs in found)
 
 
 def test_many_keys_are_gathered_exactly():
     ids = np.random.default_rng(0).integers(0, 20_000, 50_000)
-    order = gather([keys(ids, n=pa.array(np.arange(len(ids))))])["n"].to_numpy()
+    order = gather([keys(ids, n=pa.array(np.arange(len(ids))))]).column("n")
     found, firsts = ids[order], np.unique(ids, return_index=True)[1]
     assert np.count_nonzero(np.diff(found)) == len(firsts) - 1
     np.testing.assert_array_equal(order[np.flatnonzero(np.diff(found, prepend=-1))], np.sort(firsts))
     assert np.all(np.diff(order)[np.diff(found) == 0] > 0)
+
+
+def in_time(times, starts, order) -> np.ndarray:
+    """List the places of all points, also where they stay."""
+    places = _in_time(times, starts, order)
+    return np.arange(len(times)) if places is None else places
 
 
 missing_or = st.sampled_from([np.nan, -np.inf, -1.5, -0.0, 0.0, 2.0, np.inf])
@@ -105,10 +184,10 @@ def test_points_are_in_order_of_time(pairs, data):
         np.isnan(times), np.iinfo(np.int64).min, np.nan_to_num(times, posinf=9, neginf=-9).astype(int)
     )
     for some in (times, ticks.astype("datetime64[ms]")):
-        found = np.arange(len(pairs))[_in_time(some, starts, None)]
+        found = in_time(some, starts, None)
         np.testing.assert_array_equal(found, np.lexsort((some, owners)))
         only_missing = np.where(np.isnan(some), order, np.nan)  # what has a time needs no other order
-        found = np.arange(len(pairs))[_in_time(some, starts, only_missing)]
+        found = in_time(some, starts, only_missing)
         np.testing.assert_array_equal(found, np.lexsort((only_missing, some, owners)))
 
 

@@ -7,7 +7,7 @@ import threading
 import pyarrow as pa
 import pytest
 
-from privtrace.io.streams import ahead, side_by_side
+from privtrace.io.streams import abreast, side_by_side
 
 
 @pytest.fixture(params=[1, 4])
@@ -19,8 +19,10 @@ def cores(request):
 
 
 def test_items_come_in_order(cores):
-    assert list(ahead(range(100))) == list(range(100))
-    assert list(ahead([])) == []
+    with abreast([range(100), "abc", []]) as (numbers, letters, nothing):
+        assert (list(nothing), list(letters), list(numbers)) == ([], [*"abc"], list(range(100)))
+    with abreast([range(100), range(100, 200)]) as streams:
+        assert list(zip(*streams, strict=True)) == list(zip(range(100), range(100, 200), strict=True))
     assert list(side_by_side(lambda item: 2 * item, range(100))) == list(range(0, 200, 2))
     assert list(side_by_side(lambda item: item, [])) == []
 
@@ -39,15 +41,19 @@ def test_an_error_comes_where_it_belongs(cores):
         yield 2
         raise ValueError("damaged")
 
-    items = ahead(broken())
-    assert [next(items), next(items)] == [1, 2]
-    with pytest.raises(ValueError, match="damaged"):
-        next(items)
+    with abreast([broken(), range(9)]) as (items, others):
+        assert [next(items), next(items)] == [1, 2]
+        with pytest.raises(ValueError, match="damaged"):
+            next(items)
+        assert list(others) == list(range(9))
 
 
 def test_nothing_goes_on_after_the_end(cores):
     before = threading.active_count()
-    items = ahead(iter(range(1000)))
-    next(items)
-    items.close()
+    made = []
+    with abreast([(made.append(i) or i for i in range(1000)), range(1000)]) as (items, others):
+        assert next(items) == next(others) == 0
+    assert threading.active_count() == before and len(made) < 10
+    with pytest.raises(KeyError), abreast([range(1000)]) as (items,):
+        raise KeyError(next(items))
     assert threading.active_count() == before

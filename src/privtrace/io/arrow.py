@@ -14,9 +14,6 @@ from privtrace.io.faults import Faults, Place
 from privtrace.io.files import Snapshot, reading
 from privtrace.io.source import ColumnReader, Sizes
 
-#: Batches that come as one where only keys are read.
-_KEY_BATCHES = 4
-
 
 class ArrowReader(ColumnReader, ABC):
     """Read a table of points; a subclass says where its batches come from."""
@@ -66,8 +63,7 @@ class ArrowReader(ColumnReader, ABC):
             if n_times is None:
                 names = list(dict.fromkeys([*names, time]))  # how many times there are is counted too
         nothing = [pa.array([], self._schema.field(name).type) for name in names]
-        # Of few columns, as much memory holds more rows.
-        batches = self._batches(names, sizes.batch_rows * (_KEY_BATCHES if keys_only else 1))
+        batches = self._batches(names, sizes.batch_rows)
         n_before = 0
         with reading(self.snapshot.path, self.cure):
             for batch in chain([pa.RecordBatch.from_arrays(nothing, names=names)], batches):
@@ -76,12 +72,22 @@ class ArrowReader(ColumnReader, ABC):
                 found = rows.usable(self._rows(batch), self.crs, faults, place)
                 yield rows.keys_of(found) if keys_only else found
 
+    def values(self, sizes: Sizes) -> Iterator[pa.RecordBatch]:
+        """Yield what differs from point to point, of all rows, good or bad."""
+        names = self.layout.values
+        nothing = [pa.array([], self._schema.field(name).type) for name in names]
+        with reading(self.snapshot.path, self.cure):
+            for batch in chain(
+                [pa.RecordBatch.from_arrays(nothing, names=names)], self._batches(names, sizes.batch_rows)
+            ):
+                yield rows.values_of(self._rows(batch))
+
     def _rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         layout = self.layout
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         converted = {
-            "trajectory": rows.ids(columns[layout.trajectory]),
-            "user": rows.ids(columns[layout.user]) if layout.user else None,
+            "trajectory": rows.ids(columns[layout.trajectory]) if layout.trajectory in columns else None,
+            "user": rows.ids(columns[layout.user]) if layout.user in columns else None,
         }
         if layout.x in columns:
             converted["x"] = rows.numbers(columns[layout.x])

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
-from privtrace.io.grouping import Distinct, assemble, key_hashes, n_scattered, run_starts
-from privtrace.io.rows import floats_of
+from privtrace.io.grouping import Distinct, Runs, assemble, key_hashes, n_scattered
 from privtrace.io.source import FileSource
 from privtrace.trajectories import Trajectories, bad_points, limits
 
@@ -38,13 +36,13 @@ def remarks(source: FileSource) -> Remarks:
     """Pass over a source and count; memory grows by a few bytes a trajectory, not with the points."""
     found: Counter[str] = Counter()
     users = Distinct()
-    for rows in source.rows():
-        part = assemble(rows, source.crs, source.gap_minutes, source.zone)
-        found["n_rows"] += rows.num_rows
-        found["n_out_of_order"] += _n_out_of_order(rows)
+    for runs in source.made(lambda runs: runs):
+        part = assemble(runs, source.crs, source.gap_minutes, source.zone)
+        found["n_rows"] += runs.n_rows
+        found["n_out_of_order"] += _n_out_of_order(runs)
         found.update(_counts(part))
         if source.has_users:
-            known = rows.filter(rows["user_id"].is_valid()).select(["user_id"])
+            known = runs.keys.filter(runs.keys["user_id"].is_valid()).select(["user_id"])
             users.add(key_hashes(known))
     return Remarks(
         n_rows=found.pop("n_rows") + source.dropped_rows,
@@ -54,15 +52,14 @@ def remarks(source: FileSource) -> Remarks:
     )
 
 
-def _n_out_of_order(rows: pa.RecordBatch) -> int:
+def _n_out_of_order(runs: Runs) -> int:
     """Count trajectories in whose rows a time comes before the one that stands before it."""
-    if "t" not in rows.schema.names:
+    times = runs.column("t")
+    if times is None:
         return 0
-    starts = run_starts(rows)
-    times = floats_of(rows["t"])
     known = ~np.isnat(times) if times.dtype.kind == "M" else ~np.isnan(times)
     times = times[known]
-    owners = np.repeat(np.arange(len(starts)), np.diff(starts, append=rows.num_rows))[known]
+    owners = np.repeat(np.arange(len(runs.starts)), np.diff(runs.starts, append=runs.n_rows))[known]
     falls = (times[1:] < times[:-1]) & (owners[1:] == owners[:-1])
     return len(np.unique(owners[1:][falls]))
 

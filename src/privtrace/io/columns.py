@@ -236,7 +236,12 @@ class Layout:
     @property
     def names(self) -> list[str]:
         """List the columns to read."""
-        return [*self.keys, self.x, self.y, *([self.time] if self.time is not None else [])]
+        return [*self.keys, *self.values]
+
+    @property
+    def values(self) -> list[str]:
+        """List the columns that differ from point to point."""
+        return [self.x, self.y, *([self.time] if self.time is not None else [])]
 
 
 def is_calendar(name: str) -> bool:

@@ -1,12 +1,13 @@
 """Turn rows into trajectories: which rows belong together, and in what order.
 
-Rows of a batch with one key next to each other are a *run*. Where every key has one run only, a file can be
-streamed as it stands; otherwise `gather` brings the rows of a key together first.
+Rows with one key next to each other are a *run*. Where every key has one run only, a file can be streamed as it
+stands; otherwise `gather` brings the rows of a key together first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -14,15 +15,114 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numba import njit
 
-from privtrace.io.rows import floats_of, ids_of, join, keys_of, text_of
+from privtrace.io.rows import floats_of, ids_of, join, keys_of, text_of, values_of
 from privtrace.trajectories import Array, Crs, Floats, Integers, Trajectories, gaps_over
 
 Hashes = npt.NDArray[np.uint64]
 
-#: Runs up to this are sorted by insertion.
-_SHORT = 16
+#: Runs up to this are sorted by counting.
+_SHORT = 64
 #: Of a table of keys: a power of two.
 _FIRST_SIZE = 1 << 12
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Hold rows run by run: the key of each run once, and beside it what differs from row to row.
+
+    Keys a and b that start at 0 and 2, of three rows, are those of rows a, a and b.
+    """
+
+    keys: pa.RecordBatch  # (n_runs,)
+    starts: Integers  # (n_runs,): the first row of each
+    batches: Sequence[pa.RecordBatch]  # the rows, end to end
+    order: Integers | None = None  # (n_rows,): which rows of the batches these are; all as they stand if None
+
+    @classmethod
+    def of(cls, rows: pa.RecordBatch) -> Runs:
+        """Find the runs of rows as they stand."""
+        starts = run_starts(rows)
+        return cls(keys_of(rows).take(pa.array(starts)), starts, [values_of(rows)])
+
+    @property
+    def n_rows(self) -> int:
+        """Count the rows."""
+        return sum(batch.num_rows for batch in self.batches) if self.order is None else len(self.order)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Say what differs from row to row."""
+        return self.batches[0].schema
+
+    def column(self, name: str) -> Array | None:
+        """Take one column out, if there is one of this name."""
+        if name not in self.schema.names:
+            return None
+        columns = [floats_of(batch[name]) for batch in self.batches]
+        values = columns[0] if len(columns) == 1 else np.concatenate(columns)
+        return values if self.order is None else values[self.order]
+
+    def with_batches(self, change: Callable[[pa.RecordBatch], pa.RecordBatch]) -> Runs:
+        """Change what differs from row to row."""
+        return replace(self, batches=[change(batch) for batch in self.batches])
+
+    def pieces(self, at_least: int) -> Iterator[Runs]:
+        """Cut runs that were gathered into pieces of at least so many rows, if there are so many."""
+        assert self.order is not None
+        n_runs, bounds = len(self.starts), np.append(self.starts, self.n_rows)
+        first = 0
+        while True:
+            last = int(np.searchsorted(bounds, bounds[first] + at_least))
+            if last >= n_runs or bounds[-1] - bounds[last] < at_least:
+                last = n_runs
+            start, stop = bounds[first], bounds[last]
+            keys, starts = self.keys.slice(first, last - first), self.starts[first:last] - start
+            yield Runs(keys, starts, self.batches, self.order[start:stop])
+            if last == n_runs:
+                return
+            first = last
+
+    def divided(self) -> tuple[Runs, Runs]:
+        """Take the last run apart from those before it."""
+        n_runs, border = len(self.starts) - 1, int(self.starts[-1])
+        ends = np.cumsum([batch.num_rows for batch in self.batches]).tolist()
+        before, after = [], []
+        for batch, end in zip(self.batches, ends, strict=True):
+            n_before = min(max(border - (end - batch.num_rows), 0), batch.num_rows)
+            before.append(batch.slice(0, n_before))
+            if end > border:
+                after.append(batch.slice(n_before))
+        return (
+            Runs(self.keys.slice(0, n_runs), self.starts[:n_runs], before),
+            Runs(self.keys.slice(n_runs), self.starts[n_runs:] - border, after),
+        )
+
+    def followed_by(self, other: Runs) -> Runs:
+        """Put runs after these; where the first of them has the key of the last here, they are one."""
+        n_same = int(_same_key(_last_row(self.keys), _first_row(other.keys)))
+        return Runs(
+            join([self.keys, other.keys.slice(n_same)]),
+            np.concatenate([self.starts, other.starts[n_same:] + self.n_rows]),
+            [*self.batches, *other.batches],
+        )
+
+
+@dataclass(frozen=True)
+class Index:
+    """Hold the keys of all runs of a file, and where they start: whoever has it need not read them again."""
+
+    runs: pa.RecordBatch  # (n_runs,): keys, and `start`, the first row of each
+
+    def over(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Runs]:
+        """Find the runs of batches that follow each other in the file and have no keys."""
+        keys, starts = keys_of(self.runs), floats_of(self.runs["start"])
+        at = 0
+        for batch in batches:
+            end = at + batch.num_rows
+            first = max(int(np.searchsorted(starts, at, "right")) - 1, 0)
+            last = int(np.searchsorted(starts, end)) if end > at else first
+            yield Runs(keys.slice(first, last - first), np.maximum(starts[first:last] - at, 0), [batch])
+            at = end
 
 
 def run_starts(rows: pa.RecordBatch) -> Integers:
@@ -56,37 +156,47 @@ def _bytes_of(column: pa.Array) -> tuple[Integers, npt.NDArray[np.uint8]]:
     return offsets, np.frombuffer(data or b"", np.uint8)
 
 
-def _last_start(rows: pa.RecordBatch) -> int:
-    """Find where the last run starts, from the end on: most runs are short."""
-    n_looked_at = 256
-    while True:
-        before: int = max(rows.num_rows - n_looked_at, 0)
-        start = int(run_starts(rows.slice(before))[-1])
-        if start > 0 or before == 0:
-            return before + start
-        n_looked_at *= 4
+def look(scan: Callable[[], Iterable[pa.RecordBatch]], most_bytes: int) -> tuple[bool, Index | None]:
+    """Decide whether every key has one run only, and index the runs if so and if that takes few bytes.
 
-
-def is_contiguous(scan: Callable[[], Iterable[pa.RecordBatch]]) -> bool:
-    """Decide whether every key has one run only.
-
-    Ids that only rise need no memory. Otherwise a second pass remembers 64 bits of each run; two keys with
-    the same 64 bits make the answer False, which costs time and nothing else.
+    Ids that only rise need no other memory. Otherwise a second pass remembers 64 bits of each run; two keys
+    with the same 64 bits make the answer False, which costs time and nothing else.
     """
-    return _rises(_run_keys(scan())) or _never_repeats(_run_keys(scan()))
+    for has_one_run in (_rises, _never_repeats):
+        runs: list[pa.RecordBatch] = []
+        if has_one_run(_kept_if_few(_run_keys(scan()), most_bytes, runs)):
+            return True, Index(join(runs)) if runs else None
+    return False, None
+
+
+def _kept_if_few(
+    runs: Iterable[pa.RecordBatch], most_bytes: int, kept: list[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Yield what comes and keep all of it, or nothing where it is too much."""
+    n_bytes = 0
+    for keys in runs:
+        n_bytes += keys.nbytes
+        if n_bytes <= most_bytes:
+            kept.append(keys)
+        else:
+            kept.clear()
+        yield keys
 
 
 def _run_keys(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the key of every run, once also where a run goes on over the border of two batches."""
+    """Yield the key and start of every run, once also where a run goes on over the border of two batches."""
     last = None
+    n_before = 0
     for batch in batches:
         if batch.num_rows == 0:
             continue
         rows = keys_of(batch)
-        keys = rows.take(pa.array(run_starts(rows)))
+        starts = run_starts(rows)
+        keys = rows.take(pa.array(starts)).append_column("start", pa.array(starts + n_before))
         if last is not None and _same_key(last, _first_row(keys)):
             keys = keys.slice(1)
         last = _last_row(rows)
+        n_before += batch.num_rows
         yield keys
 
 
@@ -173,15 +283,27 @@ def key_hashes(keys: pa.RecordBatch) -> Hashes:
     return hashes
 
 
-def gather(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+def gather(batches: Sequence[pa.RecordBatch]) -> Runs:
     """Bring the rows of each key together, keys in order of first appearance, rows in the order they had."""
     keys = join([keys_of(batch) for batch in batches])
     words = [_identities(column) for column in keys.columns]  # one or two
-    order = pa.array(_order_by_key(words[0], words[-1], key_hashes(keys)))
-    schema = batches[0].schema
-    # One column after the other: whole rows would be in memory twice.
-    columns = [pa.concat_arrays([batch[name] for batch in batches]).take(order) for name in schema.names]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+    order, starts = order_by_number(*_numbered(words[0], words[-1], key_hashes(keys)))
+    firsts = pa.array(order[starts])
+    return Runs(keys.take(firsts), starts, [join([values_of(batch) for batch in batches])], order)
+
+
+def _numbered(words: Hashes, others: Hashes, hashes: Hashes) -> tuple[npt.NDArray[np.int32], int]:
+    """Give keys of two words numbers by first appearance, and count them.
+
+    The table is as large as the keys need, which are few beside the rows, so that it stays in the caches.
+    """
+    numbers = np.empty(len(words), np.int32)
+    n_keys, size = -1, _FIRST_SIZE
+    while n_keys < 0:
+        table, keys = np.full(size, -1, np.int32), np.empty((size // 4, 2), np.uint64)
+        n_keys = _number_keys(words, others, hashes, table, keys, numbers)
+        size *= 8
+    return numbers, n_keys
 
 
 def _identities(column: pa.Array) -> Hashes:
@@ -192,27 +314,22 @@ def _identities(column: pa.Array) -> Hashes:
     return _words_of(column)
 
 
-def cut(batches: Iterable[pa.RecordBatch], at_least: int) -> Iterator[pa.RecordBatch]:
-    """Recut contiguous batches so that each holds whole trajectories, and at least so many rows but the last.
+def cut(batches: Iterable[Runs], at_least: int) -> Iterator[Runs]:
+    """Recut contiguous runs so that each is a whole trajectory, and at least so many rows come at once.
 
-    If all is empty, so is the one batch that comes out: no trajectories, but columns of the right types.
+    The last may be fewer. If all is empty, so is what comes out: no trajectories, but the right columns.
     """
-    empty = None
-    held: list[pa.RecordBatch] = []
-    for batch in batches:
-        if batch.num_rows == 0:
-            empty = batch
+    empty = held = None
+    for runs in batches:
+        if runs.n_rows == 0:
+            empty = runs
             continue
-        n_held = sum(some.num_rows for some in held)
-        border = _last_start(batch)  # the last trajectory may go on in the next batch
-        goes_on = border == 0 and (not held or _same_key(_last_row(held[-1]), _first_row(batch)))
-        if goes_on or n_held + border < at_least:
-            held.append(batch)
-            continue
-        yield join([*held, batch.slice(0, border)])
-        held = [batch.slice(border)]
-    if held:
-        yield join(held)
+        held = runs if held is None else held.followed_by(runs)
+        if held.starts[-1] >= at_least:  # the last trajectory may go on in the next batch
+            whole, held = held.divided()
+            yield whole
+    if held is not None:
+        yield held
     elif empty is not None:
         yield empty
 
@@ -225,31 +342,40 @@ def _last_row(batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch.slice(batch.num_rows - 1)
 
 
-def assemble(
-    rows: pa.RecordBatch, crs: Crs, gap_minutes: float | None = None, zone: str = "UTC"
-) -> Trajectories:
-    """Make trajectories of rows whose keys have one run each, in order of time and cut at longer gaps.
+def assemble(runs: Runs, crs: Crs, gap_minutes: float | None = None, zone: str = "UTC") -> Trajectories:
+    """Make trajectories of runs whose keys are all different, in order of time and cut at longer gaps.
 
     Where they are cut, all rows have a time, and it is a timestamp.
     """
-    starts = run_starts(rows)
-    points = np.empty((rows.num_rows, 2))  # (n_points, 2)
-    points[:, 0] = floats_of(rows["x"])
-    points[:, 1] = floats_of(rows["y"])
-    keys = keys_of(rows).take(pa.array(starts))
-    times = floats_of(rows["t"]) if "t" in rows.schema.names else None
-    moments = floats_of(rows["moment"]) if "moment" in rows.schema.names else None
+    keys, starts, order = runs.keys, runs.starts, runs.order
+    times, moments = runs.column("t"), runs.column("moment")
     if times is not None:
-        order = floats_of(rows["order"]) if "order" in rows.schema.names else None
-        places = _in_time(times, starts, order)
-        points, times = points[places], times[places]
-        moments = None if moments is None else moments[places]
+        places = _in_time(times, starts, runs.column("order"))
+        if places is not None:
+            times, moments = times[places], None if moments is None else moments[places]
+            order = places if order is None else order[places]
         if gap_minutes is not None:
             starts, keys = _cut_at_gaps(times, starts, keys, gap_minutes)
     users = ids_of(keys["user_id"]) if "user_id" in keys.schema.names else None
-    offsets = np.append(starts, rows.num_rows)
-    ids = ids_of(keys["traj_id"])
+    offsets = np.append(starts, runs.n_rows)
+    ids, points = ids_of(keys["traj_id"]), _points(runs.batches, order)
     return Trajectories(points, offsets, times, users, ids, crs, gap_minutes, zone, moments=moments)
+
+
+def _points(batches: Sequence[pa.RecordBatch], order: Integers | None) -> Floats:
+    """Lay x and y side by side, in an order or end to end."""
+    columns = [(floats_of(batch["x"]), floats_of(batch["y"])) for batch in batches]
+    if order is not None:
+        points = np.empty((len(order), 2))  # (n_points, 2)
+        x, y = columns[0] if len(columns) == 1 else map(np.concatenate, zip(*columns, strict=True))
+        _pair_in_order(x, y, order, points)
+        return points
+    points = np.empty((sum(len(x) for x, _ in columns), 2))
+    at = 0
+    for x, y in columns:
+        _pair(x, y, points[at : at + len(x)])
+        at += len(x)
+    return points
 
 
 def _cut_at_gaps(
@@ -273,12 +399,19 @@ def _cut_at_gaps(
     return pieces, keys.set_column(keys.schema.get_field_index("traj_id"), "traj_id", names)
 
 
-def _in_time(times: Array, starts: Integers, order: Floats | None) -> Integers | slice:
-    """Order the points of trajectories by time, missing ones last, on a tie by `order`, else as in the file."""
+def _in_time(times: Array, starts: Integers, order: Floats | None) -> Integers | None:
+    """Order the points of trajectories by time, missing ones last, on a tie by `order`, else as in the file.
+
+    If that is how they stand, None.
+    """
     bounds = np.append(starts, len(times))
+    # As they are, without a copy, what is missing has the lowest ticks: one below zero, they wrap around.
+    is_calendar = times.dtype.kind == "M"
+    zero = np.uint64(_LAST if is_calendar else _LAST + 1)
+    rises = _rise((times if is_calendar else _ranks(times)).view(np.uint64), zero, bounds)
+    if rises and (order is None or not np.isnan(times).any()):
+        return None
     ranks = _ranks(times)
-    if _rise(ranks, bounds) and (order is None or not (ranks == _LAST).any()):
-        return slice(None)
     places = np.arange(len(times))
     for keys in (ranks,) if order is None else (_ranks(order), ranks):  # stable: the last one counts most
         _sort_runs(keys, bounds, places)
@@ -297,6 +430,20 @@ def _ranks(values: Array) -> Integers:
     bits = (values + 0.0).view(np.int64)  # adding zero turns -0 into 0
     # Floats are in the order of their bits; among negative ones, those but the sign are to be turned around.
     return np.where(np.isnan(values), _LAST, bits ^ ((bits >> 63) & _LAST))
+
+
+@njit(cache=True, nogil=True)
+def _pair(x, y, points):  # type: ignore[no-untyped-def]
+    for i in range(len(x)):
+        points[i, 0] = x[i]
+        points[i, 1] = y[i]
+
+
+@njit(cache=True, nogil=True)
+def _pair_in_order(x, y, order, points):  # type: ignore[no-untyped-def]
+    for i in range(len(order)):
+        points[i, 0] = x[order[i]]
+        points[i, 1] = y[order[i]]
 
 
 @njit(cache=True, nogil=True)
@@ -340,63 +487,57 @@ def _mix_texts(offsets, data, hashes):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _order_by_key(words, others, hashes):  # type: ignore[no-untyped-def]
-    """Order rows by the first appearance of their key, rows of one as they stand: a b a gives 0, 2, 1.
+def _number_keys(words, others, hashes, table, keys, numbers):  # type: ignore[no-untyped-def]
+    """Give keys numbers by first appearance: a b a gives 0, 1, 0; returns their count, or -1 if too many.
 
-    Hashes say where in a table to look; it is the words that are compared, so this is exact. The table grows
-    with the keys, which are few beside the rows, so that it stays in the caches.
+    Hashes say where in the table to look; it is the words that are compared, so this is exact.
     """
-    n_rows = len(hashes)
-    numbers = np.empty(n_rows, np.int32)
-    size = _FIRST_SIZE
-    table = np.full(size, -1, np.int32)  # numbers of keys
-    keys = np.empty((size // 4, 3), np.uint64)  # the words of each and its hash
-    counts = np.zeros(n_rows + 1, np.int64)
+    mask = len(table) - 1
     n_keys = 0
-    for row in range(n_rows):
-        place = _place(hashes[row], size)
+    for row in range(len(words)):
+        # Not by the low bits, which chose the bucket and are alike in all its rows.
+        place = np.int64(hashes[row] >> np.uint64(32)) & mask
         number = table[place]
         while number >= 0 and (keys[number, 0] != words[row] or keys[number, 1] != others[row]):
-            place = (place + 1) & (size - 1)
+            place = (place + 1) & mask
             number = table[place]
         if number < 0:
+            if n_keys == len(keys):
+                return -1
             number = n_keys
             table[place] = number
-            keys[number] = words[row], others[row], hashes[row]
+            keys[number, 0] = words[row]
+            keys[number, 1] = others[row]
             n_keys += 1
-            if 4 * n_keys == size:
-                size *= 4
-                keys = np.concatenate((keys, np.empty((size // 4 - n_keys, 3), np.uint64)))
-                table = np.full(size, -1, np.int32)
-                for known in range(n_keys):
-                    place = _place(keys[known, 2], size)
-                    while table[place] >= 0:
-                        place = (place + 1) & (size - 1)
-                    table[place] = known
         numbers[row] = number
-        counts[number + 1] += 1
+    return n_keys
+
+
+@njit(cache=True, nogil=True)
+def order_by_number(numbers, n_keys):  # type: ignore[no-untyped-def]
+    """Order rows by their numbers, ties as they stand: 0, 1, 0 gives 0, 2, 1; also where each starts: 0, 2."""
+    ends = np.zeros(n_keys + 1, np.int64)
+    for row in range(len(numbers)):
+        ends[numbers[row] + 1] += 1
     for number in range(n_keys):
-        counts[number + 1] += counts[number]
-    order = np.empty(n_rows, np.int64)
-    for row in range(n_rows):
-        order[counts[numbers[row]]] = row
-        counts[numbers[row]] += 1
-    return order
+        ends[number + 1] += ends[number]
+    starts = ends[:n_keys].copy()
+    order = np.empty(len(numbers), np.int64)
+    for row in range(len(numbers)):
+        order[ends[numbers[row]]] = row
+        ends[numbers[row]] += 1
+    return order, starts
 
 
 @njit(cache=True, nogil=True)
-def _place(hashed, size):  # type: ignore[no-untyped-def]
-    """Find where to look first; not by the low bits, which chose the bucket and are alike in all its rows."""
-    return np.int64(hashed >> np.uint64(32)) & (size - 1)
-
-
-@njit(cache=True, nogil=True)
-def _rise(ranks, bounds):  # type: ignore[no-untyped-def]
-    """Tell whether no rank falls within a run."""
+def _rise(ranks, zero, bounds):  # type: ignore[no-untyped-def]
+    """Tell whether no rank falls within a run; ranks are counted from a zero, and wrap around."""
     for run in range(len(bounds) - 1):
+        falls = False
         for i in range(bounds[run] + 1, bounds[run + 1]):
-            if ranks[i] < ranks[i - 1]:
-                return False
+            falls |= ranks[i] + zero < ranks[i - 1] + zero
+        if falls:
+            return False
     return True
 
 
@@ -406,24 +547,32 @@ def _sort_runs(ranks, bounds, places):  # type: ignore[no-untyped-def]
     longest = 0
     for run in range(len(bounds) - 1):
         longest = max(longest, bounds[run + 1] - bounds[run])
-    scratch = np.empty(longest, np.int64)
+    scratch, keys = np.empty(max(longest, _SHORT), np.int64), np.empty(_SHORT, np.int64)
     for run in range(len(bounds) - 1):
         start, stop = bounds[run], bounds[run + 1]
-        for low in range(start, stop, _SHORT):  # short stretches by insertion
-            high = min(low + _SHORT, stop)
-            for i in range(low + 1, high):
-                place = places[i]
-                rank = ranks[place]
-                j = i
-                while j > low and ranks[places[j - 1]] > rank:
-                    places[j] = places[j - 1]
-                    j -= 1
-                places[j] = place
+        for low in range(start, stop, _SHORT):
+            _sort_stretch(ranks, places[low : min(low + _SHORT, stop)], keys, scratch)
         width = _SHORT
         while width < stop - start:  # and two sorted neighbors become one
             for low in range(start, stop - width, 2 * width):
                 _merge(ranks, places, low, low + width, min(low + 2 * width, stop), scratch)
             width *= 2
+
+
+@njit(cache=True, nogil=True)
+def _sort_stretch(ranks, places, keys, scratch):  # type: ignore[no-untyped-def]
+    """Sort a few places by counting for each what comes before it: quick, as nothing depends on the outcome."""
+    n_places = len(places)
+    for i in range(n_places):
+        scratch[i] = places[i]
+        keys[i] = ranks[places[i]]
+    for i in range(n_places):
+        key, n_before = keys[i], 0
+        for j in range(n_places):
+            n_before += keys[j] < key
+        for j in range(i):
+            n_before += keys[j] == key
+        places[n_before] = scratch[i]
 
 
 @njit(cache=True, nogil=True)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,7 +16,7 @@ from privtrace.io.beginning import PARQUET_CURE, Beginning
 from privtrace.io.columns import Declared, resolve
 from privtrace.io.files import reading
 from privtrace.io.naming import named_tables
-from privtrace.io.streams import ahead
+from privtrace.io.streams import abreast
 from privtrace.trajectories import Trajectories
 
 
@@ -30,8 +31,14 @@ class ParquetReader(ArrowReader):
         super().__init__(beginning.snapshot, layout, schema, n_rows, declared)
 
     def _batches(self, names: list[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
-        with opened(self.snapshot.path) as file:
-            yield from ahead(file.iter_batches(batch_rows, columns=names))
+        with ExitStack() as stack:
+            files = [stack.enter_context(opened(self.snapshot.path)) for _ in names]
+            # Each column by itself: together, all would wait for the slowest in every batch.
+            streams = [
+                file.iter_batches(batch_rows, columns=[name], use_threads=False)
+                for file, name in zip(files, names, strict=True)
+            ]
+            yield from _in_step(names, stack.enter_context(abreast(streams)))
 
     def _n_times(self, name: str) -> int | None:
         """Count timestamps by what the footer says of each row group, where it does."""
@@ -40,6 +47,18 @@ class ParquetReader(ArrowReader):
             return None  # some may be unreadable
         with opened(self.snapshot.path) as file:
             return _n_known(file.metadata, name)
+
+
+def _in_step(names: list[str], columns: Sequence[Iterator[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
+    """Put columns side by side; a column of very long text may come in shorter batches than others."""
+    held: list[Any] = [next(column, None) for column in columns]
+    while all(one is not None for one in held):
+        n_rows = min(one.num_rows for one in held)
+        yield pa.RecordBatch.from_arrays([one.column(0)[:n_rows] for one in held], names=names)
+        held = [
+            next(column, None) if one.num_rows == n_rows else one.slice(n_rows)
+            for one, column in zip(held, columns, strict=True)
+        ]
 
 
 @contextmanager

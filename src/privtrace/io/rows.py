@@ -41,7 +41,7 @@ LONGEST_ID = 1000
 
 
 def rows(
-    trajectory: pa.Array,
+    trajectory: pa.Array | None,
     user: pa.Array | None,
     x: pa.Array | None = None,
     y: pa.Array | None = None,
@@ -189,6 +189,11 @@ def join(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
 def keys_of(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Keep the columns that say which trajectory a row belongs to."""
     return batch.select([name for name in KEYS if name in batch.schema.names])
+
+
+def values_of(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Keep the columns that differ from point to point."""
+    return batch.select([name for name in batch.schema.names if name not in (*KEYS, "unread")])
 
 
 def floats_of(column: pa.Array) -> Array:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -17,9 +17,10 @@ from privtrace.errors import DataError
 from privtrace.io.columns import TIME, Declared, Roles
 from privtrace.io.faults import Fault, Faults
 from privtrace.io.files import Snapshot
-from privtrace.io.grouping import assemble, cut, is_contiguous
-from privtrace.io.rows import for_order, keys_of, with_times
+from privtrace.io.grouping import Runs, assemble, cut, gather, look
+from privtrace.io.rows import for_order, keys_of, values_of, with_times
 from privtrace.io.spool import Spool, by_key, kept
+from privtrace.io.streams import side_by_side
 from privtrace.observer import Observer
 from privtrace.trajectories import NO_TIMES, PART_POINTS, Crs, Trajectories
 
@@ -32,9 +33,10 @@ class Sizes:
     """Say how much is in memory at once; no result depends on it."""
 
     part_points: int = PART_POINTS
-    batch_rows: int = PART_POINTS // 4
+    batch_rows: int = PART_POINTS // 2
     bucket_rows: int = 4 * PART_POINTS  # of a file whose trajectories are scattered; grouped in memory
-    block_bytes: int = 1 << 23  # of text
+    index_bytes: int = 1 << 26  # of the keys of a file, which are read again in every pass where they are more
+    block_bytes: int = 1 << 22  # of text
 
 
 class Reader(Protocol):
@@ -127,11 +129,20 @@ class ColumnReader:
         return self.has_times
 
 
+Made = TypeVar("Made")
+
+
+class _Start(Protocol):
+    """Start a pass over whole trajectories, each as one run, that makes something of some at a time."""
+
+    def __call__(self, make: Callable[[Runs], Made]) -> Iterator[Made]: ...
+
+
 @dataclass(frozen=True)
 class _Prepared:
     """Hold what the first pass over the rows found out."""
 
-    batches: Callable[[], Iterator[pa.RecordBatch]]  # the rows of each trajectory together
+    start: _Start
     n_kept: int
     faults: Faults
 
@@ -333,19 +344,18 @@ class FileSource:
 
     def parts(self) -> Iterator[Trajectories]:
         """Start a pass over all trajectories."""
-        for rows in self.rows():
-            yield self._assembled(rows)
+        return self.made(self._assembled)
 
-    def _assembled(self, rows: pa.RecordBatch) -> Trajectories:
-        """Make trajectories of rows, which say as this source does whether times are by default."""
-        made = assemble(rows, self.crs, self.gap_minutes, self.zone)
+    def _assembled(self, runs: Runs) -> Trajectories:
+        """Make trajectories of runs, which say as this source does whether times are by default."""
+        made = assemble(runs, self.crs, self.gap_minutes, self.zone)
         return replace(made, times_on_request=not self._reader.is_table)
 
-    def rows(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of whole trajectories, those of each together and in the order of the file."""
+    def made(self, make: Callable[[Runs], Made]) -> Iterator[Made]:
+        """Make something of whole trajectories, each a run of rows in the order of the file, some at a time."""
         prepared = self._prepare()
         self._reader.snapshot.check()
-        yield from cut(prepared.batches(), self._sizes.part_points)
+        yield from prepared.start(make)
 
     def keys(self) -> Iterator[pa.RecordBatch]:
         """Yield which trajectory each row belongs to, in the order of the file."""
@@ -361,7 +371,7 @@ class FileSource:
             return Trajectories.end_to_end([*self.parts()], self.crs)
         self._reader.snapshot.check()
         with self.timed() as timed:
-            parts = [self._assembled(for_order(rows)) for rows in timed.rows()]
+            parts = [*timed.made(lambda runs: self._assembled(runs.with_batches(for_order)))]
         self._reader.snapshot.check()
         return Trajectories.end_to_end(parts, self.crs)
 
@@ -420,28 +430,49 @@ class FileSource:
         if self._reader.parse_once:
             return self._kept(read)
         keys = _Counted(lambda faults: self._read(keys_only=True, faults=faults), need_times=need_times)
-        if is_contiguous(keys):
-            return _Prepared(read, keys.n_rows, keys.faults)
-        batches = self._gathered(read, self._reader.n_rows or 0)
-        return _Prepared(batches, read.n_rows, read.faults)
+        contiguous, index = look(keys, self._sizes.index_bytes)
+        if not contiguous:
+            n_rows = self._reader.n_rows
+            if n_rows is None:  # the look ended early
+                n_rows = sum(batch.num_rows for batch in keys())
+            start = self._gathered(read, n_rows)
+            return _Prepared(start, read.n_rows, read.faults)
+        values: Callable[[Sizes], Iterator[pa.RecordBatch]] | None = getattr(self._reader, "values", None)
+        if index is None or values is None or keys.n_rows != self._reader.n_rows:  # or some rows are left out
+            return _Prepared(self._streamed(lambda: map(Runs.of, self._read())), keys.n_rows, keys.faults)
+        scan = self._streamed(lambda: index.over(self._unchanged(values(self._sizes))))
+        return _Prepared(scan, keys.n_rows, keys.faults)
 
     def _kept(self, read: _Counted) -> _Prepared:
         """Read once, keep the rows, and decide by what was kept."""
         path = self._disk().keep(read())
         n_kept, faults = read.n_rows, read.faults
-        if is_contiguous(lambda: kept(path, keys_only=True)):
-            return _Prepared(lambda: kept(path), n_kept, faults)
-        batches = self._gathered(lambda: kept(path), n_kept)
+        contiguous, index = look(lambda: kept(path, keys_only=True), self._sizes.index_bytes)
+        if index is not None:
+            scan = self._streamed(lambda: index.over(map(values_of, kept(path))))
+            return _Prepared(scan, n_kept, faults)
+        if contiguous:
+            return _Prepared(self._streamed(lambda: map(Runs.of, kept(path))), n_kept, faults)
+        start = self._gathered(lambda: kept(path), n_kept)
         path.unlink()
-        return _Prepared(batches, n_kept, faults)
+        return _Prepared(start, n_kept, faults)
 
-    def _gathered(
-        self, scan: Callable[[], Iterator[pa.RecordBatch]], n_rows: int
-    ) -> Callable[[], Iterator[pa.RecordBatch]]:
+    def _streamed(self, scan: Callable[[], Iterable[Runs]]) -> _Start:
+        """Pass over rows that stand together as they stand."""
+        return lambda make: map(make, cut(scan(), self._sizes.part_points))
+
+    def _gathered(self, scan: Callable[[], Iterator[pa.RecordBatch]], n_rows: int) -> _Start:
         """Deal scattered rows into buckets, from which the rows of each trajectory come together."""
-        sizes, disk = self._sizes, self._disk()
-        buckets = disk.gather(disk.deal(scan(), n_rows // sizes.bucket_rows, by_key), sizes.batch_rows)
-        return lambda: chain.from_iterable(map(kept, buckets))
+        sizes = self._sizes
+        buckets = self._disk().deal(scan(), n_rows // sizes.bucket_rows, by_key)
+
+        def start(make: Callable[[Runs], Made]) -> Iterator[Made]:
+            def made(bucket: Path) -> list[Made]:
+                return [make(runs) for runs in gather(list(kept(bucket))).pieces(sizes.part_points)]
+
+            return chain.from_iterable(side_by_side(made, buckets))
+
+        return start
 
     def _disk(self) -> Spool:
         """Make a folder for rows the first time that one is needed."""
@@ -451,14 +482,17 @@ class FileSource:
 
     def _read(self, *, keys_only: bool = False, faults: Faults | None = None) -> Iterator[pa.RecordBatch]:
         """Pass over the file itself, which has to stay the same meanwhile."""
-        self._reader.snapshot.check()
         need_times = self.gap_minutes is not None
+        batches = self._reader.batches(self._sizes, keys_only=keys_only and not need_times, faults=faults)
+        for batch in self._unchanged(batches):
+            whole = with_times(batch) if need_times else batch
+            yield keys_of(whole) if keys_only else whole
+
+    def _unchanged(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield what is read, and refuse a file that changed meanwhile."""
+        self._reader.snapshot.check()
         try:
-            for batch in self._reader.batches(
-                self._sizes, keys_only=keys_only and not need_times, faults=faults
-            ):
-                whole = with_times(batch) if need_times else batch
-                yield keys_of(whole) if keys_only else whole
+            yield from batches
         except DataError:
             self._reader.snapshot.check()  # "changed" explains more than "damaged"
             raise

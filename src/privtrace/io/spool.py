@@ -22,9 +22,8 @@ import numpy as np
 import pyarrow as pa
 
 from privtrace.errors import DataError
-from privtrace.io.grouping import gather, key_hashes
+from privtrace.io.grouping import key_hashes, order_by_number
 from privtrace.io.rows import keys_of
-from privtrace.io.streams import side_by_side
 from privtrace.trajectories import Array
 
 try:
@@ -32,8 +31,6 @@ try:
 except ImportError:  # not on Windows
     fcntl = None  # type: ignore[assignment]
 
-#: Buckets that are in memory at once.
-_BUCKETS_AT_ONCE = 2
 #: Files open at once, at most; some systems allow 256 a process.
 _MOST_BUCKETS = 128
 
@@ -83,22 +80,6 @@ class Spool:
                     writer.write_batch(rows)
         return paths if writers else []
 
-    def gather(self, buckets: Iterable[Path], batch_rows: int) -> list[Path]:
-        """Bring the rows of each key together in buckets that were dealt by key, once for all passes."""
-
-        def gathered(path: Path) -> Path:
-            rows = gather(list(kept(path)))
-            # In place, where the disk has space already.
-            with path.open("r+b") as file:
-                with pa.ipc.new_stream(file, rows.schema) as writer:
-                    for start in range(0, max(rows.num_rows, 1), batch_rows):  # once also where there are none
-                        writer.write_batch(rows.slice(start, batch_rows))
-                file.truncate()
-            return path
-
-        with _using_disk():
-            return list(side_by_side(gathered, buckets, _BUCKETS_AT_ONCE))
-
 
 def by_key(batch: pa.RecordBatch, n_buckets: int) -> Array:
     """Choose the bucket of each row by a hash of its key."""
@@ -107,9 +88,9 @@ def by_key(batch: pa.RecordBatch, n_buckets: int) -> Array:
 
 def _dealt(batch: pa.RecordBatch, buckets: Array, n_buckets: int) -> Iterator[pa.RecordBatch]:
     """Split a batch into the rows of each bucket."""
-    buckets = buckets.astype(np.uint8)  # small, so that sorting is quick
-    sorted_rows = batch.take(pa.array(np.argsort(buckets, kind="stable")))
-    bounds = np.concatenate([[0], np.cumsum(np.bincount(buckets, minlength=n_buckets))])
+    order, starts = order_by_number(buckets.astype(np.uint8), n_buckets)
+    sorted_rows = batch.take(pa.array(order))
+    bounds = np.append(starts, batch.num_rows)
     for start, stop in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
         yield sorted_rows.slice(start, stop - start)
 

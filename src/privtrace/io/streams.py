@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import repeat
 from pathlib import Path
-from typing import BinaryIO, TypeVar, cast
+from typing import BinaryIO, Generic, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +25,9 @@ TRAJECTORY_BYTES = 1 << 26
 
 Item = TypeVar("Item")
 Made = TypeVar("Made")
+
+#: Items of a stream that wait to be taken.
+_ITEMS_AHEAD = 3
 
 #: Why a line was left out.
 TOO_LONG = "the line is too long"
@@ -82,16 +85,82 @@ def n_ends(block: bytes) -> int:
     return int(np.count_nonzero(np.frombuffer(block, np.uint8) == ord("\n")))
 
 
-def ahead(items: Iterable[Item]) -> Iterator[Item]:
-    """Let another thread make the next item meanwhile, unless there is to be one thread only."""
-    items = iter(items)
-    done = object()
-    made: Generator[object, None, None] = side_by_side(lambda rest: next(rest, done), repeat(items), 1)
-    with closing(made):  # at once, while what items are read from is open
-        for item in made:
-            if item is done:
+@contextmanager
+def abreast(streams: Sequence[Iterable[Item]]) -> Iterator[list[Iterator[Item]]]:
+    """Let several streams be a few items ahead each, on as many threads as there may be.
+
+    A thread makes the next item of the stream that has fewest. Where one thread is all, it is the caller's.
+    """
+    cores = pa.cpu_count()
+    if cores == 1:
+        yield [iter(stream) for stream in streams]
+        return
+    shared = threading.Condition()
+    queues = [_Queue(iter(stream), shared) for stream in streams]
+    with ThreadPoolExecutor(min(cores, len(queues))) as pool:
+        workers = [pool.submit(_make_items, queues, shared) for _ in range(min(cores, len(queues)))]
+        try:
+            yield [queue.taken() for queue in queues]
+        finally:  # at once, while what items are read from is open
+            with shared:
+                for queue in queues:
+                    queue.is_done = True
+                shared.notify_all()
+    for worker in workers:
+        worker.result()
+
+
+class _Queue(Generic[Item]):
+    """Hold the items of a stream that were made and not taken; `shared` guards all of it."""
+
+    def __init__(self, items: Iterator[Item], shared: threading.Condition) -> None:
+        self.items = items
+        self.made: deque[Item] = deque()
+        self.is_busy = self.is_done = False
+        self.error: Exception | None = None
+        self._shared = shared
+
+    def taken(self) -> Iterator[Item]:
+        """Yield the items in order, as soon as they are there."""
+        while True:
+            with self._shared:
+                self._shared.wait_for(lambda: self.made or self.is_done)
+                if not self.made:
+                    break
+                item = self.made.popleft()
+                self._shared.notify_all()
+            yield item
+        if self.error is not None:
+            raise self.error
+
+
+def _make_items(queues: Sequence[_Queue[Item]], shared: threading.Condition) -> None:
+    """Make items, as long as some are to be made, for the queue that has fewest."""
+
+    def waiting() -> list[_Queue[Item]]:
+        free = [queue for queue in queues if not queue.is_busy and not queue.is_done]
+        return sorted((one for one in free if len(one.made) < _ITEMS_AHEAD), key=lambda one: len(one.made))
+
+    while True:
+        with shared:
+            shared.wait_for(lambda: waiting() or all(queue.is_done for queue in queues))
+            if not waiting():
                 return
-            yield cast(Item, item)
+            queue = waiting()[0]
+            queue.is_busy = True
+        try:
+            item, is_done, error = next(queue.items), False, None
+        except StopIteration:
+            is_done, error = True, None
+        except Exception as failure:  # for whoever takes the items
+            is_done, error = True, failure
+        with shared:
+            if not is_done:
+                queue.made.append(item)
+            queue.is_busy = False
+            queue.is_done |= is_done
+            queue.error = queue.error or error
+            shared.notify_all()
 
 
 def side_by_side(

@@ -38,8 +38,8 @@ _BLANK = r"^\s*$"
 #: rounding, which makes it the float nearest to the decimal.
 _EXACT = 2**53
 _POWERS = np.array([float(10**power) for power in range(23)])
-#: Digits of a number that 64 bits hold, and signs of a number that is one whatever its digits are.
-_MOST_DIGITS, _MOST_SIGNS = 18, 30
+#: Digits of a number that 64 bits hold, whatever they are.
+_MOST_DIGITS = 18
 #: Splits a float into two of half its digits.
 _SPLITTER = float(2**27 + 1)
 
@@ -206,39 +206,30 @@ def _read_short(data, starts, stops, separator, values, doubted):  # type: ignor
         negative = at < stop and data[at] == _MINUS
         at += negative
         first, point = at, -1
-        digits, at, n_digits = _digits(data, at, stop, 0)
-        if at < stop and data[at] in (_POINT, separator):
-            point = at
-            digits, at, n_decimals = _digits(data, at + 1, stop, digits)
-            n_digits += n_decimals
-        n_signs = at - first
+        digits, n_digits = np.int64(0), 0  # without leading zeros
+        while at < stop:
+            digit = np.int64(data[at]) - _NUL
+            if 0 <= digit <= 9:
+                digits = 10 * digits + digit
+                n_digits += int(n_digits > 0 or digit > 0)
+            elif point < 0 and (data[at] == _POINT or data[at] == separator):
+                point = at
+            else:
+                break
+            at += 1
+        has_digits = at - first > (point >= 0)
         n_decimals = at - point - 1 if point >= 0 else 0
-        is_number = at == stop and n_signs > (point >= 0) and n_signs <= _MOST_SIGNS
-        if is_number and n_digits <= _MOST_DIGITS and n_decimals < len(_POWERS):
-            value = digits / _POWERS[n_decimals] if digits <= _EXACT else _quotient(digits, _POWERS[n_decimals])
+        if at == stop and has_digits and n_digits <= _MOST_DIGITS and n_decimals < len(_POWERS):
+            power = _POWERS[n_decimals]
+            value = digits / power if digits <= _EXACT else _quotient(digits, power)
             if value >= 0:
                 values[i] = -value if negative else value
                 continue
-        possible = at < stop or is_number or n_signs > _MOST_SIGNS
+        possible = at < stop or has_digits
         while possible and at < stop:
             possible = _OF_NUMBERS[data[at]]
             at += 1
         doubted[i] = possible
-
-
-@njit(cache=True, nogil=True)
-def _digits(data, at, stop, digits):  # type: ignore[no-untyped-def]
-    """Read on with a whole number; returns it, where its digits end, and how many follow leading zeros."""
-    while digits == 0 and at < stop and data[at] == _NUL:
-        at += 1
-    first = at
-    while at < stop:
-        digit = np.int64(data[at]) - _NUL
-        if digit < 0 or digit > 9:
-            break
-        digits = 10 * digits + digit
-        at += 1
-    return digits, at, at - first
 
 
 @njit(cache=True, nogil=True)
