@@ -101,7 +101,8 @@ def test_departures_are_in_local_hours() -> None:
     assert hours is not None
     exact = hours.departures.values.reshape(7, 24)
     assert exact[:5, 8].sum() == 90 and exact[:, 18].sum() == 30 and exact.sum() == 120
-    assert hours.shares[2] == pytest.approx(0.75, abs=0.06) and hours.shares[4] == pytest.approx(0.25, abs=0.06)
+    # Shares are those of 120 trips that were sampled: within three standard deviations.
+    assert hours.shares[2] == pytest.approx(0.75, abs=0.12) and hours.shares[4] == pytest.approx(0.25, abs=0.12)
     assert hours.chances.reshape(7, 24)[:, [8, 18]].sum() > 0.9
 
 
