@@ -331,7 +331,8 @@ def chain_of(space: StateSpace, chances: Floats, hitting: Floats) -> Chain:
     """Lay out the chain of these chances of steps, (n_entries,), for walks by these hitting probabilities."""
     steps, entries = space.steps, space.entries
     n_moves = np.diff(steps.offsets) - 1
-    hitting = np.pad(hitting, ((0, 0), (0, 0), (0, max(_MOVES - steps.n_links, 0))))
+    if steps.n_links < _MOVES:  # to pad by none would copy them all
+        hitting = np.pad(hitting, ((0, 0), (0, 0), (0, _MOVES - steps.n_links)))
     # Four links are read of every cell. Where there are no more after its own, they begin before them.
     own = steps.links.offsets[steps.cells]
     links = np.minimum(own, hitting.shape[2] - _MOVES)
