@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 from privtrace.methods.bridgetrace.steps import Steps, step_entries, weight_of
-from privtrace.methods.common.counts import trips as trips_between
+from privtrace.methods.common.counts import ends
 from privtrace.paths import Paths
 from privtrace.privacy.contributions import Contributions, evenly, once
 from privtrace.privacy.unit import WEIGHT
@@ -34,7 +34,8 @@ def steps_taken(paths: Paths, steps: Steps) -> Contributions:
 
 def trips(paths: Paths, zone_of: Integers, n_zones: int) -> Contributions:
     """Emit a trip for each path, to the table (n_zones, n_zones)."""
-    return trips_between(Paths(zone_of[paths.cells].astype(np.int32), paths.offsets), n_zones)
+    first, last, present = ends(paths)
+    return once(zone_of[first] * n_zones + zone_of[last], present)
 
 
 def shapes(part: Trajectories, runs: Integers, region: Region, edges: Floats) -> Contributions:

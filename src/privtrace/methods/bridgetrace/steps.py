@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from privtrace.compiling import borrowing
 from privtrace.space.adjacency import Adjacency, link_between
 from privtrace.trajectories import Integers
 
@@ -66,7 +67,7 @@ def entries(steps: Steps) -> Entries:
     return Entries(rows, cells, is_end, taken, onto)
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def step_entries(entries, cells, first, last, steps):  # type: ignore[no-untyped-def]
     """Write into entries[first:last] the entry of each step of the path cells[first:last], the last its end.
 
