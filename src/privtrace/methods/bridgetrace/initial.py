@@ -80,8 +80,7 @@ def _steps(space: StateSpace, visits: Floats, moves: Floats, tuning: Tuning) -> 
     links, n_links, n_cells = steps.links, steps.n_links, len(visits)
     if not n_links:
         return np.ones(steps.n_entries)
-    scale = np.array(space.grid.region.scale_m)
-    border = (sides.high - sides.low) * scale[1 - sides.axis]
+    border = ((sides[:, 2:] - sides[:, :2]) * space.grid.region.scale_m).max(axis=1)
     part = border / (2 * space.grid.sizes_m.sum(axis=1))[links.sources]
     flow = np.sqrt(visits[links.sources] * part * visits[links.targets] * part[links.back])
     through = np.maximum(sums(flow, links.sources.astype(np.int64), n_cells), TINY)  # a cell may have no link
@@ -100,10 +99,10 @@ def _kinds(space: StateSpace) -> Integers:
     """Tell straight steps from turns, ways back, first steps and ends."""
     steps, entries, sides = space.steps, space.entries, space.geometry.sides
     links, n_links = steps.links, steps.n_links
-    centers = space.grid.centers_m
-    ahead = np.sign(centers[links.targets] - centers[links.sources])[np.arange(n_links), sides.axis]
+    centers, axis = space.grid.centers_m, np.argmin(sides[:, 2:] - sides[:, :2], axis=1)
+    ahead = np.sign(centers[links.targets] - centers[links.sources])[np.arange(n_links), axis]
     before = np.minimum(entries.rows, n_links - 1)
-    same_axis = sides.axis[before] == sides.axis[entries.links]
+    same_axis = axis[before] == axis[entries.links]
     onward = np.where(ahead[before] == ahead[entries.links], _STRAIGHT, _BACK)
     moves = np.where(same_axis, onward, _TURN)
     is_start = entries.rows >= n_links

@@ -42,8 +42,9 @@ from privtrace.trajectories import Floats
 #: errors).
 STRAIGHTNESS = 0.5
 
-#: Rounds of pulling the string taut, of which each carries a bend a side further: cells beyond hardly matter.
-_PULLS = 4
+#: The string is pulled taut in four rounds, of which each carries a bend a side further: cells beyond hardly
+#: matter. So many places is the last behind the first.
+_MARGIN = 6
 
 #: The first step of the stream that places are drawn by; the one before is for the number of points that are
 #: evenly spaced.
@@ -59,23 +60,15 @@ AHEAD = 16
 MANY_POINTS = 2
 
 
-_0, _1, _2 = np.uint64(0), np.uint64(1), np.uint64(2)  # places that are counted from the start for certain
-
-
-class Sides(NamedTuple):
-    """Hold the side that each link leads over, (n_links,) each, for kernels."""
-
-    axis: npt.NDArray[np.int8]  # 0 where the side runs north, so that x is the same all along it
-    at: Floats  # the coordinate that is the same
-    low: Floats  # from where to where the other one goes
-    high: Floats
+#: Places that are counted from the start for certain.
+_0, _1, _2, _3, _4, _6 = (np.uint64(place) for place in (0, 1, 2, 3, 4, 6))
 
 
 class Geometry(NamedTuple):
     """Hold where cells are and how they meet, for kernels."""
 
     links: Adjacency
-    sides: Sides
+    sides: Floats  # (n_links, 4): the boxes of the sides that links lead over
     boxes: Floats  # (n_cells, 4)
     pieces: Pieces
     area: Area
@@ -89,18 +82,10 @@ class Placing(NamedTuple):
     draws: Draws
 
 
-def sides(grid: Grid, links: Adjacency) -> Sides:
-    """Find the side that each link leads over."""
+def sides(grid: Grid, links: Adjacency) -> Floats:
+    """Find the boxes of the sides that links lead over, which are flat along one axis: (n_links, 4)."""
     a, b = grid.boxes[links.sources], grid.boxes[links.targets]
-    low, high = np.maximum(a[:, :2], b[:, :2]), np.minimum(a[:, 2:], b[:, 2:])
-    axis = (high[:, 0] > low[:, 0]).astype(np.int8)  # boxes that share a side overlap along it alone
-    each = np.arange(len(axis))
-    return Sides(
-        axis=axis,
-        at=np.maximum(low, high)[each, axis],
-        low=low[each, 1 - axis],
-        high=high[each, 1 - axis],
-    )
+    return np.hstack([np.maximum(a[:, :2], b[:, :2]), np.minimum(a[:, 2:], b[:, 2:])])
 
 
 def geometry(grid: Grid, links: Adjacency) -> Geometry:
@@ -132,10 +117,9 @@ class Scratch(NamedTuple):
     cells: npt.NDArray[np.int32]  # (n,): the path
     links: npt.NDArray[np.int64]  # (n,): the link that leads to each cell but the first; -1 where none does
     line: Floats  # (n + 1, 2): the start, a place on each side, and the end
-    sides: Floats  # (n, 3): the sides that it passes over: where across them, and from where to where along
-    axes: npt.NDArray[np.int8]  # (n,): 0 where these run north
+    sides: Floats  # (n + 13, 4): the boxes of the sides that it passes over, between its ends
     stretches: Floats  # (n,): the length of the line in each cell
-    drawn: Floats  # (n + 5,): where on its side each place was drawn
+    drawn: Floats  # (n + 5,): where on its side each place was drawn, as a share
     shares: Floats  # random numbers of the next steps
     reports: Reports  # where on the line its points are, and when
     points: Floats  # (m, 2): these points; across the antimeridian, longitudes go on beyond 180
@@ -148,8 +132,7 @@ def scratch_for(n_cells, n_points):  # type: ignore[no-untyped-def]
         np.empty(n_cells, np.int32),
         np.empty(n_cells, np.int64),
         np.empty((n_cells + 1, 2)),
-        np.empty((n_cells, 3)),
-        np.empty(n_cells, np.int8),
+        np.empty((n_cells + 2 * _MARGIN + 1, 4)),
         np.empty(n_cells),
         np.empty(n_cells + 5),
         np.empty(AHEAD),
@@ -167,7 +150,6 @@ def with_points_for(scratch, n_points):  # type: ignore[no-untyped-def]
         scratch.links,
         scratch.line,
         scratch.sides,
-        scratch.axes,
         scratch.stretches,
         scratch.drawn,
         scratch.shares,
@@ -201,45 +183,61 @@ def draw_line(scratch, n_cells, geometry, stream):  # type: ignore[no-untyped-de
         return _measure(scratch, 1, geometry.scale_m)
     for k in range(1, n_cells):
         _cross(scratch, k, geometry)
-    # A round may be two places behind the one before: it then sees what it would see after it, and rounds need
-    # not wait for each other.
-    for front in range(1, n_cells + 2 * (_PULLS - 1)):
-        for pull in range(_PULLS):
-            k = front - 2 * pull
-            if 0 < k < n_cells:
-                _pull(line, np.uint64(k), scratch.sides, scratch.axes)
-    for k in range(1, n_cells):
-        along = 1 - scratch.axes[k]
-        line[k, along] = drawn[k] + STRAIGHTNESS * (line[k, along] - drawn[k])
+    _pull_taut(scratch, n_cells)
     return _measure(scratch, n_cells, geometry.scale_m)
 
 
 @njit(cache=True, nogil=True, inline="always")
 def _cross(scratch, k, geometry):  # type: ignore[no-untyped-def]
     """Let a line enter the cell k of its path anywhere on the side before it, by a share that was drawn."""
-    line, drawn, side, link = scratch.line, scratch.drawn, scratch.sides[k], scratch.links[k]
+    line, share, side, link = scratch.line, scratch.drawn[k], scratch.sides[k + _MARGIN], scratch.links[k]
     if link < 0:  # over a polygon's gap there is no side: the middle between both cells will do
         centers, before, after = geometry.pieces.centers, scratch.cells[k - 1], scratch.cells[k]
         line[k, 0] = (centers[before, 0] + centers[after, 0]) / 2
         line[k, 1] = (centers[before, 1] + centers[after, 1]) / 2
-        scratch.axes[k], side[0], side[1], side[2], drawn[k] = 0, line[k, 0], line[k, 1], line[k, 1], line[k, 1]
+        side[0], side[1], side[2], side[3] = line[k, 0], line[k, 1], line[k, 0], line[k, 1]
         return
-    at, low, high = geometry.sides.at[link], geometry.sides.low[link], geometry.sides.high[link]
-    axis = geometry.sides.axis[link]
-    scratch.axes[k], side[0], side[1], side[2] = axis, at, low, high
-    drawn[k] = low + drawn[k] * (high - low)
-    line[k, axis], line[k, 1 - axis] = at, drawn[k]
+    west, south, east, north = geometry.sides[link]
+    side[0], side[1], side[2], side[3] = west, south, east, north
+    line[k, 0], line[k, 1] = west + share * (east - west), south + share * (north - south)
+
+
+@borrowing
+def _pull_taut(scratch, n_cells):  # type: ignore[no-untyped-def]
+    """Pull the places of a line in four rounds toward where a taut string would cross.
+
+    Each round is two places behind the one before. So it sees what it would see after it: behind it its own
+    last place, and before it that of the other round. All of these are at hand, and no round waits for another.
+    """
+    line, sides = scratch.line, scratch.sides
+    for margin in range(_MARGIN + 1):  # the ends stay: as if over sides that are no longer than a point
+        for axis in range(2):
+            sides[_MARGIN - margin, axis] = sides[_MARGIN - margin, 2 + axis] = line[0, axis]
+            sides[_MARGIN + n_cells + margin, axis] = line[n_cells, axis]
+            sides[_MARGIN + n_cells + margin, 2 + axis] = line[n_cells, axis]
+    first = second = third = fourth = line[0, 0], line[0, 1]
+    for k in range(1 - _MARGIN, n_cells):  # the place of the last round
+        place, next_drawn = np.uint64(k + _MARGIN), min(k + _MARGIN + 1, n_cells)
+        fourth = _pulled(fourth, third, place, sides)
+        third = _pulled(third, second, place + _2, sides)
+        second = _pulled(second, first, place + _4, sides)
+        first = _pulled(first, (line[next_drawn, 0], line[next_drawn, 1]), place + _6, sides)
+        if k > 0:
+            line[k, 0] += STRAIGHTNESS * (fourth[0] - line[k, 0])
+            line[k, 1] += STRAIGHTNESS * (fourth[1] - line[k, 1])
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _pull(line, k, sides, axes):  # type: ignore[no-untyped-def]
-    """Move a place along its side to where the straight line between its neighbors passes nearest."""
-    axis = np.uint64(axes[k])
-    along, before, after = axis ^ _1, k - _1, k + _1
-    across = line[after, axis] - line[before, axis]
-    share = min(max((sides[k, _0] - line[before, axis]) / across, 0.0), 1.0) if across != 0.0 else 0.5
-    place = line[before, along] + share * (line[after, along] - line[before, along])
-    line[k, along] = min(max(place, sides[k, _1]), sides[k, _2])
+def _pulled(before, after, place, sides):  # type: ignore[no-untyped-def]
+    """Find where on its side a place is nearest to the straight line between its neighbors."""
+    x, y = before
+    west, south, east, north = sides[place, _0], sides[place, _1], sides[place, _2], sides[place, _3]
+    x_across, y_across = after[0] - x, after[1] - y
+    x_until, y_until = west - x, south - y
+    # Both are worked out, and one is chosen by comparing numbers: a branch would often be guessed wrong.
+    across, until = (x_across, x_until) if west == east else (y_across, y_until)
+    share = min(max(until / across, 0.0), 1.0) if across != 0.0 else 0.5
+    return min(max(x + share * x_across, west), east), min(max(y + share * y_across, south), north)
 
 
 @njit(cache=True, nogil=True, inline="always")

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from numba import njit
 
 from privtrace.caching import cached_property
-from privtrace.compiling import borrowing
+from privtrace.compiling import borrowing, prefetch
 from privtrace.methods.bridgetrace.polyline import (
     AHEAD,
     MANY_POINTS,
@@ -54,6 +54,9 @@ FEW_CELLS = 64
 
 #: Stands for the cells of a walk that needs more memory.
 MORE = -1
+
+#: What there is too little memory for: nothing, a line, the points on it, or all that walks leave.
+_NOTHING, _LINE, _REPORTS, _OUTPUT = 0, 1, 2, 3
 
 #: Stands for the link of a walk that cannot go on.
 _NOWHERE = np.uint64(1 << 63)
@@ -135,6 +138,25 @@ class Walk(NamedTuple):
     length_bin: int
 
 
+class Block(NamedTuple):
+    """Hold the walks of a block, and what is known of each, for kernels."""
+
+    first: Stream  # of the first trajectory
+    trips: Integers  # (n, 3): zones, and the next free step
+    bridges: Integers  # (n, 3): by which walks are sorted, first cell and level
+    firsts: Integers  # (n,): where what a walk leaves begins
+    sizes: Integers  # (n,): and how much of it there is
+    drawn: Drawn
+
+
+class Progress(NamedTuple):
+    """Say how far a block has come in its walks that are left."""
+
+    place: int  # the next one
+    n_left: int  # those before it that were not kept
+    total: int  # cells or points that all kept ones have
+
+
 @dataclass(frozen=True, eq=False)
 class Sampler:
     """Draw walks between zones; weights are integers, not negative."""
@@ -200,73 +222,128 @@ def _draw(cumulative, chain, lines, first_trajectory, n_trajectories, seed, with
     """Draw walks, and make paths of them or set points on their lines; also say how they were drawn.
 
     All have their first try, then those that were not kept their second, and so on; each time walks to one goal
-    at one level follow each other, since they read the same hitting probabilities.
+    at one level follow each other, since they read the same hitting probabilities. Memory is made here alone:
+    what is done for every walk borrows it.
     """
-    geometry, keeping, placing = lines
+    _, keeping, placing = lines
     # What is not used takes no memory.
     has_seconds = with_points and has_clock(placing.draws)
     points, seconds = points_for(64 * n_trajectories + 16 if with_points else 0, has_seconds)
     cells = np.empty(0 if with_points else 32 * n_trajectories + 16, np.int32)
-    firsts, sizes = np.empty(n_trajectories, np.int64), np.empty(n_trajectories, np.int64)
-    trips, bridges = np.empty((n_trajectories, 3), np.int64), np.empty((n_trajectories, 3), np.int64)
-    drawn = Drawn(
-        np.empty(n_trajectories, np.int8),
-        np.empty(n_trajectories, np.int8),
-        np.empty(n_trajectories, np.int8),
-        np.empty(n_trajectories, np.int8),
+    block = Block(
+        Stream(seed, np.uint64(first_trajectory)),
+        np.empty((n_trajectories, 3), np.int64),
+        np.empty((n_trajectories, 3), np.int64),
+        np.empty(n_trajectories, np.int64),
+        np.empty(n_trajectories, np.int64),
+        Drawn(
+            np.empty(n_trajectories, np.int8),
+            np.empty(n_trajectories, np.int8),
+            np.empty(n_trajectories, np.int8),
+            np.empty(n_trajectories, np.int8),
+        ),
     )
     scratch, total, left = scratch_for(FEW_CELLS, placing.draws.most_points), 0, np.arange(n_trajectories)
     n_zones, n_levels = chain.hitting.shape[:2]
-    for path in range(n_trajectories):
-        stream = Stream(seed, np.uint64(first_trajectory + path))
-        trips[path] = _trip(cumulative.trips, n_zones, stream)
+    _draw_trips(block, cumulative.trips, n_zones)
     for attempt in range(keeping.tries):
-        for path in left:
-            stream = Stream(seed, np.uint64(first_trajectory + path))
-            origin, goal, step = trips[path]
-            apart = chain.classes[origin, goal]
-            level, start, trips[path, 2] = _beginning(cumulative, origin, apart, stream, step)
-            bridges[path] = goal * n_levels + level, start, level
-            drawn.classes[path], drawn.levels[path] = apart, level
-        left = _sorted(left, bridges[:, 0], n_zones * n_levels)
-        n_left, place, is_last = 0, 0, attempt + 1 == keeping.tries
-        while place < len(left):
-            path = left[place]
-            stream = Stream(seed, np.uint64(first_trajectory + path))
-            bridge = Bridge(bridges[path, 1], trips[path, 1], bridges[path, 2])
-            walk, step, is_kept = _try(scratch, bridge, is_last, chain, lines, stream, trips[path, 2])
-            if walk.n_cells == MORE:  # the same walk again, then
+        _begin(block, left, cumulative, chain)
+        left = _sorted(left, block.bridges[:, 0], n_zones * n_levels)
+        progress, is_last = Progress(0, 0, total), attempt + 1 == keeping.tries
+        while progress.place < len(left):
+            progress, lacking, n_needed = _walk_on(
+                progress, block, left, scratch, (cells, points, seconds), is_last, with_points, chain, lines
+            )
+            if lacking == _LINE:
                 scratch = scratch_for(2 * len(scratch.cells), len(scratch.points))
-                continue
-            place += 1
-            if not is_kept:
-                trips[path, 2], left[n_left] = step, path
-                n_left += 1
-                continue
-            drawn.diameters[path], drawn.lengths[path] = walk.diameter_bin, walk.length_bin
-            n_made = walk.n_points if with_points else walk.n_cells
-            if not with_points:
-                while total + n_made > len(cells):
-                    cells = np.concatenate((cells, np.empty_like(cells)))
-                for k in range(n_made):
-                    cells[total + k] = scratch.cells[k]
-            else:
-                if not walk.has_points:
-                    if most_points(walk.length_m, placing) > len(scratch.points):
-                        scratch = with_points_for(scratch, 2 * most_points(walk.length_m, placing))
-                    n_made = report(scratch, walk.n_cells, walk.length_m, n_made, placing, geometry, stream)
-                if total + n_made > len(points):
-                    points, seconds = grown(points, seconds, total + n_made)
-                add(points, seconds, total, scratch, n_made, geometry.area.turn)
-            firsts[path], sizes[path] = total, n_made
-            total += n_made
-        left = left[:n_left]
+            elif lacking == _REPORTS:
+                scratch = with_points_for(scratch, 2 * n_needed)
+            elif lacking == _OUTPUT and with_points:
+                points, seconds = grown(points, seconds, n_needed)
+            elif lacking == _OUTPUT:
+                cells = np.concatenate((cells, np.empty(max(n_needed, len(cells)), np.int32)))
+        left, total = left[: progress.n_left], progress.total
     offsets = np.zeros(n_trajectories + 1, np.int64)
-    offsets[1:] = np.cumsum(sizes)
+    offsets[1:] = np.cumsum(block.sizes)
     if not with_points:
-        return _in_order(cells, firsts, offsets, 1), offsets, points.ravel(), seconds, drawn
-    laid_out = _in_order(points.ravel(), firsts, offsets, 2)
-    return cells, offsets, laid_out, _in_order(seconds, firsts, offsets, 1) if has_seconds else seconds, drawn
+        return _in_order(cells, block.firsts, offsets, 1), offsets, points.ravel(), seconds, block.drawn
+    laid_out = _in_order(points.ravel(), block.firsts, offsets, 2)
+    if has_seconds:
+        seconds = _in_order(seconds, block.firsts, offsets, 1)
+    return cells, offsets, laid_out, seconds, block.drawn
+
+
+@borrowing
+def _draw_trips(block, trips, n_zones):  # type: ignore[no-untyped-def]
+    """Draw the zones that walks go between."""
+    for path in range(len(block.sizes)):
+        origin, goal, step = _trip(trips, n_zones, _stream(block, path))
+        block.trips[path, 0], block.trips[path, 1], block.trips[path, 2] = origin, goal, step
+
+
+@borrowing
+def _begin(block, left, cumulative, chain):  # type: ignore[no-untyped-def]
+    """Draw the levels and the first cells of the walks that are left."""
+    n_levels = chain.hitting.shape[1]
+    for path in left:
+        origin, goal = block.trips[path, 0], block.trips[path, 1]
+        apart = chain.classes[origin, goal]
+        level, start, step = _beginning(cumulative, origin, apart, _stream(block, path), block.trips[path, 2])
+        block.bridges[path, 0], block.bridges[path, 1], block.bridges[path, 2] = (
+            goal * n_levels + level,
+            start,
+            level,
+        )
+        block.trips[path, 2] = step
+        block.drawn.classes[path], block.drawn.levels[path] = apart, level
+
+
+@borrowing
+def _walk_on(progress, block, left, scratch, output, is_last, with_points, chain, lines):  # type: ignore[no-untyped-def]
+    """Try the walks that are left, and gather at the front of `left` which of them are not kept.
+
+    Return how far this came, which memory is too small for the next one, if any is, and how much it needs. That
+    one will be tried again, and comes out the same.
+    """
+    (geometry, _, placing), (cells, points, seconds) = lines, output
+    place, n_left, total = progress
+    while place < len(left):
+        path, progress = left[place], Progress(place, n_left, total)
+        stream, trip, bridge = _stream(block, path), block.trips[path], block.bridges[path]
+        walk, step, is_kept = _try(
+            scratch, Bridge(bridge[1], trip[1], bridge[2]), is_last, chain, lines, stream, trip[2]
+        )
+        if walk.n_cells == MORE:
+            return progress, _LINE, 0
+        place += 1
+        if not is_kept:
+            trip[2], left[n_left] = step, path
+            n_left += 1
+            continue
+        if with_points and not walk.has_points:
+            most = most_points(walk.length_m, placing)
+            if most > len(scratch.points):
+                return progress, _REPORTS, most
+            n_made = report(scratch, walk.n_cells, walk.length_m, walk.n_points, placing, geometry, stream)
+        else:
+            n_made = walk.n_points if with_points else walk.n_cells
+        if total + n_made > (len(points) if with_points else len(cells)):
+            return progress, _OUTPUT, total + n_made
+        if with_points:
+            add(points, seconds, total, scratch, n_made, geometry.area.turn)
+        else:
+            for k in range(n_made):
+                cells[total + k] = scratch.cells[k]
+        block.drawn.diameters[path], block.drawn.lengths[path] = walk.diameter_bin, walk.length_bin
+        block.firsts[path], block.sizes[path] = total, n_made
+        total += n_made
+    return Progress(place, n_left, total), _NOTHING, 0
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _stream(block, path):  # type: ignore[no-untyped-def]
+    """Name the random numbers of a walk."""
+    return Stream(block.first.seed, block.first.trajectory + np.uint64(path))
 
 
 @njit(cache=True, nogil=True)
@@ -407,6 +484,8 @@ def _go(scratch, bridge, chain, stream, step):  # type: ignore[no-untyped-def]
         share = shares[np.uint64(n_cells % AHEAD)]
         n_cells += 1
         link = np.uint64(as_whole[row, _LINK])
+        for move in range(_MOVES):  # one of these rows is the next
+            prefetch(rows, link + np.uint64(move))
         ending = rows[row, _END] if as_whole[row, _ZONE] == bridge.goal else 0.0
         # Sums of the first one, two, three and four; no product is negative, so none is below the one before.
         third = rows[row, 2] * hitting[link + _2]
