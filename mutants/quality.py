@@ -258,6 +258,14 @@ BRIDGETRACE = (
         ("methods/bridgetrace/test_polyline.py",),
     ),
     Mutant(
+        "rounds-of-pulling-mixed-up",
+        "the last round pulls toward where an earlier one was",
+        "methods/bridgetrace/polyline.py",
+        "fourth = _pulled(fourth, third, place, sides)",
+        "fourth = _pulled(fourth, second, place, sides)",
+        ("methods/bridgetrace/test_polyline.py",),
+    ),
+    Mutant(
         "spacing-ignored",
         "a line has nine points, however far apart they are",
         "timing/draw.py",

@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
+from numba import njit
 from tests import polygons
 from tests.conftest import BOX
 
 import privtrace as pt
-from privtrace.methods.bridgetrace.polyline import Placing, geometry, place_on_lines, sides
+from privtrace.methods.bridgetrace.polyline import (
+    STRAIGHTNESS,
+    Placing,
+    draw_line,
+    geometry,
+    place_on_lines,
+    scratch_for,
+    sides,
+    take_path,
+)
 from privtrace.paths import Paths
-from privtrace.space.adjacency import adjacency
+from privtrace.random import PLACING, Stream, uniforms
+from privtrace.space.adjacency import adjacency, link_between
 from privtrace.space.grid import Grid
 from privtrace.space.shapes import shape_edges
 from privtrace.testing.data import timed_wanderers
@@ -270,3 +282,49 @@ def test_lines_cross_sides_here_and_there() -> None:
     crossed = np.array([np.interp(sides_at, points[:, 0], points[:, 1]) for points in each(made, TOWN)]) - 20
     assert 0.14 < crossed.std() < 0.21  # 0.29 at random, 0.10 on a string
     assert 0.16 < np.diff(crossed, axis=1).std() < 0.25  # 0.41 at random, 0.03 on a string
+
+
+@njit
+def drawn_line(cells: Any, geometry: Any, stream: Any) -> Any:
+    scratch = scratch_for(len(cells), 1)
+    take_path(scratch, cells, geometry.links)
+    draw_line(scratch, len(cells), geometry, stream)
+    return scratch.line[: len(cells) + 1].copy()
+
+
+def line_by_rounds(cells: Any, grid: Grid, ends: Floats, stream: Stream) -> Floats:
+    """Draw a line as its module says: places that are drawn evenly, and four rounds one after the other."""
+    between, n_cells = adjacency(grid), len(cells)
+    boxes, shares = sides(grid, between), np.empty(n_cells + 5)
+    uniforms(shares, n_cells + 4, stream, 3, PLACING)
+    line, limits = np.empty((n_cells + 1, 2)), np.empty((n_cells + 1, 4))
+    line[0], line[-1] = ends
+    for k in range(1, n_cells):
+        link = link_between(np.int64(cells[k - 1]), np.int64(cells[k]), between)
+        middle = grid.pieces.centers[cells[k - 1 : k + 1]].sum(axis=0) / 2
+        limits[k] = boxes[link] if link >= 0 else [*middle, *middle]
+        line[k] = limits[k, :2] + shares[k] * (limits[k, 2:] - limits[k, :2])
+    taut = line.copy()
+    for _ in range(4):
+        for k in range(1, n_cells):
+            low, high = limits[k, :2], limits[k, 2:]
+            axis = int(low[0] != high[0])
+            across = taut[k + 1] - taut[k - 1]
+            share = (low[axis] - taut[k - 1, axis]) / across[axis] if across[axis] else 0.5
+            taut[k] = np.clip(taut[k - 1] + np.clip(share, 0.0, 1.0) * across, low, high)
+    inner = slice(1, n_cells)
+    line[inner] += STRAIGHTNESS * (taut[inner] - line[inner])
+    return line
+
+
+@pytest.mark.parametrize("name", ["uneven", "town", "antimeridian", "two banks"])
+def test_lines_agree_with_rounds_one_after_the_other(name: str) -> None:
+    grid = GRIDS[name]
+    anywhere = np.random.default_rng(8).integers(0, grid.n_cells, 30).astype(np.int32)  # links are missing
+    paths = [*np.split((over := random_paths(grid)).cells, over.offsets[1:-1]), anywhere, anywhere[:2]]
+    several = [path for path in paths if len(path) > 1]
+    assert {2, 3, 4, 5, 6, 7, 8} < {len(path) for path in several}
+    for number, path in enumerate(several):
+        stream = Stream(np.uint64(9), np.uint64(number))
+        made = drawn_line(path, geometry(grid, adjacency(grid)), stream)
+        assert np.array_equal(made, line_by_rounds(path, grid, made[[0, -1]], stream))
