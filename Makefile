@@ -58,5 +58,7 @@ chromium:
 	    $$root apt-get -q update && $$root apt-get -q install --yes chromium; \
 	} || echo "No Chromium: apt-get is missing or not allowed here. The browser's tests will skip."
 
+# Compiled kernels go too: those of another version may name types that are no longer there.
 clean:
 	rm -rf .venv build dist demo screenshots
+	find src tests examples -name '*.nb[ci]' -delete
