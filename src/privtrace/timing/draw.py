@@ -398,10 +398,12 @@ def _spread(along_m, seconds, n_gaps, meters, fastest):  # type: ignore[no-untyp
             excess += max(-spare, 0.0)
     # What is too fast is made up for elsewhere, if it can be.
     share = excess / left if 0.0 < excess < left else 0.0
-    for gap in range(1, n_gaps + 1):
-        if share > 0.0:
+    if share > 0.0:
+        for gap in range(1, n_gaps + 1):
             spare = fastest * seconds[gap] - along_m[gap]
             along_m[gap] += share * spare if spare > 0.0 else spare
-        seconds[gap] += seconds[gap - 1]
-        along_m[gap] += along_m[gap - 1]
+    place_m, place_s = 0.0, 0.0
+    for gap in range(1, n_gaps + 1):
+        place_m, place_s = place_m + along_m[gap], place_s + seconds[gap]
+        along_m[gap], seconds[gap] = place_m, place_s
     along_m[n_gaps] = length_m

@@ -340,27 +340,44 @@ def report(scratch, n_cells, length_m, n_points, placing, geometry, stream):  # 
 @borrowing
 def _set_out(scratch, n_points, n_cells, geometry):  # type: ignore[no-untyped-def]
     """Set as many points on the line of a path of so many cells as the reports say, where they say."""
-    along_m, p, before = scratch.reports.along_m, np.uint64(0), 0.0
+    along_m, p, until = scratch.reports.along_m, _0, 0.0
     last = np.uint64(max(n_points - 1, 1))
-    for k in range(n_cells):  # the stretch in hand; `before` is the length before it
-        stretch = scratch.stretches[k]
-        per_meter, until = 1.0 / stretch if stretch > 0.0 else 0.0, before + stretch
-        while p < last and (along_m[p] <= until or k == n_cells - 1):
-            _set(scratch, p, k, min(max((along_m[p] - before) * per_meter, 0.0), 1.0), geometry)
-            p += _1
-        before = until
+    for k in range(n_cells):  # the stretch in hand, which ends at `until`
+        before, stretch, is_last = until, scratch.stretches[k], k == n_cells - 1
+        until = before + stretch
+        if p < last and (along_m[p] <= until or is_last):
+            per_meter, within = 1.0 / stretch if stretch > 0.0 else 0.0, _stretch(scratch, k, geometry)
+            while p < last and (along_m[p] <= until or is_last):
+                share = min(max((along_m[p] - before) * per_meter, 0.0), 1.0)
+                _set(scratch.points, p, share, within, scratch.cells[k], geometry)
+                p += _1
     # The last of several points is the line's end, wherever rounding may have left it.
     if n_points > 1:
-        _set(scratch, last, n_cells - 1, 1.0, geometry)
+        _set(
+            scratch.points,
+            last,
+            1.0,
+            _stretch(scratch, n_cells - 1, geometry),
+            scratch.cells[n_cells - 1],
+            geometry,
+        )
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _set(scratch, p, k, share, geometry):  # type: ignore[no-untyped-def]
-    """Set a point on the stretch k of a line, behind this share of it."""
-    line, points, cell = scratch.line, scratch.points, scratch.cells[k]
-    west, south, east, north = geometry.boxes[cell]
-    x = min(max(line[k, 0] + share * (line[k + 1, 0] - line[k, 0]), west), east)
-    y = min(max(line[k, 1] + share * (line[k + 1, 1] - line[k, 1]), south), north)
+def _stretch(scratch, k, geometry):  # type: ignore[no-untyped-def]
+    """Tell where the stretch k of a line begins and how far it goes, and the box of its cell."""
+    line, cell, boxes = scratch.line, scratch.cells[k], geometry.boxes
+    x, y = line[k, 0], line[k, 1]
+    box = boxes[cell, 0], boxes[cell, 1], boxes[cell, 2], boxes[cell, 3]
+    return (x, y), (line[k + 1, 0] - x, line[k + 1, 1] - y), box
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _set(points, p, share, stretch, cell, geometry):  # type: ignore[no-untyped-def]
+    """Set a point on a stretch of a line, behind this share of it."""
+    start, across, (west, south, east, north) = stretch
+    x = min(max(start[0] + share * across[0], west), east)
+    y = min(max(start[1] + share * across[1], south), north)
     if not geometry.area.is_box:
         x, y = _kept_inside(x, y, cell, geometry)
     points[p, 0], points[p, 1] = x, y
