@@ -656,8 +656,8 @@ TIMING = (
         "times-not-added-up",
         "points have the time since the one before, and not since departure",
         "timing/draw.py",
-        "seconds[gap] += seconds[gap - 1]",
-        "seconds[gap] += 0.0",
+        "place_m, place_s = place_m + along_m[gap], place_s + seconds[gap]",
+        "place_m, place_s = place_m + along_m[gap], seconds[gap]",
         (_DRAW,),
     ),
     Mutant(

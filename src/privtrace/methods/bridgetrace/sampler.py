@@ -252,7 +252,7 @@ def _draw(cumulative, chain, lines, first_trajectory, n_trajectories, seed, with
         progress, is_last = Progress(0, 0, total), attempt + 1 == keeping.tries
         while progress.place < len(left):
             progress, lacking, n_needed = _walk_on(
-                progress, block, left, scratch, (cells, points, seconds), is_last, with_points, chain, lines
+                progress, block, left, scratch, (cells, points, seconds), is_last, chain, lines
             )
             if lacking == _LINE:
                 scratch = scratch_for(2 * len(scratch.cells), len(scratch.points))
@@ -299,13 +299,14 @@ def _begin(block, left, cumulative, chain):  # type: ignore[no-untyped-def]
 
 
 @borrowing
-def _walk_on(progress, block, left, scratch, output, is_last, with_points, chain, lines):  # type: ignore[no-untyped-def]
+def _walk_on(progress, block, left, scratch, output, is_last, chain, lines):  # type: ignore[no-untyped-def]
     """Try the walks that are left, and gather at the front of `left` which of them are not kept.
 
     Return how far this came, which memory is too small for the next one, if any is, and how much it needs. That
     one will be tried again, and comes out the same.
     """
     (geometry, _, placing), (cells, points, seconds) = lines, output
+    with_points = len(cells) == 0  # there is memory for one of both
     place, n_left, total = progress
     while place < len(left):
         path, progress = left[place], Progress(place, n_left, total)
