@@ -13,9 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from numba import njit
 
 import privtrace as pt
+from privtrace.compiling import compiled
 from privtrace.methods import registry
 
 REGIONS = {
@@ -103,7 +103,7 @@ def _seconds(trips: pt.Trajectories) -> np.ndarray:
     return trips.times.astype("datetime64[ms]").astype(np.int64) / 1000.0
 
 
-@njit(cache=True)
+@compiled
 def _thinned(seconds: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     kept = np.zeros(len(seconds), np.bool_)
     for t in range(len(offsets) - 1):

@@ -15,9 +15,8 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
-from privtrace.compiling import borrowing
+from privtrace.compiling import borrowing, compiled
 from privtrace.exponential import exp_of_negative
 from privtrace.trajectories import Floats, Integers
 
@@ -93,7 +92,7 @@ def _pseudocounts(tuning: Prior) -> Floats:
     return counts
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _prior(noisy, expected, errors, pseudocounts, is_normal, n_rounds):  # type: ignore[no-untyped-def]
     """Find the prior of the multiples under which the noisy numbers are likeliest, by EM."""
     n_multiples, n_blocks = len(pseudocounts), (len(noisy) + _BLOCK - 1) // _BLOCK
@@ -134,7 +133,7 @@ def _add_product(total, one, other):  # type: ignore[no-untyped-def]
         total[entry] += one[entry] * other[entry]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _means(noisy, expected, errors, prior, is_normal):  # type: ignore[no-untyped-def]
     """Find the posterior mean of each entry."""
     means, likelihood = np.empty(len(noisy)), np.empty((len(prior), _BLOCK))
@@ -155,7 +154,7 @@ def _means(noisy, expected, errors, prior, is_normal):  # type: ignore[no-untype
     return means
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _likelihoods(into, best, first, noisy, expected, errors, is_normal):  # type: ignore[no-untyped-def]
     """Find how likely each noisy number of a block is under each multiple; the likeliest is 1.
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from privtrace.compiling import forced_inline
 
 #: Below, powers are no longer normal numbers: they are what this one is.
 _LEAST = -708.0
@@ -27,7 +28,7 @@ _TERMS = tuple(1.0 / math.factorial(k) for k in range(14))
 _EXPONENT = 52
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@forced_inline
 def exp_of_negative(power):  # type: ignore[no-untyped-def]
     """Raise e to a power that is not above 0."""
     power = max(power, _LEAST)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from privtrace.compiling import compiled, inlined
 
 #: Up to so many points, comparing all pairs is faster than a hull.
 _FEW = 40
@@ -14,13 +15,13 @@ _FEW = 40
 _ROUGH = 3e-5
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def lengths_m(points, offsets):  # type: ignore[no-untyped-def]
     """Add up the distances between consecutive points: (n,), 0 for a single point."""
     return sums(steps_m(points, offsets), offsets)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def steps_m(points, offsets):  # type: ignore[no-untyped-def]
     """Measure from the point before to each: (n_points,), 0 for the first of a trajectory."""
     steps = np.zeros(len(points))
@@ -30,7 +31,7 @@ def steps_m(points, offsets):  # type: ignore[no-untyped-def]
     return steps
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def sums(steps, offsets):  # type: ignore[no-untyped-def]
     """Add up the numbers of each trajectory: (n,)."""
     totals = np.zeros(len(offsets) - 1)
@@ -42,7 +43,7 @@ def sums(steps, offsets):  # type: ignore[no-untyped-def]
     return totals
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def ends_apart_m(points, offsets):  # type: ignore[no-untyped-def]
     """Measure from the first point to the last: (n,)."""
     distances = np.zeros(len(offsets) - 1)
@@ -51,7 +52,7 @@ def ends_apart_m(points, offsets):  # type: ignore[no-untyped-def]
     return distances
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def gyrations_m(points, offsets):  # type: ignore[no-untyped-def]
     """Measure the radius of gyration, the root mean square distance of points from their mean: (n,)."""
     radii = np.zeros(len(offsets) - 1)
@@ -69,7 +70,7 @@ def gyrations_m(points, offsets):  # type: ignore[no-untyped-def]
     return radii
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def turn_bins(points, offsets, n_bins):  # type: ignore[no-untyped-def]
     """Put changes of direction into equal bins around the circle: bins and offsets.
 
@@ -100,7 +101,7 @@ def turn_bins(points, offsets, n_bins):  # type: ignore[no-untyped-def]
     return bins[:n].copy(), bin_offsets
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _rough_angle(y, x):  # type: ignore[no-untyped-def]
     """Find the angle of a direction to within _ROUGH, in a fifth of the time of atan2; NaN of none."""
     across, up = abs(x), abs(y)
@@ -115,7 +116,7 @@ def _rough_angle(y, x):  # type: ignore[no-untyped-def]
     return -angle if y < 0.0 else angle
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def diameters_m(points, offsets):  # type: ignore[no-untyped-def]
     """Find the greatest distance between any two points: (n,), O(p log p) each.
 
@@ -138,7 +139,7 @@ def diameters_m(points, offsets):  # type: ignore[no-untyped-def]
     return diameters
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _outer(points, start, stop, outer):  # type: ignore[no-untyped-def]
     """Write down which points can be ends of a diameter; return their number, and a square to exceed.
 
@@ -169,7 +170,7 @@ def _outer(points, start, stop, outer):  # type: ignore[no-untyped-def]
     return n_outer, farthest
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _farthest_pair(points):  # type: ignore[no-untyped-def]
     """Compare all pairs; the square of the greatest distance."""
     farthest = 0.0
@@ -179,7 +180,7 @@ def _farthest_pair(points):  # type: ignore[no-untyped-def]
     return farthest
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _calipers(hull):  # type: ignore[no-untyped-def]
     """Turn a pair of parallel lines once around a convex polygon; the square of the greatest distance.
 
@@ -198,7 +199,7 @@ def _calipers(hull):  # type: ignore[no-untyped-def]
     return farthest
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _ends_apart2(hull):  # type: ignore[no-untyped-def]
     """Compare the ends of both axes: of a hull so thin that calipers turn by rounding alone, the diameter."""
     ends = np.array(
@@ -207,7 +208,7 @@ def _ends_apart2(hull):  # type: ignore[no-untyped-def]
     return _farthest_pair(hull[ends])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _hull(points):  # type: ignore[no-untyped-def]
     """Find the convex hull, counterclockwise: Andrew's monotone chain."""
     ordered = _outermost(points)
@@ -226,7 +227,7 @@ def _hull(points):  # type: ignore[no-untyped-def]
     return hull[: max(size, 1)]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _outermost(points):  # type: ignore[no-untyped-def]
     """Order points by x, keeping of those with the same x the lowest and the highest: no other is on a hull."""
     order = np.argsort(points[:, 0])
@@ -247,17 +248,17 @@ def _outermost(points):  # type: ignore[no-untyped-def]
     return kept[:size]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _apart2(points, a, b):  # type: ignore[no-untyped-def]
     return (points[a, 0] - points[b, 0]) ** 2 + (points[a, 1] - points[b, 1]) ** 2
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _turn(points, a, b, c):  # type: ignore[no-untyped-def]
     """Measure how far c is to the left of the line from a to b, times the line's length."""
     return _cross(points[a], points[b], points[c])
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _cross(a, b, c):  # type: ignore[no-untyped-def]
     return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])

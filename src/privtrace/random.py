@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from privtrace.compiling import compiled, forced_inline, inlined
 from privtrace.searching import first_above
 
 #: What a draw is for: the fourth word of the counter. Placing has all odd ones.
@@ -36,7 +36,7 @@ def choose(weights: npt.NDArray[np.int64], trajectories: range, seed: int) -> np
     return _choose(np.cumsum(weights), trajectories.start, len(trajectories), np.uint64(seed))  # type: ignore[no-any-return]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _choose(cumulative, first_trajectory, n_trajectories, seed):  # type: ignore[no-untyped-def]
     chosen = np.empty(n_trajectories, np.int64)
     for place in range(n_trajectories):
@@ -46,7 +46,7 @@ def _choose(cumulative, first_trajectory, n_trajectories, seed):  # type: ignore
 
 
 # Inlined for certain: else the compiler would not make several at once in `uniforms`.
-@njit(cache=True, nogil=True, forceinline=True)
+@forced_inline
 def philox(seed, trajectory, step, purpose):  # type: ignore[no-untyped-def]
     """Return two words of 64 random bits."""
     c0, c1 = trajectory & _LOW, trajectory >> _HALF
@@ -59,7 +59,7 @@ def philox(seed, trajectory, step, purpose):  # type: ignore[no-untyped-def]
     return c0 | c1 << _HALF, c2 | c3 << _HALF
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def uniform(word):  # type: ignore[no-untyped-def]
     """Turn 64 random bits into a number in [0, 1)."""
     return np.float64(word >> np.uint64(11)) * 2.0**-53
@@ -67,7 +67,7 @@ def uniform(word):  # type: ignore[no-untyped-def]
 
 # How many they are must not be known to the compiler, or it writes them out one by one. As it is, it makes four
 # or eight at once, in a third of the time.
-@njit(cache=True, nogil=True)
+@compiled
 def random_words(words, n, stream, first_step, purpose):  # type: ignore[no-untyped-def]
     """Fill words[:n] with 64 random bits each, both words of (n + 1) // 2 steps; where n is odd, one more."""
     seed, trajectory = stream
@@ -77,7 +77,7 @@ def random_words(words, n, stream, first_step, purpose):  # type: ignore[no-unty
         words[k], words[half + k] = first, second
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def uniforms(shares, n, stream, first_step, purpose):  # type: ignore[no-untyped-def]
     """Fill shares[:n] with numbers in [0, 1) in the same way."""
     seed, trajectory = stream
@@ -87,7 +87,7 @@ def uniforms(shares, n, stream, first_step, purpose):  # type: ignore[no-untyped
         shares[k], shares[half + k] = uniform(first), uniform(second)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def below(total, seed, trajectory, step, purpose=WALKING):  # type: ignore[no-untyped-def]
     """Draw a whole number from 0 to total - 1, each exactly as likely; returns it and the next free step.
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from numba import njit
+from privtrace.compiling import compiled
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def first_above(numbers, value):  # type: ignore[no-untyped-def]
     """Find the place of the first of sorted numbers that is above a value, or their number if none is.
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypedDict, 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from numba import njit
 
 from privtrace import about as words
+from privtrace.compiling import compiled, inlined
 from privtrace.errors import DataError, SettingsError
 from privtrace.spelling import numbered, spelled_ids, spelled_users
 
@@ -543,13 +543,13 @@ def limits(crs: Crs | None) -> tuple[float, float, float]:
     return (180.0, 90.0, 1.0) if crs == "lonlat" else (largest, largest, 0.0)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def is_bad(x, y, limits):  # type: ignore[no-untyped-def]
     """Tell whether a point is not a number, infinite or impossible; such a point is as if it were absent."""
     return not (abs(x) <= limits[0] and abs(y) <= limits[1]) or (x == 0.0 and y == 0.0 and limits[2] == 1.0)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def bad_points(points, limits):  # type: ignore[no-untyped-def]
     """Tell which points are bad."""
     bad = np.empty(len(points), np.bool_)

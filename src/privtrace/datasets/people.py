@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from privtrace.calendar import DAY_S, Period
+from privtrace.compiling import compiled
 from privtrace.datasets.network import KMH, Flags, Network, RoadClass, generator
 from privtrace.searching import first_above
 from privtrace.trajectories import Floats, Integers
@@ -213,7 +213,7 @@ def _attraction(network: Network, downtown: np.intp, ranks: Floats, rng: np.rand
     return normed
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _choose_works(attractive, homes, reaches_m, draws):  # type: ignore[no-untyped-def]
     """Choose where each user works."""
     works = np.empty(len(homes), np.int64)
@@ -223,7 +223,7 @@ def _choose_works(attractive, homes, reaches_m, draws):  # type: ignore[no-untyp
     return works
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _choose_stops(attractive, homes, works, reaches_m, outings, draws):  # type: ignore[no-untyped-def]
     """Follow users from stop to stop; who is already where the next journey should lead goes elsewhere."""
     users, aims = outings.users, outings.aims
@@ -243,7 +243,7 @@ def _choose_stops(attractive, homes, works, reaches_m, outings, draws):  # type:
     return origins, destinations
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _choose(attractive, kind, here, reach_m, draw, summed):  # type: ignore[no-untyped-def]
     """Choose a place by its attraction of a kind and distance, not `here`; `summed` is scratch memory."""
     nodes, places, weights = attractive.nodes, attractive.places, attractive.weights[kind]

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from privtrace.compiling import compiled
 from privtrace.datasets.network import Network
 from privtrace.trajectories import Floats, Integers
 
@@ -86,7 +86,7 @@ def fastest_routes(network: Network, seconds: Floats, origins: Integers, destina
     return Routes.gathered(groups)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _search(graph: _Graph, roots: Integers, targets: Integers, turn: bool) -> tuple[Integers, Integers]:
     """Search from each of the sorted roots until its targets are reached; write down the route to each.
 
@@ -125,7 +125,7 @@ def _search(graph: _Graph, roots: Integers, targets: Integers, turn: bool) -> tu
     return steps[: offsets[-1]].copy(), offsets
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _spread(root, n_wanted, graph, scratch):  # type: ignore[no-untyped-def]
     """Search from a root (Dijkstra) until all wanted nodes are reached."""
     firsts, order, heads, seconds = graph.firsts, graph.order, graph.heads, graph.seconds
@@ -152,7 +152,7 @@ def _spread(root, n_wanted, graph, scratch):  # type: ignore[no-untyped-def]
                 n_waiting += 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _rise(keys, waiting, place, key, node):  # type: ignore[no-untyped-def]
     """Put a node into the heap: from the given last place up."""
     while place > 0 and keys[(place - 1) // 2] > key:
@@ -161,7 +161,7 @@ def _rise(keys, waiting, place, key, node):  # type: ignore[no-untyped-def]
     keys[place], waiting[place] = key, node
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _sink(keys, waiting, n_waiting):  # type: ignore[no-untyped-def]
     """Take the first node out of the heap: the last one moves to the top and sinks."""
     key, node, place = keys[n_waiting], waiting[n_waiting], 0

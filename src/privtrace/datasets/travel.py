@@ -6,9 +6,9 @@ from math import inf
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from privtrace.calendar import DAY_S, Period, Zone
+from privtrace.compiling import compiled
 from privtrace.datasets.network import Flags, Network, RoadClass, generator
 from privtrace.datasets.people import N_WORKDAYS, PERIOD, VEHICLES, WEEKDAYS, Journeys, draw_journeys
 from privtrace.datasets.plans import city
@@ -115,7 +115,7 @@ def _through_traffic(network: Network, journeys: Journeys) -> tuple[Routes, Floa
     return routes, _delays(network, journeys, routes)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _slice(clock):  # type: ignore[no-untyped-def]
     """Find the slice that a time lies in."""
     return WEEK[np.uint32(clock / SLICE_S) % np.uint32(len(WEEK))]  # without a sign, which is much faster
@@ -152,7 +152,7 @@ def _delays(network: Network, journeys: Journeys, routes: Routes) -> Floats:
     return delays
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _count(counts, lengths_m, seconds, in_traffic, journeys, edges, offsets):  # type: ignore[no-untyped-def]
     """Count the objects on each edge in each time slice, as if all moved freely; return the meters traveled."""
     vehicles, paces, departures_s = journeys.vehicles, journeys.paces, journeys.departures_s
@@ -192,7 +192,7 @@ def _traffic_lights(network: Network) -> Flags:
     return lights
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _move(progress, seconds, delays, in_traffic, journeys, edges, offsets):  # type: ignore[no-untyped-def]
     """Move users along their routes, adding queues to where they stand; who arrives late leaves late again."""
     users, vehicles, paces = journeys.users, journeys.vehicles, journeys.paces
@@ -224,7 +224,7 @@ def _report(
     return _positions(progress, nodes, starts, ends, routes.offsets, order, offsets, step_s), offsets
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _positions(progress, nodes, starts, ends, route_offsets, order, offsets, step_s):  # type: ignore[no-untyped-def]
     """Find where objects are after each of their steps; past the end of its route, an object stays there."""
     elapsed_s, stands_s = progress.elapsed_s, progress.stands_s
@@ -243,7 +243,7 @@ def _positions(progress, nodes, starts, ends, route_offsets, order, offsets, ste
     return points
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _hold(jitter, points, offsets):  # type: ignore[no-untyped-def]
     """Let receivers keep their error, and so report the same position, while they do not move."""
     for trip in range(len(offsets) - 1):

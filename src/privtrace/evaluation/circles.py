@@ -6,8 +6,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from privtrace.compiling import compiled, inlined, without_nan
 from privtrace.evaluation.compare import relative_error
 from privtrace.evaluation.traits import Bits, Traits, scaled
 from privtrace.space.region import Region
@@ -64,7 +64,7 @@ def bit_counts(bits: Bits, weights: Integers, n_bits: int) -> Integers:
     return counts
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def grouped_bit_counts(bits, groups, weights, n_groups, n_bits):  # type: ignore[no-untyped-def]
     """Count the same for each group of rows: (n_groups, n_bits). Rows of groups below 0 are left out."""
     counts = np.zeros((n_groups, bits.shape[1], 64), np.int64)
@@ -78,13 +78,13 @@ def grouped_bit_counts(bits, groups, weights, n_groups, n_bits):  # type: ignore
     return counts.reshape(n_groups, bits.shape[1] * 64)[:, :n_bits]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def set_bit(bits, bit):  # type: ignore[no-untyped-def]
     """Set a bit of a row."""
     bits[bit >> 6] |= np.uint64(1) << np.uint64(bit & 63)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _look_up(centers_m, radii_m, squares_per_m):  # type: ignore[no-untyped-def]
     n_words = (len(radii_m) + 63) // 64
     around = np.zeros((_SIDE * _SIDE, 2 * n_words), np.uint64)
@@ -102,7 +102,7 @@ def _look_up(centers_m, radii_m, squares_per_m):  # type: ignore[no-untyped-def]
     return around
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _hits(points, offsets, circles, with_lines):  # type: ignore[no-untyped-def]
     """Tell which circles the points of each trajectory come into, or the lines between them as well.
 
@@ -149,7 +149,7 @@ def _hits(points, offsets, circles, with_lines):  # type: ignore[no-untyped-def]
     return hits
 
 
-@njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
+@without_nan
 def _longest_step2(points, start, stop):  # type: ignore[no-untyped-def]
     """Find the longest step of a line; its square."""
     longest2 = 0.0
@@ -159,7 +159,7 @@ def _longest_step2(points, start, stop):  # type: ignore[no-untyped-def]
     return longest2
 
 
-@njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
+@without_nan
 def _nearest2(points, start, stop, x, y):  # type: ignore[no-untyped-def]
     """Measure from a center to the nearest point, none being NaN, several at a time; the square of it."""
     nearest2 = np.inf
@@ -169,7 +169,7 @@ def _nearest2(points, start, stop, x, y):  # type: ignore[no-untyped-def]
     return nearest2
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _may_come_in(nearest2, radius2, step2):  # type: ignore[no-untyped-def]
     """Tell whether a line may come into a circle, from its nearest point and its longest step.
 
@@ -179,7 +179,7 @@ def _may_come_in(nearest2, radius2, step2):  # type: ignore[no-untyped-def]
     return nearest2 <= (radius2 + step2 / 4) * (1 + _NEAR)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _comes_in(points, start, stop, center_x, center_y, radius2):  # type: ignore[no-untyped-def]
     """Tell whether a line, whose points are outside, comes into a circle."""
     for p in range(start + 1, stop):

@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from privtrace.compiling import compiled
 from privtrace.trajectories import Floats, Integers
 
 #: Whole numbers of any width.
@@ -38,7 +38,7 @@ def histogram(values: Floats, weights: Integers, n_bins: int, low: float, high: 
     return _histogram(values, weights, n_bins, low, high)  # type: ignore[no-any-return]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _histogram(values, weights, n_bins, low, high):  # type: ignore[no-untyped-def]
     counts = np.zeros(n_bins, np.int64)
     for t in range(len(values)):
@@ -68,7 +68,7 @@ def category_error(real: tuple[Whole, Integers], synthetic: tuple[Whole, Integer
     return divergence(*(np.bincount(*given, size).astype(np.int64) for given in (real, synthetic)))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def ragged_histogram(bins, offsets, weights, n_bins):  # type: ignore[no-untyped-def]
     """Count the bins of all trajectories, each as often as its weight says: (n_bins,)."""
     counts = np.zeros(n_bins, np.int64)

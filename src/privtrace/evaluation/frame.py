@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
-from numba import njit
 
 from privtrace.caching import cached_property
 from privtrace.calendar import WEEK_S
+from privtrace.compiling import compiled
 from privtrace.geometry import diameters_m, ends_apart_m, steps_m, sums
 from privtrace.methods.common.placing import decode
 from privtrace.paths import Paths
@@ -119,7 +119,7 @@ class Frame:
         return _words(count, np.uint64(self.seed), np.uint64(again << 8 | use))  # type: ignore[no-any-return]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _clip(points, offsets, lattice, scale_m):  # type: ignore[no-untyped-def]
     bounds, turn, limits = lattice.area.bounds, lattice.area.turn, lattice.area.limits
     kept, places = np.empty_like(points), np.empty(len(points), np.int64)
@@ -140,7 +140,7 @@ def _clip(points, offsets, lattice, scale_m):  # type: ignore[no-untyped-def]
     return kept[:n_points], places[:n_points], kept_offsets[: n_kept + 1]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _moments(offsets, first, key):  # type: ignore[no-untyped-def]
     """Draw microseconds since 1970: (n_points,).
 
@@ -161,7 +161,7 @@ def _moments(offsets, first, key):  # type: ignore[no-untyped-def]
     return moments
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _words(count, seed, step):  # type: ignore[no-untyped-def]
     words = np.empty((count, 2), np.uint64)
     for i in range(count):
@@ -169,7 +169,7 @@ def _words(count, seed, step):  # type: ignore[no-untyped-def]
     return words
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _uniform(words):  # type: ignore[no-untyped-def]
     numbers = np.empty(words.shape)
     for i in range(len(words)):

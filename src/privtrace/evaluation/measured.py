@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from numba import njit
 
+from privtrace.compiling import compiled
 from privtrace.errors import DataError
 from privtrace.evaluation.frame import Frame
 from privtrace.evaluation.metric import Measure
@@ -40,7 +40,7 @@ class MeasuredPart(NamedTuple):
         return cls(traits, np.diff(runs.offsets), frame.region.tally(part), _ends_m(runs.points))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _ends_m(points):  # type: ignore[no-untyped-def]
     ends = np.full((2, 2), np.inf)
     for p in range(len(points)):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from privtrace.compiling import compiled
 from privtrace.evaluation.compare import Whole
 from privtrace.space.shapes import half_octaves
 from privtrace.trajectories import Floats, Integers
@@ -33,7 +33,7 @@ def bins_of(sizes: Floats | Whole) -> npt.NDArray[np.uint8]:
     return _bins_of(np.ascontiguousarray(sizes, np.float64), BOUNDS)  # type: ignore[no-any-return]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _bins_of(sizes, bounds):  # type: ignore[no-untyped-def]
     bins, exponents = np.empty(len(sizes), np.uint8), sizes.view(np.int64) >> 52
     for i in range(len(sizes)):
@@ -50,7 +50,7 @@ def histogram(sizes: Floats | Whole, weights: Integers) -> Integers:
     return _histogram(bins_of(sizes), ~np.isnan(sizes), weights)  # type: ignore[no-any-return]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _histogram(bins, there, weights):  # type: ignore[no-untyped-def]
     counts = np.zeros(N_BINS, np.int64)
     for t in range(len(bins)):
@@ -69,7 +69,7 @@ def shown_bins(shares: Floats, *, after: int) -> slice:
     return slice(max(first - (short + 1) // 2, after), min(last + short // 2 + 1, len(shares)))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def spread_histogram(bins, offsets, weights):  # type: ignore[no-untyped-def]
     """Count the bins of all trajectories, the weight of each spread evenly over its bins: (N_BINS,)."""
     shares = np.zeros(N_BINS)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from privtrace.compiling import compiled
 from privtrace.paths import Paths
 from privtrace.trajectories import Integers
 
@@ -91,7 +91,7 @@ def pattern_cells(code: int, n_cells: int) -> tuple[int, ...]:
     return tuple(cells)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _pair_counts(cells, offsets, weights, n_cells):  # type: ignore[no-untyped-def]
     table = np.zeros((n_cells, n_cells), np.int64)
     for path in range(len(offsets) - 1):
@@ -102,7 +102,7 @@ def _pair_counts(cells, offsets, weights, n_cells):  # type: ignore[no-untyped-d
     return table
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _numbered_pair_counts(cells, offsets, weights, numbers, sizes, size):  # type: ignore[no-untyped-def]
     """Count which number follows which in paths: (size, size).
 
@@ -136,7 +136,7 @@ def _numbered_pair_counts(cells, offsets, weights, numbers, sizes, size):  # typ
     return table
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _counts(cells, offsets, weights, tree, longest):  # type: ignore[no-untyped-def]
     """Follow every run of cells in a tree: (n_places,), how often each place was come to."""
     counts = np.zeros(len(tree), np.int64)
@@ -160,7 +160,7 @@ def _counts(cells, offsets, weights, tree, longest):  # type: ignore[no-untyped-
     return counts
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _scratch(offsets):  # type: ignore[no-untyped-def]
     """Make scratch for a block of paths, and for the longest of them."""
     size = _BLOCK
@@ -169,7 +169,7 @@ def _scratch(offsets):  # type: ignore[no-untyped-def]
     return np.empty(size, np.int32), np.empty(size, np.int64)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _take(cells, offsets, weights, path, run, each):  # type: ignore[no-untyped-def]
     """Write down the cells of paths that count, from one on, with their weights; -1 ends each.
 

@@ -6,8 +6,8 @@ from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from privtrace.compiling import compiled, inlined
 from privtrace.evaluation.circles import set_bit
 from privtrace.evaluation.frame import Frame
 from privtrace.paths import Paths
@@ -46,7 +46,7 @@ def _squares(points: Floats, frame: Frame, n_per_side: int) -> tuple[Cells, Cell
     return _columns_and_rows(points, sides_m, n_per_side)  # type: ignore[no-any-return]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _columns_and_rows(points, sides_m, size):  # type: ignore[no-untyped-def]
     columns, rows = np.empty(len(points), np.int16), np.empty(len(points), np.int16)
     for p in range(len(points)):
@@ -56,7 +56,7 @@ def _columns_and_rows(points, sides_m, size):  # type: ignore[no-untyped-def]
     return columns, rows
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _paths(columns, rows, offsets, size):  # type: ignore[no-untyped-def]
     cells = np.empty(len(columns), np.int16)
     path_offsets = np.zeros(len(offsets), np.int64)
@@ -73,7 +73,7 @@ def _paths(columns, rows, offsets, size):  # type: ignore[no-untyped-def]
     return cells[:n_cells].copy(), path_offsets
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _filled_paths(columns, rows, offsets, size):  # type: ignore[no-untyped-def]
     n_cells = 0
     path_offsets = np.zeros(len(offsets), np.int64)
@@ -98,7 +98,7 @@ def _filled_paths(columns, rows, offsets, size):  # type: ignore[no-untyped-def]
     return cells, path_offsets
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _visited(columns, rows, offsets, size):  # type: ignore[no-untyped-def]
     bits = np.zeros((len(offsets) - 1, (size * size + 63) // 64), np.uint64)
     for t in range(len(offsets) - 1):
@@ -113,13 +113,13 @@ def _visited(columns, rows, offsets, size):  # type: ignore[no-untyped-def]
     return bits
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _n_steps(column, row, to_column, to_row):  # type: ignore[no-untyped-def]
     """Count the steps of a chess king."""
     return max(abs(to_column - column), abs(to_row - row))
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _nearer(at, to):  # type: ignore[no-untyped-def]
     """Take one of the steps, along one axis."""
     return at + (to > at) - (to < at)

@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from privtrace import calendar
+from privtrace.compiling import compiled
 from privtrace.evaluation import octaves
 from privtrace.evaluation.circles import SANITY, grouped_bit_counts
 from privtrace.evaluation.compare import Whole, category_error, divergence
@@ -115,7 +115,7 @@ def _seconds(runs: Trajectories) -> Floats:
     return _in_seconds(times.view(np.int64), per_second, np.datetime64("NaT").view(np.int64))  # type: ignore[no-any-return]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _in_seconds(times, per_second, missing):  # type: ignore[no-untyped-def]
     seconds = np.empty(len(times))
     for p in range(len(times)):
@@ -134,7 +134,7 @@ def departures(runs: Trajectories) -> Array:
     return np.where(firsts < runs.offsets[1:], found, np.datetime64("NaT"))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def timed(seconds, offsets):  # type: ignore[no-untyped-def]
     """Tell which points have a time that can be one: (n_points,)."""
     # Fits have the same rule, in code of their own: a judge that shared it would share its mistakes.
@@ -154,7 +154,7 @@ def _gaps(sizes: Floats, offsets: Integers) -> Binned:
     return Binned(*_without_firsts(octaves.bins_of(sizes), offsets))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _without_firsts(bins, offsets):  # type: ignore[no-untyped-def]
     kept, kept_offsets = np.empty_like(bins), np.zeros_like(offsets)
     n = 0
@@ -166,7 +166,7 @@ def _without_firsts(bins, offsets):  # type: ignore[no-untyped-def]
     return kept[:n].copy(), kept_offsets
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _visits(points, steps, seconds, offsets, sides_m):  # type: ignore[no-untyped-def]
     """List visits: consecutive segments that begin in one cell are one."""
     size = CELLS_PER_SIDE
@@ -328,7 +328,7 @@ def _cell_sums(given: TimeTraits) -> Floats:
     return _added_up(visits.cells, visits.meters, visits.seconds, visits.offsets, given.weights)  # type: ignore[no-any-return]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _added_up(cells, meters, seconds, offsets, weights):  # type: ignore[no-untyped-def]
     sums = np.zeros((3, CELLS_PER_SIDE * CELLS_PER_SIDE))
     for t in range(len(offsets) - 1):

@@ -12,8 +12,8 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from privtrace.compiling import compiled
 from privtrace.trajectories import Array, Floats, Integers, Trajectories
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
@@ -84,7 +84,7 @@ class Traits:
         return joined
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _drawn(weights, order, size):  # type: ignore[no-untyped-def]
     drawn = np.zeros_like(weights)
     left = size

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import njit
 
+from privtrace.compiling import compiled
 from privtrace.errors import DataError
 from privtrace.io import wkb
 from privtrace.io.rows import floats_of
@@ -109,7 +109,7 @@ def to_wkb(points: Floats, offsets: Integers) -> pa.Array:
     return pa.Array.from_buffers(pa.binary(), len(counts), [None, pa.py_buffer(bounds), pa.py_buffer(content)])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _copy(points, offsets, content, places):  # type: ignore[no-untyped-def]
     """Copy the bytes of each run of points to its place."""
     for run in range(len(places)):

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import njit
 
+from privtrace.compiling import compiled
 from privtrace.io.rows import floats_of, ids_of, join, keys_of, text_of, values_of
 from privtrace.trajectories import Array, Crs, Floats, Integers, Trajectories, gaps_over
 
@@ -432,21 +432,21 @@ def _ranks(values: Array) -> Integers:
     return np.where(np.isnan(values), _LAST, bits ^ ((bits >> 63) & _LAST))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _pair(x, y, points):  # type: ignore[no-untyped-def]
     for i in range(len(x)):
         points[i, 0] = x[i]
         points[i, 1] = y[i]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _pair_in_order(x, y, order, points):  # type: ignore[no-untyped-def]
     for i in range(len(order)):
         points[i, 0] = x[order[i]]
         points[i, 1] = y[order[i]]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _mark_texts(offsets, data, changed):  # type: ignore[no-untyped-def]
     for i in range(1, len(offsets) - 1):
         before, start, stop = offsets[i - 1], offsets[i], offsets[i + 1]
@@ -459,7 +459,7 @@ def _mark_texts(offsets, data, changed):  # type: ignore[no-untyped-def]
                 break
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _mixed(bits):  # type: ignore[no-untyped-def]
     """Spread 64 bits over 64 bits, one to one (the finalizer of SplitMix64)."""
     bits = bits + np.uint64(0x9E3779B97F4A7C15)
@@ -468,13 +468,13 @@ def _mixed(bits):  # type: ignore[no-untyped-def]
     return bits ^ (bits >> np.uint64(31))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _mix(words, hashes):  # type: ignore[no-untyped-def]
     for i in range(len(words)):
         hashes[i] = _mixed(hashes[i] + words[i])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _mix_texts(offsets, data, hashes):  # type: ignore[no-untyped-def]
     """Mix texts in, each as a polynomial in its bytes modulo 2**64."""
     for i in range(len(hashes)):
@@ -486,7 +486,7 @@ def _mix_texts(offsets, data, hashes):  # type: ignore[no-untyped-def]
         hashes[i] = _mixed(hashes[i] + polynomial)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _number_keys(words, others, hashes, table, keys, numbers):  # type: ignore[no-untyped-def]
     """Give keys numbers by first appearance: a b a gives 0, 1, 0; returns their count, or -1 if too many.
 
@@ -513,7 +513,7 @@ def _number_keys(words, others, hashes, table, keys, numbers):  # type: ignore[n
     return n_keys
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def order_by_number(numbers, n_keys):  # type: ignore[no-untyped-def]
     """Order rows by their numbers, ties as they stand: 0, 1, 0 gives 0, 2, 1; also where each starts: 0, 2."""
     ends = np.zeros(n_keys + 1, np.int64)
@@ -529,7 +529,7 @@ def order_by_number(numbers, n_keys):  # type: ignore[no-untyped-def]
     return order, starts
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _rise(ranks, zero, bounds):  # type: ignore[no-untyped-def]
     """Tell whether no rank falls within a run; ranks are counted from a zero, and wrap around."""
     for run in range(len(bounds) - 1):
@@ -541,7 +541,7 @@ def _rise(ranks, zero, bounds):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _sort_runs(ranks, bounds, places):  # type: ignore[no-untyped-def]
     """Sort the places of each run by their ranks, ties as they stand."""
     longest = 0
@@ -559,7 +559,7 @@ def _sort_runs(ranks, bounds, places):  # type: ignore[no-untyped-def]
             width *= 2
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _sort_stretch(ranks, places, keys, scratch):  # type: ignore[no-untyped-def]
     """Sort a few places by counting for each what comes before it: quick, as nothing depends on the outcome."""
     n_places = len(places)
@@ -575,7 +575,7 @@ def _sort_stretch(ranks, places, keys, scratch):  # type: ignore[no-untyped-def]
         places[n_before] = scratch[i]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _merge(ranks, places, low, middle, high, scratch):  # type: ignore[no-untyped-def]
     if ranks[places[middle - 1]] <= ranks[places[middle]]:
         return

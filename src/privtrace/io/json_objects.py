@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 import numpy as np
-from numba import njit
 
+from privtrace.compiling import compiled
 from privtrace.io.streams import TRAJECTORY_BYTES, blocks
 
 #: A feature whose text is longer is left out, so that memory stays small.
@@ -93,7 +93,7 @@ def _whole(pieces: list[bytes]) -> bytes:
     return b"".join(pieces) if sum(map(len, pieces)) <= LONGEST else TOO_LONG
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _scan(text, state):  # type: ignore[no-untyped-def]
     """Find where objects start and stop: those at the top, and those in the features of a collection."""
     places, kinds = np.empty(len(text) + 1, np.int64), np.empty(len(text) + 1, np.int8)

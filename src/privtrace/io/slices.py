@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import njit
 
+from privtrace.compiling import compiled
 from privtrace.io import text
 from privtrace.io.rows import floats_of
 from privtrace.io.streams import n_ends
@@ -179,14 +179,14 @@ def digits(pieces: ByteSlices, form: str) -> tuple[Integers, Flags]:
     return numbers, right
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _copy(text, starts, offsets, data):  # type: ignore[no-untyped-def]
     for i in range(len(starts)):
         for j in range(offsets[i + 1] - offsets[i]):
             data[offsets[i] + j] = text[starts[i] + j]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _read_form(text, starts, stops, signs, numbers, right):  # type: ignore[no-untyped-def]
     for i in range(len(starts)):
         if stops[i] - starts[i] != len(signs):
@@ -204,7 +204,7 @@ def _read_form(text, starts, stops, signs, numbers, right):  # type: ignore[no-u
                 right[i] = False
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _split_table(text, delimiter, ends_field, has_returns, slots, bounds, doubled, fates):  # type: ignore[no-untyped-def]
     """Find the fields of each line; returns how many lines are rows, whose fields stand first."""
     n_fields, end, (starts, stops) = len(slots), len(text), bounds
@@ -262,14 +262,14 @@ def _split_table(text, delimiter, ends_field, has_returns, slots, bounds, double
     return n_rows
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _is_blank(text, at, stop):  # type: ignore[no-untyped-def]
     while at < stop and (text[at] == _SPACE or text[at] == _TAB):
         at += 1
     return at == stop
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _is_broken(text, at, stop):  # type: ignore[no-untyped-def]
     """Tell whether a carriage return stands elsewhere than at the end."""
     while at < stop - 1:
@@ -279,7 +279,7 @@ def _is_broken(text, at, stop):  # type: ignore[no-untyped-def]
     return False
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _split(text, starts, stops, field_starts, field_stops, right):  # type: ignore[no-untyped-def]
     n_fields = len(field_starts)
     for line in range(len(starts)):
@@ -300,7 +300,7 @@ def _split(text, starts, stops, field_starts, field_stops, right):  # type: igno
         right[line] = n_found == n_fields
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _field(text, at, stop):  # type: ignore[no-untyped-def]
     """Find the start and the end of a field and the comma after it; -1 where quotes do not match."""
     if at == stop or text[at] != _QUOTE:
@@ -322,7 +322,7 @@ def _field(text, at, stop):  # type: ignore[no-untyped-def]
     return at, at, -1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _count_pairs(text, starts, stops, separator, counts):  # type: ignore[no-untyped-def]
     for i in range(len(starts)):
         counts[i] = 0
@@ -332,7 +332,7 @@ def _count_pairs(text, starts, stops, separator, counts):  # type: ignore[no-unt
             counts[i] += 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _find_pairs(text, starts, stops, separator, bracketed, bounds):  # type: ignore[no-untyped-def]
     n_found = 0
     for i in range(len(starts)):
@@ -347,7 +347,7 @@ def _find_pairs(text, starts, stops, separator, bracketed, bounds):  # type: ign
             at = end + 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _inner(text, at, end, goes_on):  # type: ignore[no-untyped-def]
     """Find the x of a pair after its bracket, which follows a comma unless it is the first; or the end."""
     at = _trimmed(text, at, end)
@@ -360,14 +360,14 @@ def _inner(text, at, end, goes_on):  # type: ignore[no-untyped-def]
     return at + 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _find(text, at, stop, sign):  # type: ignore[no-untyped-def]
     while at < stop and text[at] != sign:
         at += 1
     return at
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _trimmed(text, at, stop):  # type: ignore[no-untyped-def]
     while at < stop and text[at] == _SPACE:
         at += 1

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import njit
 
+from privtrace.compiling import compiled
 from privtrace.io.zones import UTC, instants
 from privtrace.trajectories import Floats, Integers
 
@@ -196,7 +196,7 @@ class Fields:
         return np.rint(1e6 * fractions).astype(np.int64)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _read_short(data, starts, stops, separator, values, doubted):  # type: ignore[no-untyped-def]
     """Read numbers of few digits without an exponent; doubt what may be another number, and leave the rest."""
     for i in range(len(starts)):
@@ -232,7 +232,7 @@ def _read_short(data, starts, stops, separator, values, doubted):  # type: ignor
         doubted[i] = possible
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _quotient(digits, power):  # type: ignore[no-untyped-def]
     """Divide a whole number by a power of ten, to the nearest float; -1 where that is too close to call.
 
@@ -257,7 +257,7 @@ def _quotient(digits, power):  # type: ignore[no-untyped-def]
     return value if value == quotient + (correction + doubt) else -1.0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _read_iso(data, starts, stops, ticks, said):  # type: ignore[no-untyped-def]
     """Read 2013-07-01T07:00:00, with up to six decimals, and with Z or an offset such as +01:00 or without."""
     for i in range(len(starts)):
@@ -313,7 +313,7 @@ def _read_iso(data, starts, stops, ticks, said):  # type: ignore[no-untyped-def]
         said[i] = found
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _two_digits(data, at):  # type: ignore[no-untyped-def]
     """Read a number of two digits, or -1 or less where they are none."""
     tens, ones = np.int64(data[at]) - _NUL, np.int64(data[at + 1]) - _NUL

@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from numba import njit
+
+from privtrace.compiling import compiled
 
 #: Types of geometry, as WKB numbers them. All from 1 to 17 are known; 0 stands for what cannot be read.
 UNREADABLE, POINT, LINE, LINES = 0, 1, 2, 5
@@ -28,7 +29,7 @@ def kinds_of(column: pa.Array) -> npt.NDArray[np.int64]:
     return kinds
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _kinds(content, bounds):  # type: ignore[no-untyped-def]
     kinds = np.zeros(len(bounds) - 1, np.int64)
     for row in range(len(kinds)):
@@ -39,7 +40,7 @@ def _kinds(content, bounds):  # type: ignore[no-untyped-def]
     return kinds
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _has_lines_only(content, at, stop, order):  # type: ignore[no-untyped-def]
     """Walk from piece to piece; each takes some bytes, so this ends."""
     n_pieces = _number(content, at, stop, order)
@@ -53,7 +54,7 @@ def _has_lines_only(content, at, stop, order):  # type: ignore[no-untyped-def]
     return 0 <= n_pieces and at <= stop
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _head(content, at, stop):  # type: ignore[no-untyped-def]
     """Read a geometry's type, the bytes of a point of it, where its content begins, and the order of bytes."""
     order = content[at] if at < stop else 2
@@ -68,7 +69,7 @@ def _head(content, at, stop):  # type: ignore[no-untyped-def]
     return kind, 8 * (2 + int(has_height) + int(has_measure)), at + 5 + system_bytes, order
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _number(content, at, stop, order):  # type: ignore[no-untyped-def]
     """Read four bytes as a number, the last byte first where the order says so; -1 beyond the end."""
     if at + 4 > stop:

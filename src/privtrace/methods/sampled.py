@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from privtrace.calendar import Calendar, hours_of_week, seconds_of
+from privtrace.compiling import compiled
 from privtrace.geometry import lengths_m
 from privtrace.methods.sampling import sample_parts
 from privtrace.methods.view import Flows, Hours, Layer, Noisy, Passing, Spread, error_of
@@ -221,7 +221,7 @@ def _bounds(lower: Floats) -> Floats:
     return np.append(lower, lower[-1] ** 2 / lower[-2])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _cells_at(points, lattice):  # type: ignore[no-untyped-def]
     """Find the cells of points in the region, (n,); on the border of a polygon rounding may find none, -1."""
     bounds, turn = lattice.area.bounds, lattice.area.turn
@@ -233,7 +233,7 @@ def _cells_at(points, lattice):  # type: ignore[no-untyped-def]
     return cells
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _once(cells, starts, stops, parts, n_cells):  # type: ignore[no-untyped-def]
     """Count the trips that have a cell among cells[starts[t]:stops[t]], by part: (N_PARTS, n_cells)."""
     counts = np.zeros((N_PARTS, n_cells), np.int64)
@@ -247,7 +247,7 @@ def _once(cells, starts, stops, parts, n_cells):  # type: ignore[no-untyped-def]
     return counts
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _usual_bins(gaps, offsets):  # type: ignore[no-untyped-def]
     """Find the fullest bin of the seconds between points of each trip: (n,), -1 without any."""
     usual, in_bins = np.full(len(offsets) - 1, -1, np.int64), np.zeros(N_SECONDS, np.int64)
@@ -260,7 +260,7 @@ def _usual_bins(gaps, offsets):  # type: ignore[no-untyped-def]
     return usual
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _spread_bins(sizes, offsets, edges):  # type: ignore[no-untyped-def]
     """Count the steps of trips in bins, the steps of a trip with a total weight of one; a step of 0 apart."""
     weights = np.zeros(len(edges))

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from privtrace.compiling import compiled
 from privtrace.privacy.contributions import Contributions
 from privtrace.privacy.unit import WEIGHT, Unit
 from privtrace.trajectories import Integers
@@ -93,7 +93,7 @@ def _summed(codes: Integers, weights: Integers, size: int) -> Sums:
     return Sums(codes[starts], np.add.reduceat(weights, starts) if len(starts) else weights)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _bounded(codes, weights, offsets, size, most):  # type: ignore[no-untyped-def]
     """Take what lies in the table and is positive, and of each trajectory no more than `most` in all."""
     taken_codes, taken = np.empty(len(codes), np.int64), np.empty(len(codes), np.int64)
@@ -108,7 +108,7 @@ def _bounded(codes, weights, offsets, size, most):  # type: ignore[no-untyped-de
     return taken_codes[:n], taken[:n]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _summed_on_table(codes, weights, size):  # type: ignore[no-untyped-def]
     table = np.zeros(size, np.int64)
     for entry in range(len(codes)):

@@ -35,8 +35,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-from numba import njit
 
+from privtrace.compiling import compiled
 from privtrace.errors import SettingsError
 from privtrace.privacy.unit import MAX_SCALE
 from privtrace.trajectories import Integers
@@ -152,7 +152,7 @@ class _LaplaceSampler(_Stream):
         return draws
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _bernoulli(words, position, digits):  # type: ignore[no-untyped-def]
     """Compare 64 uniform numbers with one threshold, digit by digit.
 
@@ -172,7 +172,7 @@ def _bernoulli(words, position, digits):  # type: ignore[no-untyped-def]
     return outcome, position, 2
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _draw_groups(block, minus_zero, group, words, table):  # type: ignore[no-untyped-def]
     """Fill groups of 64 draws until all are done or something ran out.
 

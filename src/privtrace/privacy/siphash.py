@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from numba import njit
 
+from privtrace.compiling import compiled, inlined
 from privtrace.trajectories import Integers
 
 _Words = npt.NDArray[np.uint64]
@@ -26,7 +26,7 @@ def _ragged(column: pa.Array) -> tuple[npt.NDArray[np.uint8], Integers]:
     return np.frombuffer(data or b"", np.uint8), starts
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _hashed(key, users, user_starts, ids, id_starts):  # type: ignore[no-untyped-def]
     n = len(user_starts) - 1
     bits = np.empty(n, np.uint64)
@@ -44,7 +44,7 @@ def _hashed(key, users, user_starts, ids, id_starts):  # type: ignore[no-untyped
     return bits
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def siphash(key, message):  # type: ignore[no-untyped-def]
     """Compute SipHash-2-4 of bytes under a key of two little-endian words."""
     v0 = key[0] ^ np.uint64(0x736F6D6570736575)
@@ -68,7 +68,7 @@ def siphash(key, message):  # type: ignore[no-untyped-def]
     return v0 ^ v1 ^ v2 ^ v3
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _round(v0, v1, v2, v3):  # type: ignore[no-untyped-def]
     v0 += v1
     v2 += v3
@@ -83,6 +83,6 @@ def _round(v0, v1, v2, v3):  # type: ignore[no-untyped-def]
     return v0, v1, v2, v3
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _rotated(word, by):  # type: ignore[no-untyped-def]
     return (word << np.uint64(by)) | (word >> np.uint64(64 - by))

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from privtrace.compiling import compiled, inlined
 from privtrace.space.grid import Grid
 from privtrace.space.pieces import linked
 from privtrace.trajectories import Integers
@@ -46,7 +46,7 @@ def adjacency(grid: Grid) -> Adjacency:
     )
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def link_between(source, target, links):  # type: ignore[no-untyped-def]
     """Find the link from one cell to another, or -1."""
     for link in range(links.offsets[source], links.offsets[source + 1]):
@@ -55,7 +55,7 @@ def link_between(source, target, links):  # type: ignore[no-untyped-def]
     return -1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _beside(divisions, first_slot):  # type: ignore[no-untyped-def]
     """List the pairs of slots of which the second is to the east or to the north of the first."""
     size = divisions.shape[0]

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from privtrace.compiling import compiled, inlined
 from privtrace.space.polygon import Polygon
 from privtrace.trajectories import Crs, Floats, Integers, is_bad, limits
 
@@ -81,25 +81,25 @@ def _n_bands(edges: Floats, height: float) -> int:
     return max(1, min(_MAX_BANDS, len(edges), int(_MAX_ENTRIES * len(edges) / max(heights, 1.0))))
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def unwrapped(x, bounds, turn):  # type: ignore[no-untyped-def]
     """Bring a coordinate to where the region is: across the antimeridian, -179 degrees becomes 181."""
     return x + turn if x < bounds[0] else x
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def is_in_box(x, y, bounds):  # type: ignore[no-untyped-def]
     """Tell whether a point, its x unwrapped, is in the region's box, edges included."""
     return bounds[0] <= x <= bounds[2] and bounds[1] <= y <= bounds[3]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def is_inside(x, y, area):  # type: ignore[no-untyped-def]
     """Tell whether a point, its x unwrapped, is in the region: a box with its edges, a polygon by even-odd."""
     return is_in_box(x, y, area.bounds) and (area.is_box or is_in_polygon(x, y, area))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def is_in_polygon(x, y, area):  # type: ignore[no-untyped-def]
     """Tell whether an odd number of edges is to the east of a point."""
     edges, band = area.edges, band_at(y, area)
@@ -111,20 +111,20 @@ def is_in_polygon(x, y, area):  # type: ignore[no-untyped-def]
     return odd
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def band_at(y, area):  # type: ignore[no-untyped-def]
     """Find the band of a height. Rounding rises with y, so an edge stands in the band of each of its points."""
     return min(max(int((y - area.bounds[1]) * area.bands_per_unit), 0), len(area.bands) - 2)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def crossing(edges, e, y):  # type: ignore[no-untyped-def]
     """Give the x of an edge at a height between its ends; rounding does not lead beyond them."""
     x = edges[e, 0] + (y - edges[e, 1]) * ((edges[e, 2] - edges[e, 0]) / (edges[e, 3] - edges[e, 1]))
     return min(max(x, min(edges[e, 0], edges[e, 2])), max(edges[e, 0], edges[e, 2]))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def tally(points, offsets, area):  # type: ignore[no-untyped-def]
     """Count how much of some trajectories is in the region."""
     n_reaching = n_inside = n_outside = n_bad = n_swapped = 0
@@ -149,7 +149,7 @@ def tally(points, offsets, area):  # type: ignore[no-untyped-def]
     return Tally(len(offsets) - 1, n_reaching, n_inside, n_outside, n_bad, n_swapped)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def reaches(points, offsets, area):  # type: ignore[no-untyped-def]
     """Tell whether each trajectory has a point in the region."""
     bounds, turn, limits, is_box = area.bounds, area.turn, area.limits, area.is_box

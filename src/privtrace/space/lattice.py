@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from privtrace.compiling import compiled, inlined
 from privtrace.space.area import Area, is_in_box, is_in_polygon, unwrapped
 from privtrace.trajectories import Integers, is_bad
 
@@ -32,7 +32,7 @@ class Lattice(NamedTuple):
     has_all: npt.NDArray[np.bool_]  # (K * K,): every slot of the coarse cell holds a cell; empty without gaps
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def encode(points, offsets, lattice):  # type: ignore[no-untyped-def]
     """Make the paths of `Grid.encode`."""
     bounds, turn, limits = lattice.area.bounds, lattice.area.turn, lattice.area.limits
@@ -58,7 +58,7 @@ def encode(points, offsets, lattice):  # type: ignore[no-untyped-def]
     return cells[:n_cells].copy(), path_offsets
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def longest_runs(points, offsets, lattice):  # type: ignore[no-untyped-def]
     """Find the longest run of each trajectory, as start and stop: (n_trajectories, 2)."""
     runs = np.empty((len(offsets) - 1, 2), np.int64)
@@ -68,7 +68,7 @@ def longest_runs(points, offsets, lattice):  # type: ignore[no-untyped-def]
     return runs
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def longest_run(points, first, last, lattice):  # type: ignore[no-untyped-def]
     """Find the longest stretch of points inside, as start and stop.
 
@@ -105,7 +105,7 @@ def longest_run(points, first, last, lattice):  # type: ignore[no-untyped-def]
     return best_start, best_stop
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def slot_at(across, up, divisions):  # type: ignore[no-untyped-def]
     """Find the slot of a point given in coarse columns and rows: coarse column and row, fine column and row."""
     size = divisions.shape[0]
@@ -116,7 +116,7 @@ def slot_at(across, up, divisions):  # type: ignore[no-untyped-def]
     return column, row, fine_column, fine_row
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def cell_at(across, up, divisions, first_slot, cells):  # type: ignore[no-untyped-def]
     """Find the cell of a point given in coarse columns and rows, or -1."""
     column, row, fine_column, fine_row = slot_at(across, up, divisions)
@@ -124,7 +124,7 @@ def cell_at(across, up, divisions, first_slot, cells):  # type: ignore[no-untype
     return slot if len(cells) == 0 else np.int64(cells[slot])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _enters_gap(from_across, from_up, to_across, to_up, lattice):  # type: ignore[no-untyped-def]
     """Tell whether a line, given in coarse columns and rows, enters a slot without a cell.
 
@@ -162,7 +162,7 @@ def _enters_gap(from_across, from_up, to_across, to_up, lattice):  # type: ignor
         across, up = end_across, end_up
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _enters_slot_gap(line, division, cells):  # type: ignore[no-untyped-def]
     """Tell whether a line within a coarse cell, given in slots, enters one without a cell."""
     across, up, end_across, end_up = line
@@ -180,7 +180,7 @@ def _enters_slot_gap(line, division, cells):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _slot(place, toward, division):  # type: ignore[no-untyped-def]
     """Find the slot that a line is in at one of its ends: on an edge, the one toward the other end."""
     edge = np.floor(place + 0.5)
@@ -190,7 +190,7 @@ def _slot(place, toward, division):  # type: ignore[no-untyped-def]
     return min(max(slot, 0), division - 1)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def until(cell, to_cell, start, end):  # type: ignore[no-untyped-def]
     """Tell at which part of a line it leaves a cell along one axis; never, if it ends there.
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from privtrace.compiling import compiled, inlined
 from privtrace.errors import SettingsError
 from privtrace.space.area import Area, band_at, crossing, is_in_polygon, is_inside
 from privtrace.trajectories import Floats, Integers
@@ -87,7 +87,7 @@ def stacked(grids: list[Pieces]) -> Pieces:
     )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _cut(boxes, area, max_work):  # type: ignore[no-untyped-def]
     """Cut each box into strips and these into trapezoids; a trapezoid goes on while its two edges do."""
     trapezoids, n_trapezoids = np.empty((64, 6)), 0
@@ -155,7 +155,7 @@ def _cut(boxes, area, max_work):  # type: ignore[no-untyped-def]
     return _Cut(True, full, offsets, trapezoids[:n_trapezoids].copy())
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _gather(box, area, local, heights):  # type: ignore[no-untyped-def]
     """List the edges that pass through a box, and the heights at which they begin, end or meet its sides."""
     west, south, east, north = box
@@ -196,7 +196,7 @@ def _gather(box, area, local, heights):  # type: ignore[no-untyped-def]
     return n_local, n_heights, scanned
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _advance(height, area, local, n_begun, active, n_active, places):  # type: ignore[no-untyped-def]
     """Go up to a height: list the ranks of the edges that pass it, from west to east, with their places."""
     n_kept = 0
@@ -215,7 +215,7 @@ def _advance(height, area, local, n_begun, active, n_active, places):  # type: i
     return n_begun, n_kept
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _sort(keys, values):  # type: ignore[no-untyped-def]
     """Sort keys in place, and values along with them, by Shell's method.
 
@@ -234,7 +234,7 @@ def _sort(keys, values):  # type: ignore[no-untyped-def]
         gap //= 3
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _pairs(box, height, area, local, active, places, lefts, rights):  # type: ignore[no-untyped-def]
     """Find what is inside at a height: ranks of left edges (the last is the west side), and right edges."""
     inside = is_in_polygon(box[0], height, area)
@@ -251,7 +251,7 @@ def _pairs(box, height, area, local, active, places, lefts, rights):  # type: ig
     return n_pairs
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _write_trapezoid(trapezoid, box, area, left, right, south, north):  # type: ignore[no-untyped-def]
     """Write a trapezoid between two edges, or an edge and a side."""
     trapezoid[0], trapezoid[1] = south, north
@@ -263,7 +263,7 @@ def _write_trapezoid(trapezoid, box, area, left, right, south, north):  # type: 
         trapezoid[4 + end] = max(min(max(east, box[0]), box[2]), trapezoid[2 + end])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _measured(boxes, area, found):  # type: ignore[no-untyped-def]
     """Add up areas, find centers, and decide which cells exist."""
     offsets, trapezoids = found.offsets, found.trapezoids
@@ -293,7 +293,7 @@ def _measured(boxes, area, found):  # type: ignore[no-untyped-def]
     return cumulative, centers, shares
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def linked(i, j, boxes, pieces):  # type: ignore[no-untyped-def]
     """Tell whether the pieces of two cells touch, for pairs whose boxes do, as `Grid.touching` says."""
     links = np.ones(len(i), np.bool_)
@@ -324,7 +324,7 @@ def linked(i, j, boxes, pieces):  # type: ignore[no-untyped-def]
     return links
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _reaches(cell, x, y, boxes, pieces):  # type: ignore[no-untyped-def]
     """Tell whether a piece reaches a corner of its cell, to within rounding."""
     if pieces.offsets[cell] == pieces.offsets[cell + 1]:
@@ -341,7 +341,7 @@ def _reaches(cell, x, y, boxes, pieces):  # type: ignore[no-untyped-def]
     return False
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _shared(a, b, axis, boxes, pieces):  # type: ignore[no-untyped-def]
     """Measure the border that two pieces share: a's east is b's west (axis 0), or a's north b's south (1)."""
     lows, highs = _reach(a, axis, 1, boxes, pieces)
@@ -356,7 +356,7 @@ def _shared(a, b, axis, boxes, pieces):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _reach(cell, axis, end, boxes, pieces):  # type: ignore[no-untyped-def]
     """List the stretches of a cell's side that its piece reaches, in order: where they begin and end.
 
@@ -383,7 +383,7 @@ def _reach(cell, axis, end, boxes, pieces):  # type: ignore[no-untyped-def]
     return lows[:n], highs[:n]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _is_sliver(cell, t, boxes, pieces):  # type: ignore[no-untyped-def]
     """Tell whether a trapezoid may come from rounding, where an edge runs along a side or past a corner."""
     before = pieces.cumulative[t - 1] if t > pieces.offsets[cell] else 0.0

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from privtrace.compiling import compiled, inlined
 from privtrace.paths import Paths
 from privtrace.space.area import Area, is_in_box, is_in_polygon, unwrapped
 from privtrace.space.lattice import until
@@ -20,7 +20,7 @@ def passed(part: Trajectories, area: Area, height: int, width: int) -> Paths:
     return Paths(*_passed(part.points, part.offsets, area, height, width))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _passed(points, offsets, area, height, width):  # type: ignore[no-untyped-def]
     bounds, turn, limits, is_box = area.bounds, area.turn, area.limits, area.is_box
     columns_per_unit = width / (bounds[2] - bounds[0])
@@ -63,7 +63,7 @@ def _passed(points, offsets, area, height, width):  # type: ignore[no-untyped-de
     return pixels[:n_pixels].copy(), pixel_offsets
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _marked(pixels, n_pixels, latest, trajectory, pixel):  # type: ignore[no-untyped-def]
     """List a pixel, unless its trajectory was there before; return how many are listed."""
     pixels[n_pixels] = pixel

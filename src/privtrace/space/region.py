@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from privtrace.caching import cached_property
+from privtrace.compiling import compiled
 from privtrace.errors import SettingsError
 from privtrace.space.area import Area, Tally, area_of, is_inside, reaches, tally, unwrapped
 from privtrace.space.geojson import parse_polygon, read_polygon, unwrap
@@ -257,7 +257,7 @@ class Region:
 _BOUNDS = ("west", "south", "east", "north")
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _contains(points, area):  # type: ignore[no-untyped-def]
     inside = np.zeros(len(points), np.bool_)
     for p in range(len(points)):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from privtrace.compiling import compiled, inlined
 from privtrace.searching import first_above
 from privtrace.space.region import Region
 from privtrace.trajectories import Floats
@@ -34,13 +34,13 @@ def shape_edges(region: Region) -> Floats:
     return np.concatenate([[0.0], half_octaves(_LEAST * region.shorter_side_m, N_BINS - 1)])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def shape_of(line, n_points, scale_m):  # type: ignore[no-untyped-def]
     """Measure the diameter and the length of the line through line[:n_points], in meters."""
     return diameter_of(line, n_points, scale_m), length_of(line, n_points, scale_m)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def diameter_of(line, n_points, scale_m):  # type: ignore[no-untyped-def]
     """Measure the diameter alone."""
     diameter = 0.0
@@ -63,7 +63,7 @@ def diameter_of(line, n_points, scale_m):  # type: ignore[no-untyped-def]
     return diameter
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def length_of(line, n_points, scale_m):  # type: ignore[no-untyped-def]
     """Measure the length alone."""
     length = 0.0
@@ -74,7 +74,7 @@ def length_of(line, n_points, scale_m):  # type: ignore[no-untyped-def]
     return length
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def shape_bin(meters, edges):  # type: ignore[no-untyped-def]
     """Find the bin of a diameter or length."""
     return first_above(edges, meters) - 1

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 from scipy.sparse.csgraph import shortest_path
 
+from privtrace.compiling import compiled, inlined
 from privtrace.errors import SettingsError
 from privtrace.paths import Paths
 from privtrace.privacy.unit import WEIGHT
@@ -78,7 +78,7 @@ def connect(paths: Paths, shortest: ShortestPaths, longest: int = LONGEST) -> Pa
     return Paths(*_connect(paths.cells, paths.offsets, shortest, longest))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def next_cell(now, goal, shortest):  # type: ignore[no-untyped-def]
     """Give the next cell on the shortest path from one cell to another, or -1 where none leads."""
     size = shortest.size
@@ -98,7 +98,7 @@ def next_cell(now, goal, shortest):  # type: ignore[no-untyped-def]
     return best
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def direction(now, onto, shortest):  # type: ignore[no-untyped-def]
     """Name the direction of a neighbor."""
     east = shortest.slots[onto] % shortest.size - shortest.slots[now] % shortest.size
@@ -107,7 +107,7 @@ def direction(now, onto, shortest):  # type: ignore[no-untyped-def]
     return place - 1 if place > 4 else place
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _connect(cells, offsets, shortest, longest):  # type: ignore[no-untyped-def]
     connected = np.empty(2 * len(cells) + 16, np.int32)
     connected_offsets = np.zeros(len(offsets), np.int64)

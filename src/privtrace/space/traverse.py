@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from privtrace.compiling import borrowing
+from privtrace.compiling import borrowing, compiled, inlined
 from privtrace.paths import Paths
 from privtrace.space.area import unwrapped
 from privtrace.space.grid import Grid
@@ -31,7 +30,7 @@ def trace(part: Trajectories, grid: Grid, longest: int = LONGEST, *, runs: Integ
     return Paths(*_trace(part.points, runs, grid.lattice, longest))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _trace(points, runs, lattice, longest):  # type: ignore[no-untyped-def]
     cells = np.empty(2 * len(points) + 16, np.int32)
     path_offsets = np.zeros(len(runs) + 1, np.int64)
@@ -115,7 +114,7 @@ def _within(cells, n_cells, most, now, goal, line, lattice):  # type: ignore[no-
     return n_cells
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _until_edge(coarse, fine, goal_fine, division, start, end):  # type: ignore[no-untyped-def]
     """Give what `_until` does for a goal in the same coarse cell."""
     if fine == goal_fine or end == start or (goal_fine > fine) != (end >= start):
@@ -124,7 +123,7 @@ def _until_edge(coarse, fine, goal_fine, division, start, end):  # type: ignore[
     return max((edge / division - start) / (end - start), 0.0)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _cell_in(slot, lattice):  # type: ignore[no-untyped-def]
     """Give the cell in a slot, or -1."""
     column, row, fine_column, fine_row = slot
@@ -154,7 +153,7 @@ def _next(now, goal, line, lattice):  # type: ignore[no-untyped-def]
     return _over(now, goal, across + min(until_level, 1.0) * (to_across - across), line, 1, divisions)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _until(coarse, fine, division, goal_coarse, goal_fine, goal_division, start, end):  # type: ignore[no-untyped-def]
     """Tell at which part of a line it leaves a slot along one axis; never, if the goal is not behind its edge.
 
@@ -169,7 +168,7 @@ def _until(coarse, fine, division, goal_coarse, goal_fine, goal_division, start,
     return max((edge / division - start) / (end - start), 0.0)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _over(now, goal, place, line, axis, divisions):  # type: ignore[no-untyped-def]
     """Give the slot over the next side along an axis, at a place along that side.
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from privtrace.compiling import inlined
 from privtrace.searching import first_above
 from privtrace.space.region import Region
 from privtrace.space.shapes import half_octaves
@@ -121,7 +121,7 @@ OCTAVE_PARTS = 16
 _PART_BITS = _FRACTION_BITS - 4
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def half_octave(value, edges):  # type: ignore[no-untyped-def]
     """Find the bin of a value that is not below 0, by half octaves from the second edge on.
 
@@ -132,19 +132,19 @@ def half_octave(value, edges):  # type: ignore[no-untyped-def]
     return min(max(place, 0), len(edges) - 1)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def part_of_octave(value):  # type: ignore[no-untyped-def]
     """Find in which part of an octave a number is, counted from 1 on: OCTAVE_PARTS equal ones to an octave."""
     return (np.float64(value).view(np.int64) >> _PART_BITS) - OCTAVE_PARTS * _BIAS
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def bin_of(value, edges):  # type: ignore[no-untyped-def]
     """Find the bin of a value that is not below the first lower edge."""
     return first_above(edges, value) - 1
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def class_of(value, edges):  # type: ignore[no-untyped-def]
     """Find the class of a value by the upper edges of all classes but the last."""
     return first_above(edges, value)

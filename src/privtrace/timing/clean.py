@@ -11,10 +11,9 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 from scipy import ndimage
 
-from privtrace.compiling import borrowing
+from privtrace.compiling import borrowing, compiled, inlined
 from privtrace.empirical_bayes import Prior, posterior_means
 from privtrace.space.region import Region
 from privtrace.space.shapes import N_BINS, shape_edges
@@ -440,7 +439,7 @@ def _normalized(table: Floats, otherwise: Flags | None = None) -> Floats:
     return chances
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _made(points, ticks, paces, stretches):  # type: ignore[no-untyped-def]
     """Find the ticks, durations by length and stretches of trips with such points, drawn by these weights."""
     made_ticks, made_stretches = np.zeros(N_SECONDS), np.zeros(N_STRETCHES)
@@ -470,7 +469,7 @@ def _made(points, ticks, paces, stretches):  # type: ignore[no-untyped-def]
     return made_ticks, made_paces, made_stretches
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _duration(n_points, tick, stretch):  # type: ignore[no-untyped-def]
     """Foresee how long so many points take, by their tick and the class of their stretch."""
     middle = 1.0 if stretch == EVEN else 0.5 * (STRETCHES_FROM[stretch] + STRETCHES_TO[stretch])

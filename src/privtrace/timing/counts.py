@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from privtrace.calendar import Zone, milliseconds_of
+from privtrace.compiling import compiled, inlined
 from privtrace.privacy.contributions import Contributions, evenly, once
 from privtrace.searching import first_above
 from privtrace.space.area import unwrapped
@@ -108,7 +108,7 @@ def _found(codes: Integers) -> Contributions:
     return once(codes[present], present)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _runs(points, times, runs, area):  # type: ignore[no-untyped-def]
     """Copy the good points of runs, and clear the times that are none."""
     bounds, turn, limits = area.bounds, area.turn, area.limits
@@ -139,7 +139,7 @@ def _runs(points, times, runs, area):  # type: ignore[no-untyped-def]
     return places[:n], kept[: n if len(times) else 0], offsets
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _meters_between(runs, a, b):  # type: ignore[no-untyped-def]
     x = (runs.places[b, 0] - runs.places[a, 0]) * runs.scale_m[0]
     y = (runs.places[b, 1] - runs.places[a, 1]) * runs.scale_m[1]
@@ -153,12 +153,12 @@ class _Gaps(NamedTuple):
     meters: Floats
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _gaps_for(n_points):  # type: ignore[no-untyped-def]
     return _Gaps(np.empty(n_points), np.empty(n_points))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _gaps_of(gaps, runs, trajectory):  # type: ignore[no-untyped-def]
     """Fill in the gaps between points that have a time, or between all if fewer than two have one.
 
@@ -185,7 +185,7 @@ def _gaps_of(gaps, runs, trajectory):  # type: ignore[no-untyped-def]
     return n_gaps, first
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _tick(seconds, n_gaps, in_bins):  # type: ignore[no-untyped-def]
     """Find the tick of a run, in seconds: the mean of its gaps in the fullest bin."""
     in_bins[:] = 0
@@ -216,7 +216,7 @@ class _Emitted(NamedTuple):
     speeds: Integers  # of the same gaps
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _sampling(runs, breaks, zone_offsets):  # type: ignore[no-untyped-def]
     """Go over the gaps of each run once, and find all that is measured of them."""
     n_trajectories = len(runs.offsets) - 1
@@ -259,7 +259,7 @@ def _sampling(runs, breaks, zone_offsets):  # type: ignore[no-untyped-def]
     return _Emitted(*trips, *gaps_emitted, pauses[:n_pauses], pause_offsets, speeds[:n_pauses])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _emit_by_mean(codes, gaps, n_gaps, mean, tick):  # type: ignore[no-untyped-def]
     """Emit gaps by variation, kind, and meters over their mean."""
     squares = 0.0
@@ -274,7 +274,7 @@ def _emit_by_mean(codes, gaps, n_gaps, mean, tick):  # type: ignore[no-untyped-d
         codes[gap] = row * N_METERS + half_octave(gaps.meters[gap] / mean, METERS)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _by_part(runs, breaks, zone_offsets, lattice, n_zones):  # type: ignore[no-untyped-def]
     """Find the part of the day and the zones of first and last point; -1 for none."""
     codes = np.full(len(runs.offsets) - 1, -1, np.int64)
@@ -291,13 +291,13 @@ def _by_part(runs, breaks, zone_offsets, lattice, n_zones):  # type: ignore[no-u
     return codes
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _longest(runs):  # type: ignore[no-untyped-def]
     """Count the points of the longest run."""
     return np.diff(runs.offsets).max() if len(runs.offsets) > 1 else 0
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _hour_of_week(time_ms, breaks, zone_offsets):  # type: ignore[no-untyped-def]
     """Find the local hour of the week, from 0 on Monday at midnight; 1970 began on a Thursday."""
     seconds = time_ms // 1000
@@ -305,7 +305,7 @@ def _hour_of_week(time_ms, breaks, zone_offsets):  # type: ignore[no-untyped-def
     return (local // 3600 + 72) % HOURS
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _cell(places, p, lattice):  # type: ignore[no-untyped-def]
     """Find the cell of a point in the region."""
     bounds = lattice.area.bounds

@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
-from privtrace.compiling import borrowing
+from privtrace.compiling import borrowing, compiled, inlined
 from privtrace.random import PLACING, REPORTING, philox, random_words, uniform
 from privtrace.searching import first_above
 from privtrace.timing.bins import (
@@ -127,7 +126,7 @@ NO_DRAWS = Draws(
 )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def reports_for(n_points):  # type: ignore[no-untyped-def]
     """Make scratch memory for up to so many points."""
     n_words = n_points // _GAPS_PER_WORD + 2
@@ -178,7 +177,7 @@ def kinds_of(ratios: Floats) -> npt.NDArray[np.int8]:
     return np.searchsorted(KINDS, ratios, side="right").astype(np.int8)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def has_clock(draws):  # type: ignore[no-untyped-def]
     """Tell whether reports have times."""
     return len(draws.ticks) > 0 or draws.every_s > 0.0
@@ -198,7 +197,7 @@ def spaced_reports(reports, length_m, spacing_m, stream):  # type: ignore[no-unt
     return n_gaps + 1
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def most_spaced(length_m, spacing_m):  # type: ignore[no-untyped-def]
     """Bound the points of a line that are about spacing_m apart."""
     return 2 + int(min(length_m / spacing_m, _MOST_GAPS))
@@ -251,7 +250,7 @@ def draw_reports(reports, n_points, length_m, reported_m, draws, stream):  # typ
     return n_points
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _draw_gaps(reports, n_gaps, classes, draws, stream):  # type: ignore[no-untyped-def]
     """Draw meters over their mean and seconds over the tick, into the memory.
 
@@ -286,7 +285,7 @@ def _draw_gaps(reports, n_gaps, classes, draws, stream):  # type: ignore[no-unty
     return _sum(along_m, n_gaps), ticking, others
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _sum(along_m, n_gaps):  # type: ignore[no-untyped-def]
     """Add gaps up, four sums side by side: each needs not wait for the others."""
     a, b, c, d = 0.0, 0.0, 0.0, 0.0
@@ -337,7 +336,7 @@ def _tick(weights, row, n_points, draws, share):  # type: ignore[no-untyped-def]
     return chosen, chosen_stretch
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _set_clock(seconds, n_gaps, tick_s, change):  # type: ignore[no-untyped-def]
     """Turn gaps over the tick into seconds, whole ones if the tick is a second or more; return their sum.
 
@@ -355,13 +354,13 @@ def _set_clock(seconds, n_gaps, tick_s, change):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _parts(seconds):  # type: ignore[no-untyped-def]
     """Say in how many parts of a second to round: one, or thousands of what is shorter than one."""
     return 1.0 if seconds >= 1.0 else 1000.0
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _slow_down(seconds, n_gaps, total_s, least_s):  # type: ignore[no-untyped-def]
     """Let a trip that is too fast as a whole take longer; but none takes longer than the longest."""
     change = min(max(least_s, total_s), 1.0 * LONGEST_S) / total_s
@@ -372,7 +371,7 @@ def _slow_down(seconds, n_gaps, total_s, least_s):  # type: ignore[no-untyped-de
             seconds[gap] = (np.ceil(gap_s) if change > 1.0 else max(np.floor(gap_s), 1.0)) / parts
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _move(along_m, n_gaps, scale, least, moves):  # type: ignore[no-untyped-def]
     """Scale gaps, and move them to where jumps are; those that are no movement stay. Return their sum."""
     per_least, last = 1.0 / least, len(moves) - 1
@@ -383,7 +382,7 @@ def _move(along_m, n_gaps, scale, least, moves):  # type: ignore[no-untyped-def]
     return _sum(along_m, n_gaps)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _spread(along_m, seconds, n_gaps, meters, fastest):  # type: ignore[no-untyped-def]
     """Scale gaps to the length of the line, nobody faster than the fastest, and add gaps up to places."""
     length_m, total_m = meters

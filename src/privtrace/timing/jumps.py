@@ -9,8 +9,8 @@ line again. How they come is found by drawing trips: post-processing.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from privtrace.compiling import compiled
 from privtrace.random import Stream
 from privtrace.searching import first_above
 from privtrace.timing.bins import N_JUMPS, N_MOVES, half_octave
@@ -44,7 +44,7 @@ def fitted_jumps(draws: Draws, edges: Floats, lengths: Floats, noisy: Floats, er
     return fitted
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _made(draws, lengths, edges):  # type: ignore[no-untyped-def]
     """Draw trips along lines of such lengths, and find the chances of their jumps; each trip weighs one.
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from privtrace.compiling import compiled, inlined
 from privtrace.random import Stream
 from privtrace.space.area import is_inside
 from privtrace.space.region import Region
@@ -40,7 +40,7 @@ def _on_lines(
     return Placed(*_reported(points, offsets, place, reporting, first_trajectory, np.uint64(seed)))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _reported(lines, line_offsets, place, reporting, first_trajectory, seed):  # type: ignore[no-untyped-def]
     area, scale_m = place
     draws, spacing_m = reporting
@@ -74,7 +74,7 @@ def _reported(lines, line_offsets, place, reporting, first_trajectory, seed):  #
     return points[:n].copy(), offsets, seconds[:n].copy()
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _set_out(points, along_m, line, area, scale_m):  # type: ignore[no-untyped-def]
     """Set points on a line as far along as the reports say; outside a polygon, on an end near by."""
     k, before = 0, 0.0  # the stretch in hand, from place k of the line on, and the length before it
@@ -96,7 +96,7 @@ def _set_out(points, along_m, line, area, scale_m):  # type: ignore[no-untyped-d
         points[p, 0], points[p, 1] = x - area.turn if x > 180.0 else x, y
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _meters(line, k, scale_m):  # type: ignore[no-untyped-def]
     x, y = (line[k, 0] - line[k - 1, 0]) * scale_m[0], (line[k, 1] - line[k - 1, 1]) * scale_m[1]
     return np.sqrt(x * x + y * y)

@@ -8,11 +8,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from privtrace.caching import cached_property
 from privtrace.calendar import DAY_S, Calendar, weekdays
-from privtrace.compiling import borrowing
+from privtrace.compiling import borrowing, compiled, inlined
 from privtrace.privacy.unit import WEIGHT
 from privtrace.random import REPORTING, philox, uniform
 from privtrace.searching import first_above
@@ -456,7 +455,7 @@ def _depart(local_s, placed, place, schedule, first_trajectory, seed):  # type: 
         local_s[path] = DAY_S * day + 3600 * hour_of_day + np.int64(3600 * uniform(words[1]))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _since(departures, offsets, seconds):  # type: ignore[no-untyped-def]
     """Add the seconds since departure, to the millisecond."""
     milliseconds = np.empty(len(seconds), np.int64)
@@ -466,7 +465,7 @@ def _since(departures, offsets, seconds):  # type: ignore[no-untyped-def]
     return milliseconds
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _tempo_of(points, first, last, seconds, area, scale_m):  # type: ignore[no-untyped-def]
     """Find the bin of a trip's mean speed; one of a single point has a bin of its own, behind the others."""
     if last == first:
@@ -480,7 +479,7 @@ def _tempo_of(points, first, last, seconds, area, scale_m):  # type: ignore[no-u
     return half_octave(length_m / seconds, SPEEDS)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _zone_of(points, p, lattice):  # type: ignore[no-untyped-def]
     """Find the zone of a point; on the border of a polygon rounding may find none, and any will do."""
     bounds, turn = lattice.area.bounds, lattice.area.turn

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numba import njit
 from tests import polygons
 from tests.conftest import BOX
 
 import privtrace as pt
+from privtrace.compiling import compiled
 from privtrace.methods.bridgetrace.polyline import (
     STRAIGHTNESS,
     Placing,
@@ -284,7 +284,7 @@ def test_lines_cross_sides_here_and_there() -> None:
     assert 0.16 < np.diff(crossed, axis=1).std() < 0.25  # 0.41 at random, 0.03 on a string
 
 
-@njit
+@compiled
 def drawn_line(cells: Any, geometry: Any, stream: Any) -> Any:
     scratch = scratch_for(len(cells), 1)
     take_path(scratch, cells, geometry.links)

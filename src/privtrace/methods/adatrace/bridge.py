@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from privtrace.caching import cached_property
+from privtrace.compiling import compiled, inlined
 from privtrace.paths import Paths
 from privtrace.random import WALKING, below, philox, uniform
 from privtrace.searching import first_above
@@ -87,7 +87,7 @@ class Bridge:
         return Paths(*_walk(start, seed_word, ends, by_goal, self.moves, self._distances, self.shortest))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _draw_ends(first_trajectory, n_trajectories, seed, trips, lengths, distances):  # type: ignore[no-untyped-def]
     origins, goals = np.empty(n_trajectories, np.int64), np.empty(n_trajectories, np.int64)
     n_cells, steps = np.empty(n_trajectories, np.int64), np.empty(n_trajectories, np.int64)
@@ -104,7 +104,7 @@ def _draw_ends(first_trajectory, n_trajectories, seed, trips, lengths, distances
     return _Ends(origins, goals, n_cells, steps)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _walk(first_trajectory, seed, ends, by_goal, moves, distances, shortest):  # type: ignore[no-untyped-def]
     """Walk goal by goal, each path at its place; then close the gaps that shortest paths leave."""
     origins, goals, n_cells, steps = ends.origins, ends.goals, ends.n_cells, ends.steps
@@ -137,7 +137,7 @@ def _walk(first_trajectory, seed, ends, by_goal, moves, distances, shortest):  #
     return cells[: offsets[-1]].copy(), offsets
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def step_probabilities(goal, n_moves, moves):  # type: ignore[no-untyped-def]
     """Compute the probability to be at the goal in exactly r moves, from each cell, for r up to n_moves."""
     transitions, neighbors = moves.probabilities, moves.neighbors
@@ -157,7 +157,7 @@ def step_probabilities(goal, n_moves, moves):  # type: ignore[no-untyped-def]
     return StepProbabilities(values, exponents)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _weigh(weights, transitions, neighbors, values, exponents):  # type: ignore[no-untyped-def]
     """Weigh a move to each neighbor by its probability and that to arrive from there; return the sum, too.
 
@@ -179,7 +179,7 @@ def _weigh(weights, transitions, neighbors, values, exponents):  # type: ignore[
     return total, least if total > 0.0 else np.int32(0)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _walk_bridge(walked, origin, moves, probabilities, seed, trajectory, step):  # type: ignore[no-untyped-def]
     """Walk from the origin to the goal in as many moves as there are places left."""
     transitions, neighbors = moves.probabilities, moves.neighbors
@@ -200,7 +200,7 @@ def _walk_bridge(walked, origin, moves, probabilities, seed, trajectory, step): 
         walked[p] = now
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _walk_shortest(walked, origin, goal, shortest):  # type: ignore[no-untyped-def]
     """Take a shortest path."""
     now = np.int64(origin)

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from privtrace.compiling import compiled
 from privtrace.methods.common.counts import ends
 from privtrace.paths import Paths
 from privtrace.privacy.contributions import Contributions, once
@@ -40,7 +40,7 @@ def to_neighbors(paths: Paths, shortest: ShortestPaths) -> Contributions:
     return Contributions(*_to_neighbors(paths.cells, paths.offsets, shortest.neighbors, WEIGHT))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _to_neighbors(cells, offsets, neighbors, weight):  # type: ignore[no-untyped-def]
     codes, weights = np.empty(len(cells), np.int64), np.empty(len(cells), np.int32)
     emitted = np.zeros(len(offsets), np.int64)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 
 from privtrace.caching import cached_property
+from privtrace.compiling import compiled
 from privtrace.methods.common.measure import in_trajectories
 from privtrace.paths import Paths
 from privtrace.random import CHOOSING, below
@@ -69,7 +69,7 @@ class FineCells:
         )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _choose(cells, offsets, fine, cumulative, first_trajectory, seed):  # type: ignore[no-untyped-def]
     chosen = np.empty(len(cells) + len(offsets), np.int32)
     chosen_offsets = np.zeros(len(offsets), np.int64)

@@ -8,8 +8,8 @@ Only + - * / are used, one after the other: every machine comes to the same weig
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from privtrace.compiling import compiled
 from privtrace.methods.common.normcut import normcut, shrunk
 from privtrace.trajectories import Integers
 
@@ -35,7 +35,7 @@ def likely_lengths(noisy: Integers) -> Integers:
     return weights
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def closest_family(counts):  # type: ignore[no-untyped-def]
     """Find the family nearest to counts of 0, 1, 2, ...: its place in FAMILIES and its weights.
 
@@ -56,14 +56,14 @@ def closest_family(counts):  # type: ignore[no-untyped-def]
     return best, np.rint(nearest * TOTAL).astype(np.int64)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _uniform(mean, size):  # type: ignore[no-untyped-def]
     probabilities = np.zeros(size)
     probabilities[: min(np.int64(np.rint(2.0 * mean)) + 1, size)] = 1.0
     return _normalized(probabilities)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _geometric(mean, size):  # type: ignore[no-untyped-def]
     probabilities = np.ones(size)
     for extra in range(1, size):
@@ -71,7 +71,7 @@ def _geometric(mean, size):  # type: ignore[no-untyped-def]
     return _normalized(probabilities)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _poisson(mean, size):  # type: ignore[no-untyped-def]
     # From the mode, the largest probability, to both sides: exp(-mean) could vanish.
     mode = np.int64(mean)
@@ -83,7 +83,7 @@ def _poisson(mean, size):  # type: ignore[no-untyped-def]
     return _normalized(probabilities)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _normalized(probabilities):  # type: ignore[no-untyped-def]
     total = 0.0
     for probability in probabilities:
@@ -91,7 +91,7 @@ def _normalized(probabilities):  # type: ignore[no-untyped-def]
     return probabilities / total
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _distance(shares, probabilities):  # type: ignore[no-untyped-def]
     """Give the earth mover's distance of two distributions on 0, 1, 2, ..."""
     ahead, distance = 0.0, 0.0

@@ -9,8 +9,8 @@ a line's diameter and that of its length.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from privtrace.compiling import compiled
 from privtrace.methods.bridgetrace.steps import Steps, step_entries, weight_of
 from privtrace.methods.common.counts import ends
 from privtrace.paths import Paths
@@ -51,7 +51,7 @@ def weighted(emitted: Contributions, each: Floats, n_entries: int) -> Floats:
     return np.bincount(emitted.codes, emitted.weights / WEIGHT * weights, n_entries).astype(np.float64)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _visits(cells, offsets, weights, weight):  # type: ignore[no-untyped-def]
     codes, emitted_weights = np.empty(len(cells), np.int32), np.empty(len(cells), np.int32)
     emitted = np.zeros(len(offsets), np.int64)
@@ -70,7 +70,7 @@ def _visits(cells, offsets, weights, weight):  # type: ignore[no-untyped-def]
     return codes[:n], emitted_weights[:n], emitted
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _steps(cells, offsets, steps):  # type: ignore[no-untyped-def]
     codes = np.empty(len(cells), np.int32)
     for path in range(len(offsets) - 1):
@@ -79,7 +79,7 @@ def _steps(cells, offsets, steps):  # type: ignore[no-untyped-def]
     return codes
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _shapes(points, runs, area, scale_m, edges):  # type: ignore[no-untyped-def]
     bounds, turn, limits = area.bounds, area.turn, area.limits
     bins = np.full(len(runs), -1, np.int64)

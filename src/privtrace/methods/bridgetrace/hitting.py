@@ -27,10 +27,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from privtrace.backends.base import Backend
-from privtrace.compiling import borrowing
+from privtrace.compiling import borrowing, compiled
 from privtrace.methods.bridgetrace.dissection import JOIN
 from privtrace.methods.bridgetrace.states import StateSpace
 from privtrace.methods.bridgetrace.steps import Steps
@@ -86,7 +85,7 @@ def hitting_probabilities(space: StateSpace, chances: Floats, backend: Backend) 
     return found
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _solve(found, chain, joins, n_together):  # type: ignore[no-untyped-def]
     """Work out probabilities at one level of discount, (n_zones, n_links)."""
     joined = _forward(chain, joins)
@@ -101,7 +100,7 @@ def _solve(found, chain, joins, n_together):  # type: ignore[no-untyped-def]
                 found[first + zone, link] = hitting[link, zone]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _forward(chain, joins):  # type: ignore[no-untyped-def]
     """Join sets until all are one, and list what came of each join."""
     links, n_cells = chain.steps.links, 0
@@ -123,7 +122,7 @@ def _forward(chain, joins):  # type: ignore[no-untyped-def]
     return joined
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _cell(cell, rank, chain):  # type: ignore[no-untyped-def]
     """Begin with a set of one cell."""
     links, offsets = chain.steps.links, chain.steps.offsets
@@ -139,7 +138,7 @@ def _cell(cell, rank, chain):  # type: ignore[no-untyped-def]
     return CellSet(rank, rank + 1, outer, zones, onward)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _matched(a, b, links, rank, place_of):  # type: ignore[no-untyped-def]
     """Order the outer links of two sets: those between them first, a way and the way back at the same place."""
     order_a, order_b = np.empty(a.outer.size, np.int64), np.empty(b.outer.size, np.int64)
@@ -163,7 +162,7 @@ def _matched(a, b, links, rank, place_of):  # type: ignore[no-untyped-def]
     return order_a, order_b, n_shared
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _ordered(some, order):  # type: ignore[no-untyped-def]
     """Put the outer links of a set in another order."""
     n_outer, n_columns = some.onward.shape
@@ -177,7 +176,7 @@ def _ordered(some, order):  # type: ignore[no-untyped-def]
     return CellSet(some.first, some.stop, outer, some.zones, onward)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _joined(a, b, n_shared):  # type: ignore[no-untyped-def]
     """Join two sets, whose first outer links are those between them, and say what came of it.
 
@@ -213,7 +212,7 @@ def _joined(a, b, n_shared):  # type: ignore[no-untyped-def]
     return CellSet(a.first, b.stop, outer, zones, onward), Joined(inner, outer, zones, solved)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _united(some, others, places, other_places, first):  # type: ignore[no-untyped-def]
     """Unite numbers that rise, and write down where each of both comes to stand, from place `first` on."""
     united, n, i, j = np.empty(some.size + others.size, np.int64), 0, 0, 0

@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
-from privtrace.compiling import borrowing
+from privtrace.compiling import borrowing, compiled, inlined
 from privtrace.methods.common.placing import in_piece
 from privtrace.paths import Paths
 from privtrace.random import PLACING, Stream, uniforms
@@ -125,7 +124,7 @@ class Scratch(NamedTuple):
     points: Floats  # (m, 2): these points; across the antimeridian, longitudes go on beyond 180
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def scratch_for(n_cells, n_points):  # type: ignore[no-untyped-def]
     """Make scratch memory for a path with up to so many cells and points."""
     return Scratch(
@@ -141,7 +140,7 @@ def scratch_for(n_cells, n_points):  # type: ignore[no-untyped-def]
     )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def with_points_for(scratch, n_points):  # type: ignore[no-untyped-def]
     """Make more scratch memory for points: for up to so many."""
     reports, points = reports_for(n_points), np.empty((n_points, 2))
@@ -187,7 +186,7 @@ def draw_line(scratch, n_cells, geometry, stream):  # type: ignore[no-untyped-de
     return _measure(scratch, n_cells, geometry.scale_m)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _cross(scratch, k, geometry):  # type: ignore[no-untyped-def]
     """Let a line enter the cell k of its path anywhere on the side before it, by a share that was drawn."""
     line, share, side, link = scratch.line, scratch.drawn[k], scratch.sides[k + _MARGIN], scratch.links[k]
@@ -227,7 +226,7 @@ def _pull_taut(scratch, n_cells):  # type: ignore[no-untyped-def]
             line[k, 1] += STRAIGHTNESS * (fourth[1] - line[k, 1])
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _pulled(before, after, place, sides):  # type: ignore[no-untyped-def]
     """Find where on its side a place is nearest to the straight line between its neighbors."""
     x, y = before
@@ -240,7 +239,7 @@ def _pulled(before, after, place, sides):  # type: ignore[no-untyped-def]
     return min(max(x + share * x_across, west), east), min(max(y + share * y_across, south), north)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _measure(scratch, n_cells, scale_m):  # type: ignore[no-untyped-def]
     """Measure the stretches of a line, each within a cell; return the length of all."""
     line, stretches, length_m = scratch.line, scratch.stretches, 0.0
@@ -252,7 +251,7 @@ def _measure(scratch, n_cells, scale_m):  # type: ignore[no-untyped-def]
     return length_m
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _place(cells, offsets, geometry, placing, first_trajectory, seed):  # type: ignore[no-untyped-def]
     points, seconds = points_for(4 * len(cells) + 16, has_clock(placing.draws))
     point_offsets = np.zeros(len(offsets), np.int64)
@@ -276,13 +275,13 @@ def _place(cells, offsets, geometry, placing, first_trajectory, seed):  # type: 
     return points[:total].copy(), point_offsets, seconds[:total].copy()
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def points_for(n_points, with_seconds):  # type: ignore[no-untyped-def]
     """Make memory for about so many points, one after the other, and for their seconds."""
     return np.empty((n_points, 2)), np.empty(n_points if with_seconds else 0)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def grown(points, seconds, n_points):  # type: ignore[no-untyped-def]
     """Make more of this memory, for so many points at least."""
     while n_points > len(points):
@@ -363,7 +362,7 @@ def _set_out(scratch, n_points, n_cells, geometry):  # type: ignore[no-untyped-d
         )
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _stretch(scratch, k, geometry):  # type: ignore[no-untyped-def]
     """Tell where the stretch k of a line begins and how far it goes, and the box of its cell."""
     line, cell, boxes = scratch.line, scratch.cells[k], geometry.boxes
@@ -372,7 +371,7 @@ def _stretch(scratch, k, geometry):  # type: ignore[no-untyped-def]
     return (x, y), (line[k + 1, 0] - x, line[k + 1, 1] - y), box
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _set(points, p, share, stretch, cell, geometry):  # type: ignore[no-untyped-def]
     """Set a point on a stretch of a line, behind this share of it."""
     start, across, (west, south, east, north) = stretch

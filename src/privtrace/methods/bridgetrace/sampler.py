@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from privtrace.caching import cached_property
-from privtrace.compiling import borrowing, prefetch
+from privtrace.compiling import borrowing, compiled, inlined, prefetch
 from privtrace.methods.bridgetrace.polyline import (
     AHEAD,
     MANY_POINTS,
@@ -217,7 +216,7 @@ class Sampler:
         return drawn
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _draw(cumulative, chain, lines, first_trajectory, n_trajectories, seed, with_points):  # type: ignore[no-untyped-def]
     """Draw walks, and make paths of them or set points on their lines; also say how they were drawn.
 
@@ -341,13 +340,13 @@ def _walk_on(progress, block, left, scratch, output, is_last, chain, lines):  # 
     return Progress(place, n_left, total), _NOTHING, 0
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _stream(block, path):  # type: ignore[no-untyped-def]
     """Name the random numbers of a walk."""
     return Stream(block.first.seed, block.first.trajectory + np.uint64(path))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _sorted(paths, keys, n_keys):  # type: ignore[no-untyped-def]
     """Sort paths by their keys, below n_keys."""
     ends = np.zeros(n_keys + 1, np.int64)
@@ -361,7 +360,7 @@ def _sorted(paths, keys, n_keys):  # type: ignore[no-untyped-def]
     return in_order
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _in_order(values, firsts, offsets, width):  # type: ignore[no-untyped-def]
     """Lay what walks left end to end in their order, `width` values for each of what they have."""
     laid = np.empty(width * offsets[-1], values.dtype)
@@ -448,7 +447,7 @@ def _kept_at_most(kept: Floats) -> Floats:
     return most
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _trip(trips, n_zones, stream):  # type: ignore[no-untyped-def]
     """Draw the zones that a walk goes between; return them and the next free step."""
     draw, step = below(trips[-1], stream.seed, stream.trajectory, 0)
@@ -456,7 +455,7 @@ def _trip(trips, n_zones, stream):  # type: ignore[no-untyped-def]
     return trip // n_zones, trip % n_zones, step
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _beginning(cumulative, origin, apart, stream, step):  # type: ignore[no-untyped-def]
     """Draw the level of a walk and its first cell in the zone `origin`; return them and the next free step."""
     levels, starts = cumulative.levels[apart], cumulative.starts

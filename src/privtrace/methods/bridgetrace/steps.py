@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
-from privtrace.compiling import borrowing
+from privtrace.compiling import borrowing, compiled
 from privtrace.space.adjacency import Adjacency, link_between
 from privtrace.trajectories import Integers
 
@@ -84,7 +83,7 @@ def step_entries(entries, cells, first, last, steps):  # type: ignore[no-untyped
     entries[last - 1] = steps.offsets[row + 1] - 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def weight_of(cells, first, last, weights, latest, mark):  # type: ignore[no-untyped-def]
     """Add up the weights of the different cells of the path cells[first:last], marking each in `latest`."""
     total = 0

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from privtrace.compiling import compiled
 from privtrace.trajectories import Integers
 
 
@@ -27,7 +27,7 @@ def shrunk(weights: Integers) -> Integers:
     return weights >> max((largest * weights.size).bit_length() - 62, 0)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _normcut(rows, totals):  # type: ignore[no-untyped-def]
     clean = np.zeros_like(rows)
     for r in range(len(rows)):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
-from numba import njit
 
+from privtrace.compiling import compiled, inlined
 from privtrace.paths import Paths
 from privtrace.random import PLACING, philox, uniform
 from privtrace.searching import first_above
@@ -53,7 +53,7 @@ def decode(paths: Paths, places: Cells, first_trajectory: int, seed: int) -> Tra
     return Trajectories(points, paths.offsets, crs=places.region.crs)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _place(cells, offsets, boxes, pieces, area, first_trajectory, seed):  # type: ignore[no-untyped-def]
     points = np.empty((len(cells), 2))
     is_box, turn = area.is_box, area.turn
@@ -80,14 +80,14 @@ def _place(cells, offsets, boxes, pieces, area, first_trajectory, seed):  # type
     return points
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def in_box(box, shares):  # type: ignore[no-untyped-def]
     """Turn two shares into a point of a box."""
     x, y = box[0] + shares[0] * (box[2] - box[0]), box[1] + shares[1] * (box[3] - box[1])
     return min(x, box[2]), min(y, box[3])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def in_piece(cell, shares, boxes, pieces):  # type: ignore[no-untyped-def]
     """Turn two shares into a point of a cell: in its box, or in a trapezoid of its piece chosen by area."""
     first, last = pieces.offsets[cell], pieces.offsets[cell + 1]

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from privtrace.compiling import compiled
 from privtrace.methods.common.normcut import normcut
 from privtrace.methods.dpt.systems import STOP, Systems
 from privtrace.privacy.unit import WEIGHT
@@ -146,7 +146,7 @@ def consistent(contexts: Contexts, arrivals: Integers, events: Integers) -> Inte
     return clean
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def follow(held, event, cell, tree):  # type: ignore[no-untyped-def]
     """Bring the contexts that a string is in, one of each depth or -1, up to date: an event led to a cell."""
     longer = tree.longer

@@ -7,8 +7,8 @@ an event counts once at most.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from privtrace.compiling import compiled
 from privtrace.methods.dpt.contexts import Contexts, follow
 from privtrace.methods.dpt.events import Strings
 from privtrace.methods.dpt.systems import STOP
@@ -41,7 +41,7 @@ def events(strings: Strings, contexts: Contexts, n_events: int) -> Contributions
     )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _events(cells, events, offsets, tree, first, n_events, weight):  # type: ignore[no-untyped-def]
     codes, weights = np.empty(len(cells), np.int64), np.empty(len(cells), np.int32)
     emitted = np.zeros(len(offsets), np.int64)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from privtrace.compiling import compiled, inlined
 from privtrace.methods.dpt.systems import STOP, SWITCH, Systems
 from privtrace.paths import Paths
 from privtrace.space.shortest_paths import LONGEST, ShortestPaths, direction, next_cell
@@ -67,7 +67,7 @@ class Mapper:
         return Strings(*_strings(paths.cells, paths.offsets, stack, by_speed, self.hysteresis, self.longest))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _strings(path_cells, path_offsets, stack, by_speed, hysteresis, longest):  # type: ignore[no-untyped-def]
     cells = np.empty(2 * len(path_cells) + 16, np.int32)
     events = np.empty(2 * len(path_cells) + 16, np.int8)
@@ -112,7 +112,7 @@ def _strings(path_cells, path_offsets, stack, by_speed, hysteresis, longest):  #
     return cells[:n].copy(), events[:n].copy(), offsets
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _system(here, there, system, stack, by_speed, hysteresis):  # type: ignore[no-untyped-def]
     """Choose the system that encodes a pair of cells of the finest one, or -1 where none can."""
     n_systems = len(stack.sizes)
@@ -131,7 +131,7 @@ def _system(here, there, system, stack, by_speed, hysteresis):  # type: ignore[n
 _NO_PATH, _APART, _TOUCHING, _SAME = -1, 0, 1, 2
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _relation(here, there, system, stack):  # type: ignore[no-untyped-def]
     """Tell how two cells of the finest system stand to each other in another."""
     now, goal = _cell(here, system, stack), _cell(there, system, stack)
@@ -145,7 +145,7 @@ def _relation(here, there, system, stack):  # type: ignore[no-untyped-def]
     return _TOUCHING if onto == goal else _APART
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _cell(finest, system, stack):  # type: ignore[no-untyped-def]
     """Find the cell, numbered in its system, that holds a cell of the finest system; or -1."""
     size, finest_size = stack.sizes[system], stack.sizes[0]
@@ -154,7 +154,7 @@ def _cell(finest, system, stack):  # type: ignore[no-untyped-def]
     return np.int64(stack.cells[stack.first_slot[system] + row * size + column])
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _shortest_paths(system, stack):  # type: ignore[no-untyped-def]
     """Take the shortest paths of one system out of the stack."""
     first, last = stack.first_cell[system], stack.first_cell[system + 1]
@@ -168,7 +168,7 @@ def _shortest_paths(system, stack):  # type: ignore[no-untyped-def]
     )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _doubled(values):  # type: ignore[no-untyped-def]
     """Make a buffer twice as long."""
     return np.concatenate((values, np.empty_like(values)))

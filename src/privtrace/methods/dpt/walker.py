@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from privtrace.caching import cached_property
+from privtrace.compiling import compiled, inlined
 from privtrace.methods.dpt.contexts import Contexts, Tree, follow
 from privtrace.methods.dpt.systems import STOP, SWITCH, Stack, Systems
 from privtrace.paths import Paths
@@ -77,7 +77,7 @@ class TreeWalker:
         return Paths(cells, offsets), int(n_capped)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _walk(first_trajectory, n_trajectories, seed, tables, heading, max_steps):  # type: ignore[no-untyped-def]
     stack, tree, starts, events = tables.stack, tables.tree, tables.starts, tables.events
     cells = np.empty(16 * n_trajectories + 16, np.int32)
@@ -133,7 +133,7 @@ def _walk(first_trajectory, n_trajectories, seed, tables, heading, max_steps):  
     return cells[:n_cells].copy(), offsets, n_capped
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _row(held, events):  # type: ignore[no-untyped-def]
     """Find the longest context that knows what follows it, or -1."""
     for depth in range(len(held) - 1, -1, -1):
@@ -142,7 +142,7 @@ def _row(held, events):  # type: ignore[no-untyped-def]
     return -1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _draw_move(cumulative, recent, system, heading, share):  # type: ignore[no-untyped-def]
     """Draw a move, those along the heading being likelier than the tree says and those against it less."""
     strides, cell_m, factors = heading.strides[system], heading.cell_m, heading.factors
@@ -162,13 +162,13 @@ def _draw_move(cumulative, recent, system, heading, share):  # type: ignore[no-u
     return min(first_above(weights, share * total), _last(weights))
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _last(cumulative):  # type: ignore[no-untyped-def]
     """Find the last place where something is added: where rounding would point past the end."""
     return np.searchsorted(cumulative, cumulative[-1], side="left")
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _switched(now, system, onto, tables, seed, trajectory, step):  # type: ignore[no-untyped-def]
     """Find the cell in another system: the one around this one, or one of those within, by their arrivals."""
     stack, arrivals = tables.stack, tables.arrivals

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from privtrace.compiling import compiled
 from privtrace.paths import Paths
 from privtrace.privacy.contributions import Contributions, evenly
 from privtrace.privacy.unit import WEIGHT
@@ -32,7 +32,7 @@ def second_order(paths: Paths, n_states: int, chosen: npt.NDArray[np.int32]) -> 
     return Contributions(*_second_order(paths.cells, paths.offsets, n_states, block, WEIGHT))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _first_order(cells, offsets, n_states):  # type: ignore[no-untyped-def]
     n_paths = len(offsets) - 1
     codes = np.empty(len(cells) + n_paths, np.int64)
@@ -51,7 +51,7 @@ def _first_order(cells, offsets, n_states):  # type: ignore[no-untyped-def]
     return codes[:n_moves], emitted
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _second_order(cells, offsets, n_states, block, weight):  # type: ignore[no-untyped-def]
     codes, weights = np.empty(len(cells), np.int64), np.empty(len(cells), np.int32)
     emitted = np.zeros(len(offsets), np.int64)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
+from privtrace.compiling import compiled
 from privtrace.trajectories import Floats
 
 #: Added to each link as a share of the mean link: of equally long paths, the one with fewest cells counts.
@@ -26,7 +26,7 @@ def shortest_transitions(links: csr_array) -> Floats:
     return _transitions(np.argsort(distances, axis=1, kind="stable"), before)  # type: ignore[no-any-return]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _transitions(nearest, before):  # type: ignore[no-untyped-def]
     transitions = np.full(before.shape, np.inf)
     for source in range(len(before)):

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from privtrace.caching import cached_property
+from privtrace.compiling import compiled
 from privtrace.methods.common.normcut import normcut
 from privtrace.trajectories import Integers
 
@@ -78,7 +78,7 @@ class Transitions:
         return Rows(self.offsets, self.successors, _cumulative(self.offsets, self.weights))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _cumulative(offsets, weights):  # type: ignore[no-untyped-def]
     cumulative = np.empty_like(weights)
     for row in range(len(offsets) - 1):

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from privtrace.caching import cached_property
+from privtrace.compiling import compiled
 from privtrace.methods.privtrace.transitions import Transitions
 from privtrace.paths import Paths
 from privtrace.random import below
@@ -58,7 +58,7 @@ class Walker:
         return Paths(cells, offsets), int(n_capped)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _walk(  # type: ignore[no-untyped-def]
     first_trajectory, n_trajectories, seed, starts, first, second, rank, max_steps
 ):
