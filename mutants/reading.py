@@ -56,10 +56,10 @@ READERS = (
     Mutant(
         "a-list-without-a-name",
         "in the text of AdaTrace, a list that has lost its name adds to the trajectory before",
-        "io/dat.py",
+        "datasets/dat.py",
         "turns = np.flatnonzero(filled)",
         "turns = np.flatnonzero(named | wrong)",
-        ("io/test_io_dat.py", "contract/test_readers.py"),
+        ("datasets/test_dat.py", "contract/test_readers.py"),
     ),
     Mutant(
         "ids-taken-for-places",

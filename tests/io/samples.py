@@ -5,13 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from privtrace.io import FORMATS
 from privtrace.io.beginning import Beginning
 from privtrace.io.columns import Declared
-from privtrace.io.dat import DatReader
 from privtrace.io.faults import Faults
-from privtrace.io.files import FileVersion, Snapshot
-from privtrace.io.geolife import GeolifeReader, files_of
-from privtrace.io.porto import PortoReader
+from privtrace.io.files import FileVersion, Snapshot, files_in
 from privtrace.io.rows import join
 from privtrace.io.source import Reader, Sizes
 
@@ -94,11 +92,10 @@ SAMPLES = {"dat": dat, "porto": porto, "geolife": geolife}
 
 def open_reader(name: str, path: Path, crs: Any = None) -> Reader:
     """Open a path as the format of this name."""
-    files = files_of(path) if name == "geolife" and path.is_dir() else [path]
+    files = files_in(path, (".plt",), (".",)) if name == "geolife" and path.is_dir() else [path]
     snapshot = Snapshot(path, tuple(FileVersion.at(file) for file in files))
-    reader = {"dat": DatReader, "porto": PortoReader, "geolife": GeolifeReader}[name]
     with Beginning(snapshot) as beginning:
-        return reader(beginning, Declared(crs=crs))
+        return FORMATS[name].read(beginning, Declared(crs=crs))
 
 
 def rows_of(

@@ -8,11 +8,12 @@ import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from privtrace.errors import DataError, OutputError
-from privtrace.io import dat, geojson, geolife, geopackage, geoparquet, gpx, parquet, porto, printing, tables
+from privtrace.errors import OutputError
+from privtrace.io import geojson, geopackage, geoparquet, gpx, parquet, printing, tables
 from privtrace.io.beginning import Beginning
 from privtrace.io.columns import Declared
 from privtrace.io.json_features import SEQUENCES, JsonReader
@@ -34,7 +35,8 @@ class Format(Suffixed):
     recognizes: Callable[[bytes], bool] = lambda line: False  # from the first line
     also: tuple[str, ...] = ()  # suffixes that are read alike, and not written
     lost: Callable[[Trajectories], list[str]] = lambda part: []  # what of a part it cannot hold, in words
-    folder_of: str | None = None  # written as a folder of files with this suffix
+    folder_of: str | None = None  # written as a folder of files with this suffix, and read as one, all together
+    folder_root: str = ""  # what is in such a folder even where it holds no file
     has_columns: bool = False  # which may be named as another program wants: `write` takes `names`
     prepare: Callable[[Path], object] = lambda path: None  # refuses, before the work, for want of a package
     lonlat_only: bool = False
@@ -46,17 +48,9 @@ class Format(Suffixed):
         return self.all_suffixes + tuple(f"{suffix}{end}" for suffix in self.also for end in ("", ".gz"))
 
 
-def _fixed(reader: Read) -> Read:
-    """Adapt a reader whose format fixes what stands where."""
-
-    def read(beginning: Beginning, declared: Declared) -> Reader:
-        if declared.columns:
-            raise DataError(
-                f"{beginning.path}: its format has no columns to name; leave out {declared.option('columns')}"
-            )
-        return reader(beginning, declared)
-
-    return read
+def _later(module: str, name: str) -> Callable[..., Any]:
+    """Name what an importer of a public data set has; importers stand on this, and load when called."""
+    return lambda *given: getattr(import_module(f"privtrace.datasets.{module}"), name)(*given)
 
 
 def _is_porto(line: bytes) -> bool:
@@ -103,19 +97,19 @@ _DAT = Format(
     "dat",
     (".dat",),
     is_text=True,
-    read=_fixed(dat.DatReader),
-    write=dat.write,
-    lost=dat.lost,
+    read=_later("dat", "DatReader"),
+    write=_later("dat", "write"),
+    lost=_later("dat", "lost"),
 )
 _PORTO = Format(
     "porto",
     (),
     is_text=True,
     recognizes=_is_porto,
-    read=_fixed(porto.PortoReader),
-    write=porto.write,
+    read=_later("porto", "PortoReader"),
+    write=_later("porto", "write"),
     lonlat_only=True,
-    lost=porto.lost,
+    lost=_later("porto", "lost"),
 )
 # Known by the footer of a Parquet file; points and lines are read alike.
 _GEOPARQUET = Format(
@@ -174,12 +168,13 @@ _GEOLIFE = Format(
     "geolife",
     (".plt",),
     is_text=False,
-    read=_fixed(geolife.GeolifeReader),
-    write=geolife.write,
+    read=_later("geolife", "GeolifeReader"),
+    write=_later("geolife", "write"),
     lonlat_only=True,
     needs_times=True,
-    lost=geolife.lost,
+    lost=_later("geolife", "lost"),
     folder_of=".plt",
+    folder_root="Data",
 )
 
 #: By name, in the order in which they are asked whether they recognize a file.

@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 
 from privtrace.errors import DataError, SettingsError
-from privtrace.io import geolife, geoparquet, tables
+from privtrace.io import geoparquet, tables
 from privtrace.io.beginning import Beginning
 from privtrace.io.columns import Declared
 from privtrace.io.files import files_in
@@ -60,21 +60,24 @@ def open_reader(path: Path, declared: Declared, name: str | None = None) -> Read
 
 def _open_folder(path: Path, declared: Declared, format: Format | None) -> Reader:
     """Open all files below a folder that are named like data, or like data of a format."""
-    plt, others = FORMATS["geolife"], [other for other in FORMATS.values() if other is not FORMATS["geolife"]]
     groups = []
-    tracks = geolife.files_of(path) if format in (None, plt) else []
-    if tracks:
-        groups.append(Group(tracks, plt.read))  # together: they are many and small
+    tracks: list[Path] = []
+    for other in FORMATS.values():
+        if other.folder_of and format in (None, other):
+            # Together: they are many and small. Their names are ids, of which some begin as what others hide.
+            tracks += (found := files_in(path, (other.folder_of,), hidden=(".",)))
+            groups += [Group(found, other.read)] if found else []
     if format is None:
-        named = files_in(path, {suffix for other in others for suffix in other.read_suffixes})
+        named = files_in(path, {suffix for other in FORMATS.values() for suffix in other.read_suffixes})
         notes = [file for file in files_in(path, _NOTES) if file.is_file() and _is_table(file, declared)]
         groups += [Group([file], _open_file) for file in sorted({*named, *notes} - set(tracks))]
-    elif format is not plt:
+    elif not format.folder_of:
         table = FORMATS["csv"].read_suffixes if format is FORMATS["porto"] else ()
         text = _NOTES if format in (FORMATS["csv"], FORMATS["tsv"]) else ()
         files = files_in(path, (*format.read_suffixes, *table, *text))
         groups += [Group([file], format.read) for file in files]
-    if not groups and format is None and not (path / geolife.DATA).is_dir():
+    roots = [other.folder_root for other in FORMATS.values() if other.folder_root]
+    if not groups and format is None and not any((path / root).is_dir() for root in roots):
         listed = listed_suffixes(FORMATS.values())
         raise DataError(
             f"{path}: no data in this folder; looked for {listed}, and .txt with a header; if there are no "

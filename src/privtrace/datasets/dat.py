@@ -18,44 +18,29 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from privtrace.datasets.importing import Importer
 from privtrace.io import printing, rows, slices
-from privtrace.io.beginning import Beginning
-from privtrace.io.columns import Declared
 from privtrace.io.faults import Faults, Place
-from privtrace.io.files import declared_crs
-from privtrace.io.source import Sizes
 from privtrace.io.streams import TOO_LONG, TRAJECTORY_BYTES, Block, blocks, opened
-from privtrace.trajectories import Crs, Integers, Trajectories
+from privtrace.trajectories import Integers, Trajectories
 
 _MARK = b"\xef\xbb\xbf"  # some editors start a text with it
 _NO_ID = pa.nulls(1, pa.large_binary())
 
 
-class DatReader:
+class DatReader(Importer):
     """Read trajectories of two lines each; points are planar unless declared otherwise."""
 
-    parse_once = True
-    has_users = False
-    has_times = has_clock = False
     defines_times = False
-    is_table = False
+    has_users = False
+    has_times = False
+    possible = ("planar", "lonlat")
 
-    def __init__(self, beginning: Beginning, declared: Declared) -> None:
-        self.snapshot = beginning.snapshot
-        self.crs: Crs = declared_crs(beginning.path, declared, "planar", "lonlat")
-        self.n_rows: int | None = None
-
-    def batches(
-        self, sizes: Sizes, *, keys_only: bool = False, faults: Faults | None = None
-    ) -> Iterator[pa.RecordBatch]:
-        """Yield the points of some lines at a time, and count them and the lines that are wrong."""
-        n_rows = 0
+    def _found(self, block_bytes: int, faults: Faults | None) -> Iterator[tuple[pa.RecordBatch, int]]:
         current = _NO_ID  # the name right above, if the line above is one
-        for block in chain([Block(1, b"", 0, False)], self._blocks(sizes.block_bytes)):
+        for block in chain([Block(1, b"", 0, False)], self._blocks(block_bytes)):
             batch, n_found, current = self._parsed(block, current, faults)
-            n_rows += n_found
-            yield rows.keys_of(batch) if keys_only else batch
-        self.n_rows = n_rows
+            yield batch, n_found
 
     def _blocks(self, block_bytes: int) -> Iterator[Block]:
         path = self.snapshot.path

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from tests.io import samples
 
 from privtrace import io
+from privtrace.datasets import dat
 from privtrace.errors import DataError, SettingsError
-from privtrace.io import dat, streams
+from privtrace.io import streams
 from privtrace.io.source import FileSource, Reader, Sizes
 from privtrace.trajectories import Trajectories
 

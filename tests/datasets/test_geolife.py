@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from tests.io import samples
 
 from privtrace import io
+from privtrace.datasets import geolife
 from privtrace.errors import DataError, OutputError, SettingsError
-from privtrace.io import geolife
-from privtrace.io.geolife import files_of
+from privtrace.io.files import files_in
 from privtrace.io.source import FileSource, Sizes
 from privtrace.trajectories import Trajectories
 
@@ -97,7 +97,7 @@ def test_a_folder_that_cannot_be_opened_at_all_is_refused(tmp_path, monkeypatch)
 
     monkeypatch.setattr("os.walk", walked)
     with pytest.raises(DataError, match="cannot be opened"):
-        files_of(tmp_path)
+        files_in(tmp_path, (".plt",), (".",))
 
 
 def test_whether_anybody_is_in_a_folder_changes_nothing(tmp_path):
@@ -175,7 +175,7 @@ def test_the_files_have_the_shape_of_the_format(tmp_path):
     points = np.array([[116.319876, 40.008304], [1, 2], [-1e-6, np.nan]])
     part = Trajectories(points, np.array([0, 2, 2, 3]), times, np.array(["010", "020", ""]))
     geolife.write([part], tmp_path)
-    files = files_of(tmp_path)
+    files = files_in(tmp_path, (".plt",), (".",))
     assert [str(file.relative_to(tmp_path)) for file in files] == [
         "Data/010/Trajectory/0.plt",
         "Data/unknown/Trajectory/2.plt",
@@ -245,7 +245,7 @@ def test_names_stay_inside_the_folder_and_apart(tmp_path):
     (tmp_path / "out").mkdir()
     geolife.write([part], tmp_path / "out")
     assert [entry.name for entry in tmp_path.iterdir()] == ["out"]
-    files = files_of(tmp_path / "out")
+    files = files_in(tmp_path / "out", (".plt",), (".",))
     assert len(files) == len(ids)
     assert all(
         len(part) < 200 and part.isascii() for file in files for part in file.relative_to(tmp_path).parts

@@ -18,16 +18,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from privtrace.datasets.importing import Importer
 from privtrace.errors import DataError
 from privtrace.io import printing, rows, slices, text
 from privtrace.io.beginning import Beginning
 from privtrace.io.clock import Read
 from privtrace.io.columns import Declared
 from privtrace.io.faults import Faults, Place
-from privtrace.io.files import declared_crs
-from privtrace.io.source import Sizes
 from privtrace.io.streams import TOO_LONG, TRAJECTORY_BYTES, Block, blocks, opened
-from privtrace.trajectories import Crs, Integers, Trajectories
+from privtrace.trajectories import Integers, Trajectories
 
 #: Seconds from a point to the next, by the rules of the competition.
 STEP = 15
@@ -46,46 +45,22 @@ _COLUMNS = (
 _READ = ("TRIP_ID", "TAXI_ID", "TIMESTAMP", "MISSING_DATA", "POLYLINE")
 
 
-class PortoReader:
+class PortoReader(Importer):
     """Read trips of the competition, columns by their names in any order and case; others are not looked at."""
 
-    parse_once = True
-    defines_times = True
     is_table = True
 
     def __init__(self, beginning: Beginning, declared: Declared) -> None:
-        self.snapshot = beginning.snapshot
-        self.crs: Crs = declared_crs(beginning.path, declared, "lonlat")
-        self.n_rows: int | None = None
+        super().__init__(beginning, declared)
         self._data_start = len(beginning.first_line)
         self._names = _header(beginning.path, beginning.first_line)
         self._packed = beginning.is_packed
+        self.has_users = "TAXI_ID" in self._names
+        self.has_times = "TIMESTAMP" in self._names
 
-    @property
-    def has_users(self) -> bool:
-        """Say whether there is a column of taxis."""
-        return "TAXI_ID" in self._names
-
-    @property
-    def has_times(self) -> bool:
-        """Say whether there is a column of times."""
-        return "TIMESTAMP" in self._names
-
-    @property
-    def has_clock(self) -> bool:
-        """Say whether there are times, which the format defines."""
-        return self.has_times
-
-    def batches(
-        self, sizes: Sizes, *, keys_only: bool = False, faults: Faults | None = None
-    ) -> Iterator[pa.RecordBatch]:
-        """Yield the points of some trips at a time, and count them and the lines that are wrong."""
-        n_rows = 0
-        for block in chain([Block(2, b"", 0, False)], self._blocks(sizes.block_bytes)):
-            batch, n_found = self._parsed(block, faults)
-            n_rows += n_found
-            yield rows.keys_of(batch) if keys_only else batch
-        self.n_rows = n_rows
+    def _found(self, block_bytes: int, faults: Faults | None) -> Iterator[tuple[pa.RecordBatch, int]]:
+        for block in chain([Block(2, b"", 0, False)], self._blocks(block_bytes)):
+            yield self._parsed(block, faults)
 
     def _blocks(self, block_bytes: int) -> Iterator[Block]:
         with opened(self.snapshot.path, packed=self._packed) as file:

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.io import samples
 
+from privtrace.datasets import porto
 from privtrace.errors import DataError, OutputError, SettingsError
-from privtrace.io import porto
 from privtrace.io.source import FileSource, Reader, Sizes
 from privtrace.trajectories import Trajectories
 

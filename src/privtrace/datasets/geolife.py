@@ -25,16 +25,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from privtrace.datasets.importing import Importer
 from privtrace.errors import OutputError
 from privtrace.io import printing, rows, slices, text
 from privtrace.io.beginning import Beginning
 from privtrace.io.clock import Read
 from privtrace.io.columns import Declared
 from privtrace.io.faults import FILE, Faults, Place
-from privtrace.io.files import declared_crs, files_in
-from privtrace.io.source import Sizes
 from privtrace.io.streams import TOO_LONG, Block, blocks
-from privtrace.trajectories import Array, Crs, Integers, Trajectories
+from privtrace.trajectories import Array, Integers, Trajectories
 
 _HEADER = (
     b"Geolife trajectory\r\nWGS 84\r\nAltitude is in Feet\r\nReserved 3\r\n"
@@ -45,17 +44,11 @@ _N_HEADER_LINES = 6
 _N_FIELDS = 7
 _SUFFIX = ".plt"
 _FOLDER = "Trajectory"
-#: The folder that holds those of users.
-DATA = "Data"
+_DATA = "Data"  # the folder that holds those of users
 _UNKNOWN = "unknown"  # the folder of trajectories whose user is not known
 
 #: Days from 1899-12-30 to 1970-01-01.
 _DAYS_TO_1970 = 25_569
-
-
-def files_of(folder: Path) -> list[Path]:
-    """List all PLT files below a folder in the order of reading; what is hidden is left out."""
-    return files_in(folder, (_SUFFIX,), hidden=(".",))
 
 
 class _Piece(NamedTuple):
@@ -63,38 +56,23 @@ class _Piece(NamedTuple):
     block: Block
 
 
-class GeolifeReader:
+class GeolifeReader(Importer):
     """Read PLT files; the folder above `Trajectory` is the user, the name of the file the trajectory.
 
     A file that is no PLT file, or cannot be opened, does not stop the reader: it is one trajectory of many. So
     is one that lies in no user's folder: whether any does changes nothing.
     """
 
-    parse_once = True
-    has_times = has_clock = True
-    defines_times = True
-    is_table = False
-    has_users = True
-
     def __init__(self, beginning: Beginning, declared: Declared) -> None:
-        self.snapshot = beginning.snapshot
-        self.crs: Crs = declared_crs(beginning.path, declared, "lonlat")
-        self.n_rows: int | None = None
+        super().__init__(beginning, declared)
         paths = [version.path.absolute() for version in self.snapshot.files]
         users = [_user(path) for path in paths]
         self._users = rows.ids(pa.array([_label(user) for user in users], pa.large_binary()))
         self._ids = rows.ids(pa.array([_label(path.stem) for path in paths], pa.large_binary()))
 
-    def batches(
-        self, sizes: Sizes, *, keys_only: bool = False, faults: Faults | None = None
-    ) -> Iterator[pa.RecordBatch]:
-        """Yield the points of many files at a time, and count them and the lines that are wrong."""
-        n_rows = 0
-        for pieces in self._pieces(sizes.block_bytes, faults):
-            batch, n_found = self._parsed(pieces, faults)
-            n_rows += n_found
-            yield rows.keys_of(batch) if keys_only else batch
-        self.n_rows = n_rows
+    def _found(self, block_bytes: int, faults: Faults | None) -> Iterator[tuple[pa.RecordBatch, int]]:
+        for pieces in self._pieces(block_bytes, faults):
+            yield self._parsed(pieces, faults)
 
     def _pieces(self, block_bytes: int, faults: Faults | None) -> Iterator[list[_Piece]]:
         """Yield blocks of lines until they have so many bytes together; the first are none."""
@@ -209,12 +187,12 @@ def write(parts: Iterable[Trajectories], path: Path) -> None:
     for part in printing.named(parts):
         for user, name, lines in _files(part):
             n_named[user, name] += 1
-            folder = path / DATA / user / _FOLDER
+            folder = path / _DATA / user / _FOLDER
             folder.mkdir(parents=True, exist_ok=True)
             with _new_file(folder, name, n_named[user, name]) as file:
                 file.write(_HEADER)
                 file.write(lines)
-    (path / DATA).mkdir(parents=True, exist_ok=True)
+    (path / _DATA).mkdir(parents=True, exist_ok=True)
 
 
 def _files(part: Trajectories) -> Iterator[tuple[str, str, memoryview]]:

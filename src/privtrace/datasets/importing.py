@@ -1,0 +1,60 @@
+"""Share what importers of public data sets have in common: their formats fix what stands where."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import ClassVar
+
+import pyarrow as pa
+
+from privtrace.errors import DataError
+from privtrace.io import rows
+from privtrace.io.beginning import Beginning
+from privtrace.io.columns import Declared
+from privtrace.io.faults import Faults
+from privtrace.io.files import declared_crs
+from privtrace.io.source import Sizes
+from privtrace.trajectories import Crs
+
+
+class Importer(ABC):
+    """Read text in which points are listed; a subclass turns its lines into rows."""
+
+    parse_once = True
+    defines_times = True
+    is_table = False
+    has_users = True
+    has_times = True
+    possible: ClassVar[tuple[Crs, ...]] = ("lonlat",)  # what points may mean; the first unless declared
+
+    def __init__(self, beginning: Beginning, declared: Declared) -> None:
+        if declared.columns:
+            raise DataError(
+                f"{beginning.path}: its format has no columns to name; leave out {declared.option('columns')}"
+            )
+        self.snapshot = beginning.snapshot
+        self.crs: Crs = declared_crs(beginning.path, declared, *self.possible)
+        self.n_rows: int | None = None
+
+    @property
+    def has_clock(self) -> bool:
+        """Say whether there are times, which the format defines."""
+        return self.has_times
+
+    @abstractmethod
+    def _found(self, block_bytes: int, faults: Faults | None) -> Iterator[tuple[pa.RecordBatch, int]]:
+        """Yield the points of some lines at a time, and count them and the lines that are wrong.
+
+        The first batch is that of no lines.
+        """
+
+    def batches(
+        self, sizes: Sizes, *, keys_only: bool = False, faults: Faults | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows, or their keys only, and count the points and the lines that are wrong."""
+        n_rows = 0
+        for batch, n_found in self._found(sizes.block_bytes, faults):
+            n_rows += n_found
+            yield rows.keys_of(batch) if keys_only else batch
+        self.n_rows = n_rows
