@@ -367,12 +367,12 @@ def test_any_geometry_is_read_and_none_refused() -> None:
     assert np.isfinite(read.points[:, 0]).tolist() == [False, False, True, False, True, True, True, True, False]
 
 
-def test_lists_of_times_that_do_not_fit_are_missing() -> None:
+def test_times_that_do_not_fit_a_line_are_missing_as_in_a_file() -> None:
     lines = made(times=np.arange(7.0)).to_geopandas(lines=True)
     lines["times"] = pd.Series([[1, 2], [3], [4, 5, 6]], dtype=object)
     read = pt.Trajectories.from_geopandas(lines)
     assert read.times is not None
-    np.testing.assert_array_equal(read.times, [1, 2, 3, 3, 3, np.nan, np.nan])
+    np.testing.assert_array_equal(read.times, [1, 2, *[np.nan] * 5])
 
 
 def test_lines_of_a_file_keep_their_times(tmp_path: Path) -> None:
@@ -386,7 +386,7 @@ def test_lines_of_a_file_keep_their_times(tmp_path: Path) -> None:
 def test_the_geometry_wins_over_columns_of_coordinates() -> None:
     points = made().to_geopandas().assign(lon=0.0, lat=0.0)
     same(made(), pt.Trajectories.from_geopandas(points))
-    with pytest.raises(SettingsError, match="leave 'lon' out of columns"):
+    with pytest.raises(DataError, match="leave lon out of"):
         pt.Trajectories.from_geopandas(points, columns={"lon": "lon"})
     with pytest.raises(DataError, match="has no geometry"):
         pt.Trajectories.from_geopandas(gpd.GeoDataFrame({"tid": [1]}))

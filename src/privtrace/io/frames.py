@@ -1,0 +1,487 @@
+"""Take trajectories from data frames and hand them over: Arrow, pandas, polars, GeoPandas and kin.
+
+There is one door: a frame becomes an arrow table, and that is read as a Parquet file is, or as GeoParquet where
+there are geometries. What pandas knows as numbers or timestamps stays that. A column of Python objects or of
+text is read as that of a CSV file would be, each value on its own: one odd value makes pandas hold all of a
+column as objects, so their type can be no reason to refuse. The packages are optional, and load when needed.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from privtrace.caching import cached_property
+from privtrace.errors import DataError
+from privtrace.io import printing, rows, text
+from privtrace.io.arrow import MemoryReader
+from privtrace.io.clock import epochs
+from privtrace.io.columns import (
+    PAIRS,
+    TIME,
+    TRAJECTORY,
+    USER,
+    attributes,
+    check_attributes,
+    has_role,
+    is_text,
+    named_zone,
+    resolve,
+    tells_time,
+)
+from privtrace.io.columns import (
+    Declared as Declared,
+)
+from privtrace.io.crs import meaning
+from privtrace.io.extras import require
+from privtrace.io.features import FEATURES_AT_ONCE, FeatureLayout, FeatureReader, Features, times_of
+from privtrace.io.files import Snapshot
+from privtrace.io.geometries import Flags, Geometries
+from privtrace.io.lines import GEOMETRY, line_tables
+from privtrace.io.long_table import arrow_times
+from privtrace.io.naming import named_tables
+from privtrace.io.source import FileSource, Reader, Sizes
+from privtrace.io.zones import UTC, instants
+from privtrace.trajectories import Array, Crs, Trajectories
+
+#: What trackintel calls its columns.
+_TRACKED_AT, _STARTED_AT, _TRIPLEG = "tracked_at", "started_at", "tripleg_id"
+
+
+def _load(module: str, what: str, extra: str | None = None) -> ModuleType:
+    """Import a package that an extra installs, or one that belongs to none."""
+    with warnings.catch_warnings():
+        # MovingPandas misses a package for smoothing, on every import, and says so.
+        warnings.filterwarnings("ignore", "Missing optional dependencies", UserWarning)
+        return require(module, what, extra)
+
+
+def _check_kind(what: str, given: object, *kinds: type) -> None:
+    """Refuse what is something else than a function takes."""
+    if not isinstance(given, kinds):
+        names = " or ".join(f"{kind.__module__.split('.')[0]}.{kind.__name__}" for kind in kinds)
+        raise DataError(f"{what} takes a {names}, not a {type(given).__name__}")
+
+
+# The door.
+
+
+def _table_read(place: str, table: pa.Table, declared: Declared) -> Trajectories:
+    """Read a table of points as a Parquet file with these columns would be."""
+    names = table.schema.names
+    return _read(lambda by: MemoryReader(place, resolve(Path(place), names, by), table, by), declared)
+
+
+def _read(open_again: Callable[[Declared], Reader], declared: Declared) -> Trajectories:
+    with FileSource(open_again(declared), declared=declared, open_again=open_again) as source:
+        return source.collect()
+
+
+class _FrameReader(FeatureReader):
+    """Read a frame with geometries, as GeoParquet is read; a row without one has a point that is missing."""
+
+    parse_once = False
+
+    def __init__(
+        self, place: str, frame: Any, geometries: Array, crs: Crs, declared: Declared, *, lines: bool
+    ) -> None:
+        path = Path(place)
+        names, columns = _columns(frame)
+        trajectory, user, time = attributes(path, names, declared, points_only=not lines)
+        self.snapshot = Snapshot.in_memory(place)
+        self.layout = FeatureLayout(trajectory, user, time, crs, declared.clock(time))
+        wanted = self.layout.names
+        self._table = pa.table([_arrow(place, name, columns[names.index(name)]) for name in wanted], wanted)
+        self._geometries = geometries
+        self.has_places = trajectory is None
+        check_attributes(path, self._table.schema, trajectory, user, time, self.layout.clock, declared)
+
+    @property
+    def has_clock(self) -> bool:
+        """Say whether the column of times has a type that can be a clock."""
+        time = self.layout.time
+        return time is not None and tells_time(self._table.schema.field(time).type, self.layout.clock)
+
+    @property
+    def named_zone(self) -> str | None:
+        """Name the time zone in the type of the column of times."""
+        time = self.layout.time
+        return None if time is None else named_zone(self._table.schema.field(time).type)
+
+    def features(self, sizes: Sizes) -> Iterator[Features]:
+        """Yield the features, which are made once."""
+        return iter(self._features)
+
+    @cached_property
+    def _features(self) -> list[Features]:
+        starts = range(0, len(self._geometries), FEATURES_AT_ONCE)
+        return [self._some(0, 0), *(self._some(start, FEATURES_AT_ONCE) for start in starts)]
+
+    def _some(self, start: int, n_rows: int) -> Features:
+        layout, some = self.layout, self._table.slice(start, n_rows).combine_chunks()
+        found = {name: pa.concat_arrays(some[name].chunks) for name in some.column_names if some.num_rows}
+        found = found or {field.name: pa.array([], field.type) for field in some.schema}
+        return Features(
+            geometries=_points(self._geometries[start : start + n_rows]),
+            trajectory=rows.ids(found[layout.trajectory]) if layout.trajectory else None,
+            user=rows.ids(found[layout.user]) if layout.user else None,
+            times=times_of(layout.clock, found[layout.time]) if layout.time else None,
+        )
+
+
+def _points(geometries: Array) -> Geometries:
+    """List the points of all rows; a row without any, or with another shape, has one that is missing."""
+    import shapely
+
+    kinds = shapely.GeometryType
+    paths = (kinds.POINT, kinds.LINESTRING, kinds.MULTIPOINT, kinds.MULTILINESTRING)
+    geometries = _only(geometries, np.isin(shapely.get_type_id(geometries), paths))
+    found, owners = shapely.get_coordinates(geometries, return_index=True)
+    n_found = np.bincount(owners, minlength=len(geometries))
+    counts = np.maximum(n_found, 1)
+    points = np.full((counts.sum(), 2), np.nan)
+    points[np.repeat(n_found > 0, counts)] = found
+    return Geometries(points[:, 0], points[:, 1], counts, np.zeros(len(counts), np.bool_), {})
+
+
+def _only(geometries: Array, good: Flags) -> Array:
+    """Copy geometries, with others than the good ones missing."""
+    kept = np.full(len(geometries), None, object)
+    kept[good] = geometries[good]
+    return kept
+
+
+# Tables of points.
+
+
+def from_arrow(table: Any, declared: Declared) -> Trajectories:
+    """Take a table of arrow, or anything that hands itself over as one by arrow's C interface."""
+    place = "the arrow table"
+    try:
+        table = pa.table(table)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):  # whose words may quote a row
+        raise DataError(
+            f"{place}: a {type(table).__name__} cannot be taken as one; "
+            "give a pyarrow.Table, or use from_pandas for what pandas holds"
+        ) from None
+    return _table_read(place, table, declared)
+
+
+def from_polars(frame: Any, declared: Declared) -> Trajectories:
+    """Take a DataFrame of polars, or a LazyFrame, of which only the columns that are needed are computed."""
+    polars = _load("polars", "from_polars")
+    _check_kind("from_polars", frame, polars.DataFrame, polars.LazyFrame)
+    place = "the polars frame"
+    needed = resolve(Path(place), frame.collect_schema().names(), declared).names
+    try:
+        wanted = frame.lazy().select(needed).collect()
+    except polars.exceptions.PolarsError:  # whose words may quote a row
+        raise DataError(f"{place}: it cannot be computed; collect it first, and see what polars says") from None
+    columns = {}
+    for values in wanted:
+        try:  # its own types, such as integers of 128 bits, and objects, which are addresses in memory
+            columns[values.name] = values.to_arrow() if values.dtype != polars.Object else None
+        except pa.ArrowException:
+            columns[values.name] = None
+        if columns[values.name] is None:
+            raise _unknown_type(place, values.name, values.dtype)
+    return _table_read(place, pa.table(columns), declared)
+
+
+def from_pandas(frame: Any, declared: Declared) -> Trajectories:
+    """Take a DataFrame of pandas; a level of its index that has a name is a column too."""
+    _check_kind("from_pandas", frame, _load("pandas", "from_pandas", "geo").DataFrame)
+    place = "the pandas frame"
+    names, columns = _columns(frame)
+    layout = resolve(Path(place), names, declared)
+    made = {name: _arrow(place, name, columns[names.index(name)]) for name in layout.names}
+    made |= {name: text.numbers(made[name]) for name in (layout.x, layout.y) if is_text(made[name].type)}
+    return _table_read(place, pa.table(made), declared)
+
+
+def _columns(frame: Any) -> tuple[list[str], list[Any]]:
+    """List the columns of a frame by names, which may be there twice; levels of its index with names first."""
+    levels = [level for level, name in enumerate(frame.index.names) if name is not None]
+    names = [*(frame.index.names[level] for level in levels), *frame.columns]
+    values = [frame.index.get_level_values(level).to_series() for level in levels]
+    return [*map(str, names)], [*values, *(frame.iloc[:, at] for at in range(frame.shape[1]))]
+
+
+def _arrow(place: str, name: str, values: Any) -> pa.Array:
+    """Bring a column of pandas into one of arrow's types; text and objects are bytes."""
+    kind = values.dtype
+    if kind.name == "category":
+        codes = values.cat.codes.to_numpy()
+        return _arrow(place, name, values.cat.categories.to_series()).take(pa.array(codes, mask=codes < 0))
+    if (
+        values.dtype == object or getattr(kind, "storage", "") == "python"
+    ):  # Python's, so one by one is the only way
+        missing = values.isna()
+        written = [None if gone else _text(value) for value, gone in zip(values, missing, strict=True)]
+        return pa.array(written, pa.large_binary())
+    try:
+        array = pa.array(values)
+    except (pa.ArrowException, TypeError):  # a type that arrow does not know, whatever the values
+        raise _unknown_type(place, name, kind) from None
+    array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    return array.cast(pa.large_binary()) if is_text(array.type) else array
+
+
+def _unknown_type(place: str, name: str, kind: object) -> DataError:
+    return DataError(
+        f"{place}: column {name!r} holds {kind}; convert it to integers, numbers, text or timestamps"
+    )
+
+
+def _text(value: Any) -> bytes:
+    """Write an object as text, a list as JSON has it, which is how the times of a line may stand in text."""
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, np.ndarray) and value.dtype.kind == "M":
+        value = np.datetime_as_string(value)
+    if isinstance(value, list | tuple | set | frozenset) or (isinstance(value, np.ndarray) and value.ndim):
+        texts = [_text(one) for one in value]
+        unknown = (b"None", b"NaT", b"nan", b"<NA>")
+        return b"[" + b",".join(b"null" if one in unknown else one for one in texts) + b"]"
+    # Text may hold halves of characters, which Python keeps and UTF-8 does not know.
+    return str(value).encode(errors="surrogatepass")
+
+
+def to_arrow(trajectories: Trajectories, names: str | None = None) -> pa.Table:
+    """Lay trajectories out as the Parquet writer does, with the words about them in the schema."""
+    return _whole(*named_tables([trajectories], names))
+
+
+def _whole(schema: pa.Schema, tables: Iterator[pa.Table]) -> pa.Table:
+    return pa.concat_tables([schema.remove_metadata().empty_table(), *tables]).cast(schema)
+
+
+def to_polars(trajectories: Trajectories, names: str | None = None) -> Any:
+    """Hand the long table to polars, which cannot hold words about it."""
+    return _load("polars", "to_polars").from_arrow(to_arrow(trajectories, names))
+
+
+def to_pandas(trajectories: Trajectories, names: str | None = None) -> Any:
+    """Hand the long table to pandas, the words about it as `attrs`."""
+    _load("pandas", "to_pandas", "geo")
+    frame = _pandas_of(to_arrow(trajectories, names))
+    frame.attrs.update(trajectories.about)
+    return frame
+
+
+def _pandas_of(table: pa.Table) -> Any:
+    """Turn a table into a frame in which integers stay integers, also where some are unknown."""
+    import pandas
+
+    frame = table.to_pandas(ignore_metadata=True)
+    nullable = {pa.int64(): pandas.Int64Dtype(), pa.uint64(): pandas.UInt64Dtype()}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if column.null_count and column.type in nullable:
+            frame[name] = column.to_pandas(types_mapper=nullable.get)
+    return frame
+
+
+# Frames with geometries.
+
+
+def from_geopandas(frame: Any, declared: Declared, *, lines: bool = False) -> Trajectories:
+    """Take a GeoDataFrame: each row gives the points of its geometry, however many, to its trajectory.
+
+    With `lines`, a row is a trajectory where no column says to which it belongs.
+    """
+    _check_kind("from_geopandas", frame, _load("geopandas", "from_geopandas", "geo").GeoDataFrame)
+    return _geometries_read("the GeoDataFrame", frame, declared, lines=lines)
+
+
+def _geometries_read(place: str, frame: Any, declared: Declared, *, lines: bool = False) -> Trajectories:
+    name = frame.active_geometry_name
+    if name is None:
+        raise DataError(f"{place}: it has no geometry; name its column with frame.set_geometry(NAME)")
+    crs = meaning(Path(place), _described(frame), declared)
+    others, geometries = frame.drop(columns=name), frame[name].to_numpy()
+    return _read(lambda by: _FrameReader(place, others, geometries, crs, by, lines=lines), declared)
+
+
+def _described(holder: Any) -> Any:
+    """Describe the coordinate system of a frame or a trajectory, if it has one."""
+    return holder.crs and holder.crs.to_json_dict()
+
+
+def to_geopandas(trajectories: Trajectories, *, lines: bool = False) -> Any:
+    """Hand over a row per point, or a row per trajectory, without points that are no numbers."""
+    geopandas = _load("geopandas", "to_geopandas", "geo")
+    import shapely
+
+    if lines:
+        table = _whole(*line_tables([trajectories]))
+        frame = _pandas_of(table.drop_columns([GEOMETRY]))
+        for name, column in zip(table.column_names, table.columns, strict=True):
+            if pa.types.is_list(column.type) and pa.types.is_timestamp(column.type.value_type):
+                frame[name] = _moments(column.combine_chunks())
+        geometries = shapely.from_wkb(table[GEOMETRY].to_numpy())
+    else:
+        frame = _pandas_of(to_arrow(trajectories).drop_columns(list(PAIRS[trajectories.crs])))
+        geometries = _only(shapely.points(trajectories.points), _finite(trajectories))
+    crs = "EPSG:4326" if trajectories.crs == "lonlat" else None
+    made = geopandas.GeoDataFrame(frame, geometry=geometries, crs=crs)
+    made.attrs.update(trajectories.about)
+    return made
+
+
+def _finite(trajectories: Trajectories) -> Flags:
+    return np.isfinite(trajectories.points[:, 0]) & np.isfinite(trajectories.points[:, 1])
+
+
+def _moments(lists: Any) -> Array:
+    """List calendar times as pandas' own: numpy's know no zones."""
+    array = pa.concat_arrays(lists.chunks) if isinstance(lists, pa.ChunkedArray) else lists
+    made = np.empty(len(array), object)
+    starts = array.offsets.to_numpy()
+    moments = array.flatten().to_pandas().astype(object).to_numpy()
+    made[:] = np.split(moments, starts[1:-1] - starts[0]) if len(array) else []
+    return made
+
+
+# Collections of MovingPandas, positionfixes and triplegs of trackintel.
+
+
+def from_movingpandas(collection: Any, declared: Declared) -> Trajectories:
+    """Take a TrajectoryCollection or a Trajectory; its moving objects are users.
+
+    A collection has no header: each trajectory is read by itself, ids and users as text. Where it is in another
+    system than is declared, or else than longitude and latitude, its points are bad points.
+    """
+    moving = _load("movingpandas", "from_movingpandas", "geo")
+    _check_kind("from_movingpandas", collection, moving.TrajectoryCollection, moving.Trajectory)
+    place = "the MovingPandas collection"
+    is_one = isinstance(collection, moving.Trajectory)
+    trajectories = [collection] if is_one else collection.trajectories
+    crs = meaning(Path(place), _described(collection), declared) if is_one else declared.crs or "lonlat"
+    frame, geometries = _joined(trajectories, crs, declared)
+    roles = {name: name for name in (TRAJECTORY, USER, TIME)}
+    declared = replace(declared, columns={**roles, **declared.columns})
+    return _read(lambda by: _FrameReader(place, frame, geometries, crs, by, lines=False), declared)
+
+
+def _joined(trajectories: list[Any], crs: Crs, declared: Declared) -> tuple[Any, Array]:
+    """Put the points of trajectories into one frame, ids and users as objects, and list their geometries."""
+    import pandas
+
+    roles = (TRAJECTORY, USER, TIME)
+    frames, geometries = [pandas.DataFrame({name: [] for name in roles})], [np.empty(0, object)]
+    for one in trajectories:
+        rest = pandas.DataFrame(one.df.drop(columns=[one.df.active_geometry_name, *roles], errors="ignore"))
+        times = pandas.DatetimeIndex(_utc(one, declared.timezone)).tz_localize("UTC")
+        ids = {TRAJECTORY: [one.id] * len(rest), USER: [one.obj_id] * len(rest)}
+        frames.append(
+            rest.reset_index(drop=True).assign(**ids, **{TIME: times}).astype(dict.fromkeys(ids, object))
+        )
+        known = declared.crs is not None or _means(one, crs)
+        geometries.append(_geometries(one) if known else np.full(len(rest), None, object))
+    return pandas.concat(frames[1:] or frames, ignore_index=True), np.concatenate(geometries)
+
+
+def _means(one: Any, crs: Crs) -> bool:
+    """Tell whether the points of a trajectory are in a system."""
+    try:
+        return meaning(Path(), _described(one), Declared()) == crs
+    except DataError:
+        return False
+
+
+def _geometries(one: Any) -> Array:
+    """Take the points, also where they are still in two columns."""
+    import shapely
+
+    in_columns = one.x in one.df.columns and one.y in one.df.columns
+    points = shapely.points(one.df[[one.x, one.y]].to_numpy(float)) if in_columns else one.df.geometry
+    return np.asarray(points, object)
+
+
+def _utc(one: Any, zone: str) -> Array:
+    """Take the times, local in the zone that they had, or else in `zone`, and read as from a file."""
+    times, had = one.df.index, one.df_orig_tz
+    if had is not None:
+        # Those of zoneinfo and of pytz have names; what has none is mostly an offset, and pandas reads it.
+        zone = getattr(had, "key", None) or getattr(had, "zone", None) or UTC
+        if zone == UTC:
+            first = np.ones(len(times), bool)
+            times = times.tz_localize(had, ambiguous=first, nonexistent="shift_forward").tz_convert(None)
+    local: Array = times.to_numpy().astype("datetime64[us]")  # of one unit, whatever that of others is
+    return rows.floats_of(instants(arrow_times(local), zone))
+
+
+def to_movingpandas(trajectories: Trajectories) -> Any:
+    """Hand over a collection: an object for each trajectory, which takes MovingPandas about a millisecond."""
+    moving = _load("movingpandas", "to_movingpandas", "geo")
+    timed = _timed(trajectories, "to_movingpandas")
+    frame = to_geopandas(replace(timed, zone=UTC)).set_index(TIME)  # whose type says so to the collection
+    users = [None] * len(timed)
+    if timed.users is not None:
+        first = frame[USER].iloc[timed.offsets[:-1]]
+        users = first.astype(object).where(first.notna(), None).tolist()
+    made = []
+    with warnings.catch_warnings():
+        # Planar points have no CRS here, and MovingPandas calls pandas in ways that will go away.
+        for words in (
+            "Trajectory generated without CRS",
+            "The inplace keyword",
+            "Time zone information dropped",
+        ):
+            warnings.filterwarnings("ignore", words)
+        bounds = pairwise(timed.offsets.tolist())
+        for (start, stop), name, user in zip(bounds, timed.ids_from(0).tolist(), users, strict=True):
+            points = frame.iloc[start:stop]
+            if points.index[0] != points.index[-1]:  # else one moment, of which it makes no trajectory
+                made.append(moving.Trajectory(points, name, traj_id_col=TRAJECTORY, obj_id=user, crs=None))
+    return moving.TrajectoryCollection(made)
+
+
+def from_trackintel(frame: Any, declared: Declared) -> Trajectories:
+    """Take positionfixes, or triplegs, of which each is a trajectory; their columns tell them apart."""
+    _check_kind("from_trackintel", frame, _load("geopandas", "from_trackintel", "geo").GeoDataFrame)
+    names = [str(name) for name in frame.columns]
+    roles = {TIME: _TRACKED_AT} if _TRACKED_AT in names else {TRAJECTORY: _TRIPLEG}
+    if _TRACKED_AT in names and _TRIPLEG in names and not has_role(TRAJECTORY, names, declared):
+        roles[TRAJECTORY] = _TRIPLEG
+    elif _TRACKED_AT not in names and _STARTED_AT not in names:
+        raise DataError(
+            f"the trackintel frame: no column {_TRACKED_AT!r} as positionfixes have it, and none "
+            f"{_STARTED_AT!r} as triplegs; use from_geopandas for other frames"
+        )
+    elif _TRACKED_AT not in names and _TRIPLEG not in names:  # it is the index, whatever that is called
+        frame = frame.assign(**{_TRIPLEG: frame.index})
+    place = "the positionfixes" if _TRACKED_AT in names else "the triplegs"
+    return _geometries_read(place, frame, replace(declared, columns={**roles, **declared.columns}))
+
+
+def to_trackintel(trajectories: Trajectories) -> Any:
+    """Hand over positionfixes."""
+    trackintel = _load("trackintel", "to_trackintel")
+    timed = _timed(trajectories, "to_trackintel")
+    frame = to_geopandas(timed).rename(columns={TIME: _TRACKED_AT})
+    if timed.users is None:
+        frame[USER] = frame[TRAJECTORY]
+    # Its own check refuses a frame without rows.
+    return trackintel.Positionfixes(frame, validate=False)
+
+
+def _timed(trajectories: Trajectories, what: str) -> Trajectories:
+    """Leave the points that have a place and a time, numbers of which are seconds since 1970."""
+    if trajectories.times is None:
+        raise DataError(f"{what}: these trajectories have no times, and it needs them; use to_geopandas")
+    times = arrow_times(trajectories.times)
+    clock = rows.floats_of(times if pa.types.is_timestamp(times.type) else epochs(times, "s"))
+    left = printing.only(
+        replace(trajectories, ids=trajectories.ids_from(0), times=clock),
+        _finite(trajectories) & ~np.isnan(clock),
+    )
+    return left.take(np.flatnonzero(np.diff(left.offsets)))
