@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -32,8 +33,28 @@ def test_unknown_names_are_refused() -> None:
         _ = pt.nothing_like_that
 
 
+def loaded_by(code: str) -> set[str]:
+    """List the modules that code has loaded by its end."""
+    told = f"import atexit, sys; atexit.register(lambda: print('\\n', *sys.modules)); {code}"
+    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+    return {*done.stdout.splitlines()[-1].split()}
+
+
 def test_importing_loads_no_compiler() -> None:
-    heavy = "{'numba', 'numpy', 'pyarrow'}"
-    code = f"import sys, privtrace, privtrace.cli.commands; print(sorted({heavy} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    loaded = loaded_by("import privtrace, privtrace.cli.commands")
+    assert "privtrace.cli.commands" in loaded and not loaded & {"numba", "numpy", "pyarrow"}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["plan", "--region=-8.7,41.1,-8.54,41.22", "--epsilon=1", "--count=20000"],
+        ["inspect", str(Path(__file__).parent / "format_1" / "bridgetrace.model")],
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_asking_loads_neither_a_compiler_nor_what_fits_need(arguments: list[str]) -> None:
+    """So a plan, or a look at a model over a box, answers at once."""
+    loaded = loaded_by(f"sys.argv[1:] = {arguments}; from privtrace.cli import main; main()")
+    heavy = {"numba", "llvmlite", "pandas", "scipy", "shapely", "pyproj", "cryptography", "privtrace.io"}
+    assert "privtrace.methods.bridgetrace.settings" in loaded and not loaded & heavy

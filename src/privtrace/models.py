@@ -28,7 +28,6 @@ import numpy.typing as npt
 
 from privtrace.calendar import DAY_S, Calendar, Period, Zone, is_known, seconds_in
 from privtrace.errors import ModelFormatError, SettingsError
-from privtrace.io.atomic import replacing
 from privtrace.methods import registry
 from privtrace.methods.model import Model
 from privtrace.privacy.epsilon import decimal, exact
@@ -54,6 +53,8 @@ _ZONE_NAME = re.compile(r"[A-Za-z0-9_+-]{1,30}(/[A-Za-z0-9_+-]{1,30}){0,2}")
 
 def save(model: Model, path: str | os.PathLike[str], *, force: bool = False) -> None:
     """Write a model file, whole or not at all."""
+    from privtrace.io.atomic import replacing
+
     content = to_bytes(model)
     with replacing(path, force=force) as temporary:
         temporary.write_bytes(content)

@@ -14,18 +14,17 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypedDict, 
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from privtrace import about as words
 from privtrace.compiling import compiled, inlined
 from privtrace.errors import DataError, SettingsError
-from privtrace.spelling import numbered, spelled_ids, spelled_users
 
 if TYPE_CHECKING:
     import geopandas
     import movingpandas
     import pandas
     import polars
+    import pyarrow as pa
     import trackintel
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -298,6 +297,10 @@ class Trajectories:
 
         But `own` ones are trajectories of their own.
         """
+        import pyarrow as pa
+
+        from privtrace.spelling import numbered, spelled_ids, spelled_users
+
         assert self.ids is not None
         names = spelled_ids(self.ids)
         numbers = numbered(names)

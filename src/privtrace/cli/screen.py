@@ -14,14 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    SpinnerColumn,
-    TaskProgressColumn,
-    TextColumn,
-    TimeRemainingColumn,
-)
 
 from privtrace.errors import PrivTraceError
 
@@ -48,6 +40,15 @@ class Screen:
         if self.quiet or not self.errors.is_terminal:
             yield lambda amount: None
             return
+        from rich.progress import (
+            BarColumn,
+            Progress,
+            SpinnerColumn,
+            TaskProgressColumn,
+            TextColumn,
+            TimeRemainingColumn,
+        )
+
         columns = (
             SpinnerColumn(),
             TextColumn("{task.description:<46}"),  # aligned from stage to stage

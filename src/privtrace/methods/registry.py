@@ -58,6 +58,29 @@ class Method:
         return self.settings.method
 
 
+class Ours(Method):
+    """Say the same of a method in a folder here, whose recipe and model load when they are first needed.
+
+    Help and plans need only its settings. Its recipe.py has `released`, and its model.py `SCHEMA` and the
+    model, which is called after the settings: BridgeTrace, BridgeTraceModel.
+    """
+
+    def __init__(self, settings: type[Settings], *, label: str, colors: tuple[str, str], docs: str) -> None:
+        self.__dict__.update(settings=settings, label=label, colors=colors, docs=docs, package=None)
+
+    def __getattr__(self, name: str) -> Any:  # called where a field is not set yet
+        homes = {
+            "recipe": ("recipe", "released"),
+            "model": ("model", f"{self.settings.__name__}Model"),
+            "schema": ("model", "SCHEMA"),
+        }
+        if name not in homes:
+            raise AttributeError(name)
+        file, called = homes[name]
+        folder = self.settings.__module__.rpartition(".")[0]
+        return self.__dict__.setdefault(name, getattr(import_module(f"{folder}.{file}"), called))
+
+
 def register(method: Method) -> None:
     """Make a method known to this process: to files, pages, exports and the command line.
 

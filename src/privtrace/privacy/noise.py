@@ -34,7 +34,6 @@ from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from privtrace.compiling import compiled
 from privtrace.errors import SettingsError
@@ -102,6 +101,8 @@ class RandomWords(_Stream):
     """Stream 64-bit words of the AES-256-CTR key stream of one key."""
 
     def __init__(self, key: bytes) -> None:
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
         super().__init__()
         self._encryptor = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
 

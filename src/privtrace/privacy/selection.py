@@ -51,7 +51,7 @@ class Choice:
     @classmethod
     def of(cls, parts: Iterable[Candidates], per_user: int) -> Choice:
         """Keep the smallest of each user, looking again whenever the number of candidates doubled."""
-        kept = _NOBODY
+        kept = _SCHEMA.empty_table()
         waiting: list[pa.Table] = []
         n_waiting = n_trajectories = n_known = 0
         for part in parts:
@@ -90,7 +90,7 @@ def chosen(passes: Passes, unit: Unit, noise: Noise) -> Choice:
 class Candidates:
     """Hold what the choice needs to know of one part."""
 
-    table: pa.Table  # as _NOBODY, of each trajectory whose user is known; where there are no ids, without bits
+    table: pa.Table  # as _SCHEMA, of each trajectory whose user is known; where there are no ids, without bits
     n_trajectories: int
     key: bytes = field(repr=False)
 
@@ -102,15 +102,15 @@ class Candidates:
         users = spelled_users(part.users)
         known = users.is_valid()
         users, places = users.filter(known), pa.array(np.arange(first, first + len(part))).filter(known)
-        ids, bits = (pa.nulls(len(users), _NOBODY.schema.field(name).type) for name in ("id", "bits"))
+        ids, bits = (pa.nulls(len(users), _SCHEMA.field(name).type) for name in ("id", "bits"))
         if part.ids is not None:
             ids = spelled_ids(part.ids).filter(known)
             bits = pa.array(pseudorandom(key, users, ids.fill_null(b"")))
         columns = [users, bits, ids, places, pa.nulls(len(users), pa.int64()).fill_null(0)]
-        return cls(pa.Table.from_arrays(columns, schema=_NOBODY.schema), len(part), key)
+        return cls(pa.Table.from_arrays(columns, schema=_SCHEMA), len(part), key)
 
 
-_NOBODY = pa.schema(
+_SCHEMA = pa.schema(
     {
         "user": pa.large_binary(),
         "bits": pa.uint64(),
@@ -118,10 +118,10 @@ _NOBODY = pa.schema(
         "place": pa.int64(),
         "numbered": pa.int64(),  # so many trajectories of the user have got a number so far
     }
-).empty_table()
+)
 
 #: What goes before whom, from user to place.
-_ORDER = [(name, "ascending") for name in _NOBODY.column_names[:4]]
+_ORDER = [(name, "ascending") for name in _SCHEMA.names[:4]]
 
 
 def _smallest(tables: list[pa.Table], per_user: int, key: bytes) -> pa.Table:

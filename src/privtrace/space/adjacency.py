@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from privtrace.compiling import compiled, inlined
+from privtrace.compiling import inlined
 from privtrace.space.grid import Grid
 from privtrace.space.pieces import linked
-from privtrace.trajectories import Integers
+from privtrace.trajectories import Array, Integers
 
 
 class Adjacency(NamedTuple):
@@ -55,24 +55,27 @@ def link_between(source, target, links):  # type: ignore[no-untyped-def]
     return -1
 
 
-@compiled
-def _beside(divisions, first_slot):  # type: ignore[no-untyped-def]
-    """List the pairs of slots of which the second is to the east or to the north of the first."""
-    size = divisions.shape[0]
-    sources, targets = [np.int64(0) for _ in range(0)], [np.int64(0) for _ in range(0)]
-    for coarse in range(size * size):
-        row, column = coarse // size, coarse % size
-        division = divisions[row, column]
-        for within in range(division * division):
-            slot, fine = first_slot[coarse] + within, (within % division, within // division)
-            for axis in range(2):
-                if fine[axis] + 1 < division:
-                    sources.append(slot)
-                    targets.append(slot + (division if axis else 1))
-                elif (row if axis else column) + 1 < size:
-                    beyond = coarse + (size if axis else 1)
-                    onto, along = divisions.ravel()[beyond], fine[1 - axis]
-                    for place in range(along * onto // division, ((along + 1) * onto - 1) // division + 1):
-                        sources.append(slot)
-                        targets.append(first_slot[beyond] + (place if axis else place * onto))
-    return np.array(sources), np.array(targets)
+def _beside(divisions: npt.NDArray[np.int32], first_slot: Integers) -> tuple[Array, Array]:
+    """List the pairs of slots of which the second is to the east or to the north of the first.
+
+    It is no kernel, since whoever reads a model asks for it, and a compiler takes longer to load than this.
+    """
+    size, slots = len(divisions), np.arange(first_slot[-1])
+    coarse = np.repeat(np.arange(size * size), np.diff(first_slot))
+    division = divisions.ravel().astype(np.int64)[coarse]
+    within = slots - first_slot[coarse]
+    fine, place = (within % division, within // division), (coarse % size, coarse // size)
+    sources, targets = [], []
+    for axis in range(2):
+        inner = fine[axis] + 1 < division
+        sources.append(slots[inner])
+        targets.append(slots[inner] + (division[inner] if axis else 1))
+        edge = np.flatnonzero(~inner & (place[axis] + 1 < size))
+        beyond = coarse[edge] + (size if axis else 1)
+        onto, along = divisions.ravel().astype(np.int64)[beyond], fine[1 - axis][edge]
+        first, end = along * onto // division[edge], ((along + 1) * onto - 1) // division[edge] + 1
+        which = np.repeat(np.arange(len(edge)), end - first)
+        there = np.arange(len(which)) - np.repeat(np.cumsum(end - first) - end, end - first)
+        sources.append(edge[which])
+        targets.append(first_slot[beyond[which]] + (there if axis else there * onto[which]))
+    return np.concatenate(sources), np.concatenate(targets)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from privtrace.caching import cached_property
 from privtrace.errors import SettingsError
@@ -16,6 +15,9 @@ from privtrace.space.lattice import Lattice, encode
 from privtrace.space.pieces import Pieces, chosen, cut, linked, whole
 from privtrace.space.region import Region
 from privtrace.trajectories import Array, Floats, Integers, Trajectories
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 #: Pairs of cells compared at once, to bound memory.
 _PAIRS = 1 << 22
@@ -188,6 +190,8 @@ class Grid:
 
     @cached_property
     def _links(self) -> csr_array:
+        from scipy.sparse import csr_array
+
         places = self.places
         rows_at_once = max(1, _PAIRS // self.n_cells)
         pairs = [
@@ -206,6 +210,8 @@ class Grid:
         """Find the connected component of each cell, by links of touching cells: (n_cells,)."""
         if self.region.shape is None:  # a box is one
             return np.zeros(self.n_cells, np.int64)
+        from scipy.sparse.csgraph import connected_components
+
         return connected_components(self.touching(), directed=False)[1].astype(np.int64)  # type: ignore[no-any-return]
 
 

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse.csgraph import shortest_path
 
 from privtrace.compiling import compiled, inlined
 from privtrace.errors import SettingsError
@@ -45,6 +44,8 @@ def shortest_paths(grid: Grid) -> ShortestPaths:
     size = len(grid.divisions)
     if grid.region.shape is None:
         return ShortestPaths(size, grid.slots, _neighbors_in_box(size), np.empty((0, 0), np.int16))
+    from scipy.sparse.csgraph import shortest_path
+
     if size > MOST_OVER_POLYGON:
         raise SettingsError(
             f"over a polygon, {MOST_OVER_POLYGON} x {MOST_OVER_POLYGON} equal cells are the most, not "

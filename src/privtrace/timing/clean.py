@@ -11,7 +11,6 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from scipy import ndimage
 
 from privtrace.compiling import borrowing, compiled, inlined
 from privtrace.empirical_bayes import Prior, posterior_means
@@ -353,6 +352,8 @@ def _alike(noisy: Floats, error: float, most: int) -> Floats:
 
     Of the diagonals, those count that lie together around the one that stands out most; there may be none.
     """
+    from scipy import ndimage
+
     n_rows, n_columns = noisy.shape
     diagonal = np.arange(n_columns) - np.arange(n_rows)[:, np.newaxis] + n_rows - 1
     sums = np.bincount(diagonal.ravel(), noisy.ravel()).astype(np.float64)
@@ -382,6 +383,8 @@ def _lines(noisy: Floats, error: float) -> Floats:
 
 def _standing_out(errors: Floats, joined: Floats, likely: float) -> tuple[Integers, Integers]:
     """Label what is joined and likely to be there; return the labels, and which of them are sure to be."""
+    from scipy import ndimage
+
     labels, _ = ndimage.label(errors > likely, structure=joined)
     sure = np.unique(labels[errors > _SURE])
     return labels, sure[sure > 0]
@@ -389,6 +392,8 @@ def _standing_out(errors: Floats, joined: Floats, likely: float) -> tuple[Intege
 
 def _blurred(noisy: Floats, times: int, axes: range | list[int]) -> tuple[Floats, float]:
     """Average entries with their neighbors along some axes; also give what part of the error is left."""
+    from scipy import ndimage
+
     weights = np.array([1.0])
     for _ in range(times):
         weights = np.convolve(weights, [0.25, 0.5, 0.25])

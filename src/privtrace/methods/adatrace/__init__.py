@@ -6,16 +6,11 @@ Its filters against attacks consult the raw data, and so are not offered. docs/m
 
 from __future__ import annotations
 
-from privtrace.methods.adatrace.model import SCHEMA, AdaTraceModel
-from privtrace.methods.adatrace.recipe import released
 from privtrace.methods.adatrace.settings import AdaTrace
-from privtrace.methods.registry import Method
+from privtrace.methods.registry import Ours
 
-METHOD = Method(
-    settings=AdaTrace,
-    recipe=released,
-    model=AdaTraceModel,
-    schema=SCHEMA,
+METHOD = Ours(
+    AdaTrace,
     label="AdaTrace",
     colors=("#5b3a8e", "#b79be6"),
     docs="docs/methods/adatrace.md",

@@ -5,16 +5,11 @@ docs/methods/bridgetrace.md says why each part is there, what was tried, and wha
 
 from __future__ import annotations
 
-from privtrace.methods.bridgetrace.model import SCHEMA, BridgeTraceModel
-from privtrace.methods.bridgetrace.recipe import released
 from privtrace.methods.bridgetrace.settings import BridgeTrace
-from privtrace.methods.registry import Method
+from privtrace.methods.registry import Ours
 
-METHOD = Method(
-    settings=BridgeTrace,
-    recipe=released,
-    model=BridgeTraceModel,
-    schema=SCHEMA,
+METHOD = Ours(
+    BridgeTrace,
     label="BridgeTrace",
     colors=("#0b6b8a", "#5cc3e0"),
     docs="docs/methods/bridgetrace.md",

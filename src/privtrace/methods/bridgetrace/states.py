@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from privtrace.caching import cached_property
 from privtrace.methods.bridgetrace.dissection import dissect
@@ -100,6 +98,11 @@ class StateSpace:
     @cached_property
     def components(self) -> Integers:
         """Find the connected component of each cell, by ways over sides: (n_cells,)."""
+        if self.grid.region.shape is None:  # a box is one
+            return np.zeros(self.grid.n_cells, np.int64)
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import connected_components
+
         links, n_cells = self.steps.links, self.grid.n_cells
         ones = np.ones(len(links.sources), np.bool_)
         graph = csr_array((ones, (links.sources, links.targets)), shape=(n_cells, n_cells))

@@ -6,16 +6,11 @@ reproduction of the authors' program. docs/methods/dpt.md says what is known and
 
 from __future__ import annotations
 
-from privtrace.methods.dpt.model import SCHEMA, DPTModel
-from privtrace.methods.dpt.recipe import released
 from privtrace.methods.dpt.settings import DPT
-from privtrace.methods.registry import Method
+from privtrace.methods.registry import Ours
 
-METHOD = Method(
-    settings=DPT,
-    recipe=released,
-    model=DPTModel,
-    schema=SCHEMA,
+METHOD = Ours(
+    DPT,
     label="DPT",
     colors=("#2f6b2f", "#7ccb7c"),
     docs="docs/methods/dpt.md",

@@ -5,16 +5,11 @@ Where the paper is silent or contradicts itself, docs/methods/privtrace.md says 
 
 from __future__ import annotations
 
-from privtrace.methods.privtrace.model import SCHEMA, PrivTraceModel
-from privtrace.methods.privtrace.recipe import released
 from privtrace.methods.privtrace.settings import PrivTrace
-from privtrace.methods.registry import Method
+from privtrace.methods.registry import Ours
 
-METHOD = Method(
-    settings=PrivTrace,
-    recipe=released,
-    model=PrivTraceModel,
-    schema=SCHEMA,
+METHOD = Ours(
+    PrivTrace,
     label="PrivTrace",
     colors=("#7a4a00", "#e0a23c"),
     docs="docs/methods/privtrace.md",
