@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -32,9 +36,9 @@ def checked(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     found: list[Path] = []
 
     class Noted(Target):
-        def __init__(self, path: Path, resolved: Path, force: bool) -> None:
+        def __init__(self, path: Path, *more: Any) -> None:
             found.append(path)
-            super().__init__(path, resolved, force)
+            super().__init__(path, *more)
 
     monkeypatch.setattr(atomic, "Target", Noted)
     return found
@@ -123,3 +127,42 @@ def test_commands_check_their_output_once(
         checked.clear()
         done = CliRunner().invoke(app_for([*command, output]), [*command, output])
         assert done.exit_code == 0 and checked == [Path(output)], done.output
+
+
+# Writes half of an output, says so, and waits to be killed.
+WRITER = """
+import sys, time
+from privtrace.io.atomic import replacing
+with replacing("out", folder_of=sys.argv[1] or None) as temporary:
+    (temporary / "a.plt" if sys.argv[1] else temporary).write_text("half")
+    print(flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("folder_of", ["", ".plt"])
+def test_what_a_killed_run_left_goes_when_the_next_writes_there(folder_of: str, tmp_path: Path) -> None:
+    pytest.importorskip("fcntl")
+    command = [sys.executable, "-c", WRITER, folder_of]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=tmp_path) as writer:
+        try:
+            assert writer.stdout is not None and writer.stdout.readline()
+            (left,) = tmp_path.iterdir()
+            with replacing(tmp_path / "other") as temporary:
+                temporary.write_text("whole")
+            assert (left / "out").exists()  # its owner lives
+            writer.send_signal(signal.SIGKILL)
+            writer.wait()
+            (
+                tmp_path / ".privtrace-mine"
+            ).mkdir()  # not ours, nor what stays if names are exchanged at that time
+            (tmp_path / f"{left.name}-old").mkdir()
+            with replacing(tmp_path / "other", force=True):
+                pass
+            assert {path.name for path in tmp_path.iterdir()} == {
+                "other",
+                ".privtrace-mine",
+                f"{left.name}-old",
+            }
+        finally:
+            writer.kill()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from privtrace.errors import OutputError
-from privtrace.io.atomic import check_folder, replacing_folder
+from privtrace.io.atomic import check_target, replacing
 
 
 def fill(folder: Path, word: str) -> None:
@@ -15,7 +15,7 @@ def fill(folder: Path, word: str) -> None:
 
 
 def output(path: Path, word: str, force: bool = False) -> Path:
-    with replacing_folder(path, ".plt", force) as temporary:
+    with replacing(path, force, ".plt") as temporary:
         fill(temporary, word)
     return path
 
@@ -25,9 +25,9 @@ def word(folder: Path) -> str:
 
 
 def test_a_folder_appears_whole(tmp_path):
-    with replacing_folder(tmp_path / "out", ".plt") as temporary:
+    with replacing(tmp_path / "out", folder_of=".plt") as temporary:
         fill(temporary, "new")
-        assert temporary.parent == tmp_path and not (tmp_path / "out").exists()
+        assert temporary.parent.parent == tmp_path and not (tmp_path / "out").exists()
     assert word(tmp_path / "out") == "new"
     assert os.listdir(tmp_path) == ["out"]
 
@@ -67,7 +67,7 @@ def test_force_deletes_nothing_else(tmp_path, foreign):
 def test_an_interrupt_leaves_nothing_behind(tmp_path, error, force):
     if force:
         output(tmp_path / "out", "old")
-    with pytest.raises(error), replacing_folder(tmp_path / "out", ".plt", force) as temporary:
+    with pytest.raises(error), replacing(tmp_path / "out", force, ".plt") as temporary:
         fill(temporary, "new")
         raise error
     assert os.listdir(tmp_path) == (["out"] if force else [])
@@ -97,7 +97,7 @@ def test_an_interrupt_while_names_change_leaves_the_old_one(tmp_path, monkeypatc
 def test_a_name_taken_meanwhile_is_not_overwritten(tmp_path):
     with (
         pytest.raises(OutputError, match="exists"),
-        replacing_folder(tmp_path / "out", ".plt") as temporary,
+        replacing(tmp_path / "out", folder_of=".plt") as temporary,
     ):
         fill(temporary, "mine")
         (tmp_path / "out").mkdir()
@@ -110,17 +110,17 @@ def test_places_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("mine")
     for name, words in {"none/out": "no such folder", "file": "is a file; give the path of a folder"}.items():
         with pytest.raises(OutputError, match=words):
-            check_folder(tmp_path / name, ".plt", True)
+            check_target(tmp_path / name, True, ".plt")
     with pytest.raises(OutputError, match="does not replace it"):
-        check_folder(tmp_path, ".plt", True)
-    assert check_folder(tmp_path / "new", ".plt").resolved == tmp_path / "new"
+        check_target(tmp_path, True, ".plt")
+    assert check_target(tmp_path / "new", folder_of=".plt").resolved == tmp_path / "new"
 
 
 def test_no_error_names_a_file_in_a_folder(tmp_path):
     """Files are called after users and trajectories, and errors travel with what they were raised from."""
     with (
         pytest.raises(OutputError, match="out: cannot be written") as caught,
-        replacing_folder(tmp_path / "out", ".plt"),
+        replacing(tmp_path / "out", folder_of=".plt"),
     ):
         raise OSError(28, "No space left on device", "Data/alice/Trajectory/1.plt")
     assert caught.value.__cause__ is None and caught.value.__suppress_context__

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
-import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from privtrace.errors import OutputError
+from privtrace.io.owned import OwnedFolder
 
 #: A hidden file that says that a folder was written here, and may be replaced.
 _MARK = ".privtrace-output"
+
+#: What the folders are called in which outputs are made, beside their targets.
+_PREFIX = ".privtrace-"
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,7 @@ class Target(os.PathLike[str]):
     path: Path  # as it was given
     resolved: Path  # writes through a link instead of replacing it
     force: bool  # whether what is there may be replaced
+    folder_of: str | None = None  # of a folder, the suffix of the files in it
 
     def __fspath__(self) -> str:
         return os.fspath(self.path)
@@ -32,98 +35,111 @@ class Target(os.PathLike[str]):
         return str(self.path)
 
 
-@contextmanager
-def replacing(path: str | os.PathLike[str], force: bool = False) -> Iterator[Path]:
-    """Yield a temporary path in the same folder; what is written there becomes `path` on success.
+def check_target(path: str | os.PathLike[str], force: bool = False, folder_of: str | None = None) -> Target:
+    """Refuse before the work what would be refused after it; return what `replacing` takes unchecked.
 
-    On any failure, an interrupt included, the temporary file goes and `path` stays as it was. Without
-    `force` an existing file is refused, before the work and again at its end. A `Target` was checked before,
-    and says itself whether to overwrite.
+    With `folder_of` it is the path of a folder of files with this suffix. One that is there is replaced only if
+    it was made here and holds nothing else: it may be all that someone has, and one wrong path must not
+    delete it.
     """
-    checked = check_target(path, force)
-    target, force = checked.resolved, checked.force
-    temporary = target.parent / f".privtrace-{secrets.token_hex(8)}"
-    try:
-        with _words(target):
-            # Open to others just as the umask allows, as any new file is.
-            os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
-            yield temporary
-            _sync(temporary)
-            if force:
-                os.replace(temporary, target)
-            else:
-                _publish(temporary, target)
-            with contextlib.suppress(OSError):  # not every system can sync a folder
-                _sync(target.parent)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def check_target(path: str | os.PathLike[str], force: bool = False) -> Target:
-    """Refuse before the work what would be refused after it; return what `replacing` takes unchecked."""
     if isinstance(path, Target):
         return path
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
         raise OutputError(f"{path}: no such folder as {target.parent}; create it first")
-    if target.is_dir():
+    if target.is_dir() and folder_of is None:
         raise OutputError(f"{path}: is a folder; give the path of a file")
-    if target.exists() and not target.is_file():
+    if target.exists() and not target.is_dir() and folder_of is not None:
+        raise OutputError(f"{path}: is a file; give the path of a folder")
+    if target.exists() and not target.is_dir() and not target.is_file():
         raise OutputError(f"{path}: is not a regular file; give another path")
     if target.exists() and not force:
         raise _exists(path)
-    return Target(Path(path), target, force)
-
-
-@contextmanager
-def replacing_folder(path: str | os.PathLike[str], suffix: str, force: bool = False) -> Iterator[Path]:
-    """Yield a temporary folder beside `path`; it becomes `path` on success.
-
-    On any failure, an interrupt included, the temporary folder goes and `path` stays as it was. With `force`
-    a folder is replaced if it was made here and holds nothing but files with this suffix: a folder may be
-    all that someone has, and one wrong path must not delete it.
-    """
-    checked = check_folder(path, suffix, force)
-    target, force = checked.resolved, checked.force
-    temporary, aside = (target.parent / f".privtrace-{secrets.token_hex(8)}" for _ in range(2))
-    try:
-        with _words(target):
-            temporary.mkdir()
-            yield temporary
-            (temporary / _MARK).touch()
-            _sync_all()
-            check_folder(checked.path, suffix, force)  # someone may have used the name meanwhile
-            try:
-                if target.exists():
-                    target.rename(aside)
-                temporary.rename(target)
-            finally:
-                if aside.exists() and not target.exists():
-                    aside.rename(target)
-            with contextlib.suppress(OSError):  # not every system can sync a folder
-                _sync(target.parent)
-    finally:
-        for leftover in (temporary, aside):
-            shutil.rmtree(leftover, ignore_errors=True)
-
-
-def check_folder(path: str | os.PathLike[str], suffix: str, force: bool = False) -> Target:
-    """Refuse before the work what would be refused after it, as `check_target` does for a file."""
-    if isinstance(path, Target):
-        return path
-    target = Path(os.path.realpath(path))
-    if not target.parent.is_dir():
-        raise OutputError(f"{path}: no such folder as {target.parent}; create it first")
-    if target.exists() and not target.is_dir():
-        raise OutputError(f"{path}: is a file; give the path of a folder")
-    if target.exists() and not force:
-        raise _exists(path)
-    if target.exists() and not _may_go(target, suffix):
+    if target.exists() and folder_of is not None and not _may_go(target, folder_of):
         raise OutputError(
             f"{path}: holds what was not written here, so --force does not replace it; "
             "remove the folder yourself or give another path"
         )
-    return Target(Path(path), target, force)
+    return Target(Path(path), target, force, folder_of)
+
+
+@contextmanager
+def replacing(
+    path: str | os.PathLike[str],
+    force: bool = False,
+    folder_of: str | None = None,
+    *,
+    beside: Sequence[str] = (),
+) -> Iterator[Path]:
+    """Yield a temporary path on the same disk; what is written there becomes `path` on success.
+
+    On any failure, an interrupt included, the temporary file or folder goes and `path` stays as it was; what a
+    kill leaves goes when the next output is written there. Without `force` an existing file is refused, before
+    the work and again at its end. A `Target` was checked before, and says itself whether to overwrite. Files
+    with the suffixes `beside` go along, and are there when `path` is.
+    """
+    checked = check_target(path, force, folder_of)
+    target = checked.resolved
+    with _words(target):
+        owned = OwnedFolder(target.parent, _PREFIX)
+        try:
+            temporary = owned.path / target.name
+            # Open to others, once it is in place, just as the umask allows.
+            temporary.touch() if checked.folder_of is None else temporary.mkdir()
+            yield temporary
+            if checked.folder_of is not None:
+                _publish_folder(temporary, checked)
+            else:
+                for other in (temporary.with_suffix(suffix) for suffix in beside):
+                    if other.exists():
+                        _sync(other)
+                        os.replace(other, target.with_suffix(other.suffix))
+                _publish(temporary, checked)
+            with contextlib.suppress(OSError):  # not every system can sync a folder
+                _sync(target.parent)
+        finally:
+            owned.close()
+
+
+def _publish(temporary: Path, checked: Target) -> None:
+    """Give the finished file its name, unless someone else took the name meanwhile."""
+    _sync(temporary)
+    target = checked.resolved
+    if checked.force:
+        os.replace(temporary, target)
+        return
+    try:
+        os.link(temporary, target)
+    except FileExistsError:
+        raise _exists(target) from None
+    except OSError:  # a file system without links: take the name first, then fill it
+        try:
+            os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+        except FileExistsError:
+            raise _exists(target) from None
+        try:
+            os.replace(temporary, target)
+        except BaseException:
+            target.unlink(missing_ok=True)
+            raise
+
+
+def _publish_folder(temporary: Path, checked: Target) -> None:
+    """Give the finished folder its name; what has it meanwhile may have to be kept."""
+    (temporary / _MARK).touch()
+    if hasattr(os, "sync"):  # not on Windows
+        os.sync()  # once, where thousands of files would each wait their turn
+    check_target(checked.path, checked.force, checked.folder_of)
+    target = checked.resolved
+    # Outside of what is swept: where the names are exchanged by a process that is killed, the old one stays.
+    aside = target.with_name(f"{temporary.parent.name}-old")
+    try:
+        if target.exists():
+            target.rename(aside)
+        temporary.rename(target)
+    finally:
+        if aside.exists():
+            aside.rename(temporary if target.exists() else target)
 
 
 def _may_go(folder: Path, suffix: str) -> bool:
@@ -159,30 +175,6 @@ def _words(target: Path) -> Iterator[None]:
         reason = error.strerror or "input or output error"
         # Not from the error: it may name a file in a folder, and so a user.
         raise OutputError(f"{target}: cannot be written ({reason}); check space and permissions") from None
-
-
-def _publish(temporary: Path, target: Path) -> None:
-    """Give the finished file its name, unless someone else took the name meanwhile."""
-    try:
-        os.link(temporary, target)
-    except FileExistsError:
-        raise _exists(target) from None
-    except OSError:  # a file system without links: take the name first, then fill it
-        try:
-            os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
-        except FileExistsError:
-            raise _exists(target) from None
-        try:
-            os.replace(temporary, target)
-        except BaseException:
-            target.unlink(missing_ok=True)
-            raise
-
-
-def _sync_all() -> None:
-    """Wait until all files are on the disk: one call, where thousands of files would each wait their turn."""
-    if hasattr(os, "sync"):  # not on Windows
-        os.sync()
 
 
 def _sync(path: Path) -> None:

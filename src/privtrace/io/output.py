@@ -9,7 +9,7 @@ from pathlib import Path
 
 from privtrace.errors import DataError, OutputError
 from privtrace.io import formats
-from privtrace.io.atomic import Target, check_folder, check_target, replacing, replacing_folder
+from privtrace.io.atomic import Target, check_target, replacing
 from privtrace.io.formats import Format
 from privtrace.trajectories import Crs, Source, Trajectories
 
@@ -49,9 +49,8 @@ class Output:
 
     def write(self, trajectories: Source | Iterable[Trajectories]) -> None:
         """Write a source, or parts as they come; only whether the name is still free is checked, at the end."""
-        suffix = self.format.folder_of
         parts = trajectories if isinstance(trajectories, Iterable) else trajectories.parts()
-        with replacing_folder(self.target, suffix) if suffix else replacing(self.target) as temporary:
+        with replacing(self.target) as temporary:
             formats.write(_of_one_kind(parts), temporary, self.format, packed=self.format.is_packed(self.path))
 
 
@@ -60,9 +59,7 @@ def check_output(
 ) -> Output:
     """Refuse, before any work, a path that cannot be written; return what writes there."""
     chosen = formats.format_of_output(Path(path), format, names)
-    suffix = chosen.folder_of
-    target = check_folder(path, suffix, force) if suffix else check_target(path, force)
-    return Output(target, chosen)
+    return Output(check_target(path, force, chosen.folder_of), chosen)
 
 
 def _of_one_kind(parts: Iterable[Trajectories]) -> Iterator[Trajectories]:
