@@ -22,6 +22,9 @@ from privtrace.trajectories import Array, Integers
 
 DAY_S, WEEK_S = 86_400, 604_800
 
+#: Ticks per second, by the unit in which times count since 1970.
+UNITS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+
 #: Offsets of zones are looked up within these years; before and after, the first and the last of them hold.
 _YEARS = range(1970, 2101)
 
@@ -78,15 +81,27 @@ class Zone:
         """Turn seconds since 1970, UTC, into those that a clock on the wall shows."""
         return utc_s + self.offsets_at(utc_s)
 
-    def to_utc(self, local_s: Integers) -> Integers:
-        """Turn what a clock on the wall shows into UTC, each by itself.
+    def to_utc(self, local: Integers, per_second: int = 1) -> Integers:
+        """Turn what a clock on the wall shows into UTC, each by itself, in seconds or in finer ticks.
 
         A time that comes twice, when clocks go back, is the first; one that never comes, when they go forward,
-        moves forward by the length of the gap.
+        moves forward by the length of the gap. Where 64 bits end, times are left as they are.
         """
         # Both are read by the offset before the change.
         ends = self.breaks + np.maximum(self.offsets[:-1], self.offsets[1:])
-        return local_s - self.offsets[np.searchsorted(ends, local_s, side="right")]
+        shift = per_second * self.offsets[np.searchsorted(ends, local // per_second, side="right")]
+        return np.where(_movable(local, per_second), local - shift, local)
+
+    def minutes_at(self, utc: Integers, per_second: int) -> Integers:
+        """Give the whole minutes by which the zone is ahead of UTC: offsets in ISO 8601 have no seconds."""
+        minutes = np.floor_divide(self.offsets_at(utc // per_second) + 30, 60)
+        return np.where(_movable(utc, per_second), minutes, 0)
+
+
+def _movable(ticks: Integers, per_second: int) -> Array:
+    """Tell which times can be moved by any offset without leaving 64 bits."""
+    margin = np.iinfo(np.int64).max - 2 * DAY_S * per_second
+    return (ticks > -margin) & (ticks < margin)
 
 
 def is_known(name: object) -> bool:

@@ -36,7 +36,7 @@ def test_numbers_are_what_tables_take_for_numbers(values):
     encoded = [value.encode() for value in values]
     for comma in (False, True):
         column = pa.array(encoded, pa.binary())
-        expected = text._any_numbers(column, decimal_comma=comma)
+        expected = text.any_numbers(column, decimal_comma=comma)
         assert text.numbers(column, decimal_comma=comma).equals(expected)
         found = pieces(*encoded).numbers(decimal_comma=comma)
         np.testing.assert_array_equal(found, expected.to_numpy(zero_copy_only=False))
@@ -63,7 +63,7 @@ def test_long_numbers_are_read_to_the_nearest_float(values):
 def test_numbers_of_seventeen_digits_need_no_second_look():
     values = np.random.default_rng(0).uniform(-180, 180, 20_000)
     data = pieces(*(repr(value).encode() for value in values.tolist()))
-    found, doubted = text.short_numbers(data.text, data.starts, data.stops)
+    found, doubted = data.short_numbers()
     assert found.tolist() == values.tolist() and len(doubted) == 0
 
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from privtrace import io
 from privtrace.io import open_source, streams, text
-from privtrace.io.clock import by_pattern
+from privtrace.io.clock import Clock
+from privtrace.io.dates import by_pattern, iso
 from privtrace.io.source import Sizes
 
 
@@ -130,12 +131,13 @@ def test_times_are_numbers_or_iso(kind):
         "\xff": None,
     }
     column = pa.array([case.encode("latin-1") for case in cases], kind)
-    assert text.times(column).to_pylist() == list(cases.values())
-    alone = [text.times(column.slice(i, 1)).to_pylist()[0] for i in range(len(column))]
+    order = Clock(order_only=True)
+    assert order.text(column).values.to_pylist() == list(cases.values())
+    alone = [order.text(column.slice(i, 1)).values.to_pylist()[0] for i in range(len(column))]
     assert alone == list(cases.values())  # no value depends on another
     dates = [value if case.count("-") > 1 else None for case, value in cases.items()]
     micro = [None if value is None else round(value * 1e6) for value in dates]
-    assert text.iso(column).cast(pa.int64()).to_pylist() == micro  # a number is no date
+    assert iso(column).cast(pa.int64()).to_pylist() == micro  # a number is no date
 
 
 def test_numbers_come_back_as_they_were_written_and_none_overflows():
@@ -158,10 +160,10 @@ def test_no_time_depends_on_another(values):
 
     lisbon = "Europe/Lisbon"
     for read in (
-        text.times,
-        text.iso,
-        lambda column: text.times(column, zone=lisbon),
-        lambda column: text.iso(column, lisbon),
+        lambda column: Clock(order_only=True).text(column).values,
+        lambda column: Clock(order_only=True, zone=lisbon).text(column).values,
+        iso,
+        lambda column: iso(column, lisbon),
         lambda column: by_pattern(column, "%H:%M %y-%m-%d", lisbon),
     ):
         alone = [ticks(read(column.slice(i, 1)))[0] for i in range(len(column))]

@@ -18,8 +18,10 @@ from tests.io.samples import SAMPLES
 from tests.io.trips import trips
 
 import privtrace as pt
+from privtrace.calendar import UNITS
 from privtrace.io import open_source
-from privtrace.io.clock import UNITS, by_pattern, epochs
+from privtrace.io.clock import epochs
+from privtrace.io.dates import by_pattern
 from privtrace.io.source import Sizes
 
 TINY = Sizes(part_points=7, batch_rows=5, bucket_rows=11, block_bytes=60)
@@ -91,7 +93,7 @@ def test_patterns_are_those_of_strptime(pattern: str) -> None:
         ({"time_format": "%Y-%m-%d %y"}, "says twice what the year is"),
         ({"time_format": "%F %I:%M"}, "no half"),
         ({"time_format": "%F %M"}, "has the minute but no hour"),
-        ({"time_format": "%F %T %S"}, "has the second twice"),
+        ({"time_format": "%F %T %S"}, "says twice what the second is"),
         ({"time_format": "%F %Q"}, "%Q in '%Y-%m-%d %Q' is not known; known are %a %A"),
         ({"time_format": "%F %"}, "is not known"),
     ],

@@ -27,10 +27,11 @@ import pyarrow.compute as pc
 
 from privtrace.datasets.importing import Importer
 from privtrace.errors import OutputError
-from privtrace.io import printing, rows, slices, text
+from privtrace.io import printing, rows, slices
 from privtrace.io.beginning import Beginning
 from privtrace.io.clock import Read
 from privtrace.io.columns import Declared
+from privtrace.io.dates import calendar_seconds
 from privtrace.io.faults import FILE, Faults, Place
 from privtrace.io.streams import TOO_LONG, Block, blocks
 from privtrace.trajectories import Array, Integers, Trajectories
@@ -165,7 +166,7 @@ def _times(date: slices.ByteSlices, time: slices.ByteSlices) -> Read:
     """Read 2008-10-24 and 02:09:59 as timestamps, anything else as null."""
     (year, month, day), right_date = slices.digits(date, "0000-00-00")
     (hour, minute, second), right_time = slices.digits(time, "00:00:00")
-    seconds, right = text.calendar_seconds(year, month, day, hour, minute, second)
+    seconds, right = calendar_seconds(year, month, day, hour, minute, second)
     right &= right_date & right_time
     given = (date.lengths > 0) & (time.lengths > 0)
     return Read(pa.array(seconds, mask=~right).cast(pa.timestamp("s")), given & ~right)

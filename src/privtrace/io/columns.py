@@ -15,7 +15,7 @@ import pyarrow as pa
 from privtrace.calendar import Zone
 from privtrace.errors import DataError, SettingsError
 from privtrace.io.clock import ISO_CLOCK, Clock
-from privtrace.io.zones import UTC
+from privtrace.io.dates import UTC
 from privtrace.trajectories import Crs
 
 #: The names of the two coordinates, by what they mean.

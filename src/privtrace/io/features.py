@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from privtrace.io import rows
-from privtrace.io.clock import ISO_CLOCK, Clock, Flags, Read
+from privtrace.io.clock import ISO_CLOCK, Clock, Read
 from privtrace.io.columns import (
     CALENDAR_LISTS,
     KNOWN_NAMES,
@@ -41,7 +41,7 @@ from privtrace.io.files import Snapshot
 from privtrace.io.geometries import Geometries
 from privtrace.io.rows import floats_of
 from privtrace.io.source import ColumnReader, Sizes
-from privtrace.trajectories import Crs, Integers
+from privtrace.trajectories import Crs, Flags, Integers
 
 #: Features read at once; a line may have thousands of points.
 FEATURES_AT_ONCE = 1 << 13

@@ -24,8 +24,8 @@ import pyarrow.compute as pc
 from privtrace.errors import DataError, PrivTraceError
 from privtrace.io import rows
 from privtrace.io.beginning import Beginning
-from privtrace.io.clock import TIMESTAMP
 from privtrace.io.columns import TIME, USER, Declared
+from privtrace.io.dates import TIMESTAMP
 from privtrace.io.faults import FILE, Faults, Place
 from privtrace.io.features import FeatureReader, apart
 from privtrace.io.files import FileVersion, Snapshot

@@ -23,7 +23,7 @@ from privtrace.caching import cached_property
 from privtrace.errors import DataError
 from privtrace.io import printing, rows, text
 from privtrace.io.arrow import MemoryReader
-from privtrace.io.clock import epochs
+from privtrace.io.clock import epochs, instants
 from privtrace.io.columns import (
     PAIRS,
     TIME,
@@ -41,6 +41,7 @@ from privtrace.io.columns import (
     Declared as Declared,
 )
 from privtrace.io.crs import meaning
+from privtrace.io.dates import UTC
 from privtrace.io.extras import require
 from privtrace.io.features import FEATURES_AT_ONCE, FeatureLayout, FeatureReader, Features, times_of
 from privtrace.io.files import Snapshot
@@ -49,7 +50,6 @@ from privtrace.io.lines import GEOMETRY, line_tables
 from privtrace.io.long_table import arrow_times
 from privtrace.io.naming import named_tables
 from privtrace.io.source import FileSource, Reader, Sizes
-from privtrace.io.zones import UTC, instants
 from privtrace.trajectories import Array, Crs, Trajectories
 
 #: What trackintel calls its columns.

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from privtrace.calendar import UNITS
 from privtrace.errors import DataError
 from privtrace.io.columns import PAIRS, TIME, TRAJECTORY, USER
 from privtrace.io.rows import missing_user
-from privtrace.io.zones import UNITS
 from privtrace.trajectories import Array, Integers, Trajectories
 
 #: Rows of a table that a writer gets at once; a row group of Parquet.

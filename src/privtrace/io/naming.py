@@ -10,8 +10,8 @@ import pyarrow as pa
 from privtrace.errors import SettingsError
 from privtrace.io import printing
 from privtrace.io.columns import CALENDAR, PAIRS, TIME, TRAJECTORY, USER
+from privtrace.io.dates import UTC
 from privtrace.io.long_table import laid_out, long_table, long_tables
-from privtrace.io.zones import UTC
 from privtrace.trajectories import Trajectories
 
 #: Our names of columns and those of other programs, by program; times are local calendar times in all of them.

@@ -12,10 +12,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from privtrace.calendar import UNITS, Zone
 from privtrace.errors import DataError, OutputError
+from privtrace.io.dates import UTC
 from privtrace.io.long_table import arrow_times, arrow_users
 from privtrace.io.rows import floats_of, on_one_line
-from privtrace.io.zones import UNITS, UTC, offsets_at
 from privtrace.trajectories import Array, Floats, Integers, Trajectories
 
 #: Seconds since 1970 of the first and the last second that a calendar with years of four digits has.
@@ -153,7 +154,7 @@ def _local(times: Array, zone: str) -> tuple[pa.Array, Integers]:
     known = arrow_times(times)
     per_second = UNITS[known.type.unit]
     ticks = known.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
-    offsets = offsets_at(ticks, per_second, zone)
+    offsets = 60 * Zone.named(zone).minutes_at(ticks, per_second)
     local = pa.array(ticks + per_second * offsets, mask=known.is_null().to_numpy(zero_copy_only=False))
     return local.cast(known.type), offsets
 

@@ -9,74 +9,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from privtrace.compiling import compiled
-from privtrace.io import text
-from privtrace.io.rows import floats_of
 from privtrace.io.streams import n_ends
-from privtrace.trajectories import Floats, Integers
-
-Bytes = npt.NDArray[np.uint8]
-Flags = npt.NDArray[np.bool_]
+from privtrace.io.text import Bytes
+from privtrace.io.text import ByteSlices as ByteSlices
+from privtrace.trajectories import Flags as Flags
+from privtrace.trajectories import Integers
 
 _QUOTE, _COMMA, _SPACE, _OPEN, _ZERO, _NINE = (ord(sign) for sign in '", [09')
 _TAB, _LINE_FEED, _RETURN = (ord(sign) for sign in "\t\n\r")
-
-
-@dataclass(frozen=True)
-class ByteSlices:
-    """Point at pieces of a text as ranges of its bytes: piece i is text[starts[i]:stops[i]]."""
-
-    text: Bytes
-    starts: Integers
-    stops: Integers
-
-    def __len__(self) -> int:
-        return len(self.starts)
-
-    def __getitem__(self, key: slice | Integers | Flags) -> ByteSlices:
-        """Choose some of the pieces."""
-        return ByteSlices(self.text, self.starts[key], self.stops[key])
-
-    @property
-    def lengths(self) -> Integers:
-        """Count the bytes of each piece."""
-        return self.stops - self.starts
-
-    def inside(self, n_before: int | Integers, n_after: int) -> ByteSlices:
-        """Leave out so many bytes at both ends of every piece."""
-        return ByteSlices(self.text, self.starts + n_before, self.stops - n_after)
-
-    def first(self) -> Bytes:
-        """Take the first byte of every piece, 0 where a piece is empty."""
-        return self._byte(self.starts)
-
-    def last(self) -> Bytes:
-        """Take the last byte of every piece, 0 where a piece is empty."""
-        return self._byte(self.stops - 1)
-
-    def texts(self) -> pa.Array:
-        """Copy the pieces out, as large_binary."""
-        offsets = np.concatenate([[0], np.cumsum(self.lengths)])
-        data = np.empty(offsets[-1], np.uint8)
-        _copy(self.text, self.starts, offsets, data)
-        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
-        return pa.Array.from_buffers(pa.large_binary(), len(self), buffers)
-
-    def numbers(self, *, decimal_comma: bool = False) -> Floats:
-        """Read the pieces as numbers, NaN where one is none."""
-        values, doubted = text.short_numbers(self.text, self.starts, self.stops, decimal_comma=decimal_comma)
-        if len(doubted):
-            values[doubted] = floats_of(text.numbers(self[doubted].texts(), decimal_comma=decimal_comma))
-        return values
-
-    def _byte(self, places: Integers) -> Bytes:
-        padded = self.text if len(self.text) else np.zeros(1, np.uint8)
-        found: Bytes = np.where(self.lengths > 0, padded[np.clip(places, 0, len(padded) - 1)], np.uint8(0))
-        return found
 
 
 def lines(block: bytes) -> ByteSlices:
@@ -177,13 +121,6 @@ def digits(pieces: ByteSlices, form: str) -> tuple[Integers, Flags]:
     right = np.zeros(len(pieces), np.bool_)
     _read_form(pieces.text, pieces.starts, pieces.stops, signs, numbers, right)
     return numbers, right
-
-
-@compiled
-def _copy(text, starts, offsets, data):  # type: ignore[no-untyped-def]
-    for i in range(len(starts)):
-        for j in range(offsets[i + 1] - offsets[i]):
-            data[offsets[i] + j] = text[starts[i] + j]
 
 
 @compiled

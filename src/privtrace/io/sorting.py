@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from privtrace.io.dates import UTC
 from privtrace.io.long_table import arrow_ids, arrow_times, arrow_users
 from privtrace.io.rows import floats_of, ids_of
 from privtrace.io.spool import Spool, kept
-from privtrace.io.zones import UTC
 from privtrace.trajectories import Array, Crs, Integers, Source, Trajectories
 
 #: Points of a bucket, about.
