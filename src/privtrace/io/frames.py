@@ -50,6 +50,7 @@ from privtrace.io.lines import GEOMETRY, line_tables
 from privtrace.io.long_table import arrow_times
 from privtrace.io.naming import named_tables
 from privtrace.io.source import FileSource, Reader, Sizes
+from privtrace.observer import Silent
 from privtrace.trajectories import Array, Crs, Trajectories
 
 #: What trackintel calls its columns.
@@ -82,6 +83,7 @@ def _table_read(place: str, table: pa.Table, declared: Declared) -> Trajectories
 
 def _read(open_again: Callable[[Declared], Reader], declared: Declared) -> Trajectories:
     with FileSource(open_again(declared), declared=declared, open_again=open_again) as source:
+        source.tell(Silent())
         return source.collect()
 
 
