@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
+import shlex
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.cli.running import run
+from tests.cli.running import COMMAND, run
 
 import privtrace as pt
 
@@ -59,6 +62,46 @@ def test_check_as_json(dirty: Path) -> None:
     assert facts["not_private"] is True and facts["n_trajectories"] == 3
     assert [fault["line"] for fault in facts["faults"]] == [4, 6, 7, 8, 9]
     assert sum(facts["reasons"].values()) == 5
+
+
+def test_check_lists_the_first_of_many_faults(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("tid,lon,lat\n" + "a,x,2\n" * 1030 + ",1,2\n")
+    reason = "longitude is missing or not a number"
+    lines = run("check", "a.csv", cwd=tmp_path, code=1).stdout.splitlines()
+    assert lines[1:21] == [f"a.csv:{line}: {reason}" for line in range(2, 22)]
+    assert lines[21:23] == [
+        "a.csv:1032: no trajectory id",
+        f"... and 1,010 more rows: {reason} (--all lists them)",
+    ]
+    facts = json.loads(run("check", "a.csv", "--json", cwd=tmp_path, code=1).stdout)
+    assert len(facts["faults"]) == 21 and facts["reasons"] == {reason: 1030, "no trajectory id": 1}
+    assert len(run("check", "a.csv", "--all", cwd=tmp_path, code=1).stdout.splitlines()) > 1031
+
+
+def test_data_comes_by_standard_input_and_goes_to_standard_output(tmp_path: Path) -> None:
+    text = b"tid,lon,lat\na,1,2\nb,x,4\na,3,4\n"
+    (tmp_path / "temporary").mkdir()
+    environment = {**os.environ, "TMPDIR": str(tmp_path / "temporary")}
+
+    def piped(*arguments: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(
+            [*COMMAND, *arguments], input=given, capture_output=True, cwd=tmp_path, env=environment, check=False
+        )
+
+    done = piped("convert", "-", "-", given=gzip.compress(text))
+    assert (done.returncode, done.stdout) == (0, b'traj_id,lon,lat\n"a",1,2\n"a",3,4\n"b",nan,4\n'), done.stderr
+    assert b"written to - (csv)" in done.stderr
+    done = piped("check", "-", given=text)
+    assert b"standard input:3: longitude is missing" in done.stdout and done.returncode == 1
+    assert not list((tmp_path / "temporary").iterdir())
+    (tmp_path / "a.csv").write_bytes(text)
+    done = piped("convert", "a.csv", "-", "--to=gpx")
+    assert b"gpx cannot go to standard output; write csv or tsv" in done.stderr and done.returncode == 2
+    many = pt.Trajectories(np.zeros((500_000, 2)), np.array([0, 500_000]), crs="planar")
+    many.write(tmp_path / "many.parquet")
+    command = f"{shlex.join([*COMMAND, 'convert', 'many.parquet', '-', '--to=tsv'])} | head -1"
+    done = subprocess.run(command, shell=True, capture_output=True, cwd=tmp_path, check=False)
+    assert done.stdout == b"traj_id\tx\ty\n" and b"rror" not in done.stderr, done.stderr
 
 
 def test_check_of_a_sound_file_ends_with_0(tmp_path: Path, wanderers: pt.Trajectories) -> None:

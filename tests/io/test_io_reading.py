@@ -2,6 +2,7 @@
 
 import math
 import os
+import pickle
 import stat
 from pathlib import Path
 
@@ -336,3 +337,21 @@ def test_a_full_disk_is_explained(tmp_path, monkeypatch):
     monkeypatch.setattr("pyarrow.OSFile", full)
     with pytest.raises(DataError, match=r"No space left on device.*TMPDIR"):
         open_tiny(path).collect()
+
+
+@pytest.mark.parametrize("is_folder", [False, True])
+def test_a_source_goes_to_another_process_and_notices_a_change(tmp_path, is_folder):
+    path = tmp_path / "folder" / "a.csv"
+    path.parent.mkdir()
+    path.write_text("ride;lon;lat\na;1;2\nb;3;4\na;5;6\n")
+    opened = path.parent if is_folder else path
+    packed = pickle.dumps(io.read(opened, columns={"traj_id": "ride"}))
+    source = pickle.loads(packed)
+    found = source.collect()
+    assert found.ids.tolist() == ["a", "b"] and found.points.tolist() == [[1, 2], [5, 6], [3, 4]]
+    if is_folder:
+        (path.parent / "b.csv").write_text("ride,lon,lat\n")
+    else:
+        path.write_text("ride;lon;lat\n")
+    with pytest.raises(DataError, match="changed since it was opened; open it again"):
+        pickle.loads(packed)

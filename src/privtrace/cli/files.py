@@ -18,7 +18,7 @@ from privtrace.cli.options import (
     InputPath,
     ThreadCount,
 )
-from privtrace.cli.screen import Screen, counted, tell_dropped, tell_lost
+from privtrace.cli.screen import Screen, counted, screen_for, tell_dropped, tell_lost
 from privtrace.cli.taking import takes
 
 if TYPE_CHECKING:
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from privtrace.io.check import Remarks
     from privtrace.space.region import Region
     from privtrace.trajectories import Trajectories
+
+
+#: Faults that `check` lists for each reason, unless asked for all.
+SHOWN = 20
 
 
 @takes(ConvertOptions)
@@ -75,7 +79,7 @@ def convert(
     from privtrace.io import check_output
     from privtrace.io.sorting import by_user_and_id
 
-    screen = Screen(options.quiet, options.as_json)
+    screen = screen_for(options, output)
     format = check_output(output, options.force, to, options.names)
     written: Counter[str] = Counter()
     lost: set[str] = set()
@@ -108,6 +112,9 @@ def check(
     region: Annotated[
         str | None, typer.Option(metavar="W,S,E,N|FILE", help="Also tell how much lies in this region.")
     ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help=f"List every fault, not only the first {SHOWN} for each reason.")
+    ] = False,
     threads: ThreadCount = None,
     as_json: AsJson = False,
 ) -> None:
@@ -134,10 +141,15 @@ def check(
         listed: list[dict[str, Any]] = []
         reasons: Counter[str] = Counter()
         for fault in source.faults():
-            screen.say(str(fault))
             reasons[fault.reason] += 1
+            if not everything and reasons[fault.reason] > SHOWN:
+                continue
+            screen.say(str(fault))
             if as_json:
                 listed.append({"file": str(fault.path), "line": fault.line, "reason": fault.reason})
+        for reason, count in reasons.items():
+            if not everything and count > SHOWN:
+                screen.say(f"... and {counted(count - SHOWN, 'more row')}: {reason} (--all lists them)")
         found = remarks(source)
         source.tell(screen)
         if area is not None:

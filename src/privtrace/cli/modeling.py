@@ -17,7 +17,7 @@ from privtrace.cli.options import (
     PageNote,
     PageTitle,
 )
-from privtrace.cli.screen import Screen, check_apart, ending, tell_dropped, tell_lost
+from privtrace.cli.screen import Screen, check_apart, ending, screen_for, tell_dropped, tell_lost
 from privtrace.cli.showing import show_model, tell_release
 from privtrace.cli.spending import Spending, tell_unusable
 from privtrace.cli.taking import takes
@@ -84,7 +84,7 @@ def generate(
     from privtrace.io import check_output
     from privtrace.models import load
 
-    screen = Screen(options.quiet, options.as_json)
+    screen = screen_for(options, output)
     made = check_output(output, options.force, names=options.names)
     check_apart({"--output": output}, {"the model": model})
     loaded = load(model)
@@ -127,7 +127,7 @@ def synth(
     from privtrace.report.document import check_page
     from privtrace.report.evaluation_page import marked
 
-    screen = Screen(options.quiet, options.as_json)
+    screen = screen_for(options, output)
     made = check_output(output, options.force, names=options.names)
     compared = None if evaluation is None else marked(evaluation)
     further = {"--model": model, "--report": report, "--evaluation": compared}

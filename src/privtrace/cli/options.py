@@ -71,9 +71,7 @@ class ProfileName(StrEnum):
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing output.")]
-InputPath = Annotated[
-    Path, typer.Argument(metavar="TRIPS", help="A file or folder; see `privtrace help convert`.")
-]
+InputPath = Annotated[Path, typer.Argument(metavar="TRIPS", help="A file, a folder, or - for standard input.")]
 RegionText = Annotated[
     str | None,
     typer.Option(metavar="W,S,E,N|FILE", help="The area: a box, or a GeoJSON file with a polygon. Required."),

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import wraps
 from pathlib import Path
 from threading import Event
@@ -18,6 +18,7 @@ from rich.console import Console
 from privtrace.errors import PrivTraceError
 
 if TYPE_CHECKING:
+    from privtrace.cli.options import SpeakingOptions
     from privtrace.io import FileSource
 
 
@@ -89,6 +90,12 @@ class Screen:
             self.results.print(json.dumps(result, indent=2), markup=False)
 
 
+def screen_for(options: SpeakingOptions, output: Path) -> Screen:
+    """Speak as the options say, but to standard error alone if standard output gets the output itself."""
+    screen = Screen(options.quiet, options.as_json)
+    return replace(screen, results=screen.errors) if str(output) == "-" else screen
+
+
 def tell_dropped(source: FileSource, screen: Screen) -> None:
     """Tell the curator how many rows were dropped and why, how to find them, and of times not read."""
     from privtrace.io.faults import FILE
@@ -118,7 +125,7 @@ def check_apart(
 
     taken = {os.path.realpath(path): name for name, path in others.items() if path is not None}
     for name, path in outputs.items():
-        if path is None:
+        if path is None or str(path) == "-":
             continue
         other = taken.setdefault(os.path.realpath(path), name)
         if other != name:

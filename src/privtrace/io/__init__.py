@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from privtrace.io.columns import Declared, parse_columns
-from privtrace.io.formats import FORMATS, Format
+from privtrace.io.formats import FORMATS, STANDARD, Format
 from privtrace.io.opening import open_reader
 from privtrace.io.output import Output, check_output
+from privtrace.io.received import received
 from privtrace.io.source import FileSource, Reader, Sizes
 from privtrace.trajectories import Crs, Source, Trajectories
 
@@ -61,7 +63,7 @@ def read(
         A text table (CSV, TSV and their kin, packed with gzip or not), a Parquet file, or a folder of either;
         GeoParquet, GeoPackage, GeoJSON, MF-JSON or GPX, with points or lines as geometries; the CSV of the
         Porto competition, with POLYLINE; a folder of Geolife's PLT files; or the text of AdaTrace and
-        PrivTrace, which is planar unless `crs` says otherwise.
+        PrivTrace, which is planar unless `crs` says otherwise. "-" is standard input, kept in a temporary file.
     crs
         "lonlat" or "planar", where the names of the columns do not say it or say it wrongly.
     columns
@@ -94,11 +96,19 @@ def open_declared(
     path: str | os.PathLike[str], declared: Declared, format: str | None = None, sizes: Sizes | None = None
 ) -> FileSource:
     """Open a file as `read` does, by what was declared; messages spell options as it does."""
+    opening = _Opening(received() if os.fspath(path) == STANDARD else Path(path), format)
+    return FileSource(opening(declared), sizes, declared, opening)
 
-    def open_again(declared: Declared) -> Reader:
-        return open_reader(Path(path), declared, format)
 
-    return FileSource(open_again(declared), sizes, declared, open_again)
+@dataclass(frozen=True)
+class _Opening:
+    """Open one file, as often as a source wants, in another process too."""
+
+    path: Path
+    format: str | None
+
+    def __call__(self, declared: Declared) -> Reader:
+        return open_reader(self.path, declared, self.format)
 
 
 def open_source(
@@ -128,5 +138,8 @@ def write(
 
     `names="scikit-mobility"` gives the columns of a table the names of that library: uid, tid, datetime, lat,
     lng. Times are calendar times there; numbers are taken for seconds since 1970.
+
+    The path "-" is standard output, for "csv", the default there, and "tsv". It cannot be whole or nothing:
+    what is written before a failure stays written.
     """
     check_output(path, force, format, names).write(trajectories)

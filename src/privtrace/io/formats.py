@@ -22,8 +22,13 @@ from privtrace.io.source import Reader
 from privtrace.io.suffixes import Suffixed, chosen
 from privtrace.trajectories import Trajectories
 
+#: The path that is standard input or output.
+STANDARD = "-"
+
 Read: TypeAlias = Callable[[Beginning, Declared], Reader]
-Write: TypeAlias = Callable[..., None]  # of parts and a path; and of `names`, where there are columns
+Write: TypeAlias = Callable[
+    ..., None
+]  # of parts and a path, or of tables in text a stream; and of `names`, where there are columns
 
 
 @dataclass(frozen=True)
@@ -199,7 +204,10 @@ FORMATS = {
 
 def format_of_output(path: Path, name: str | None, names: str | None = None) -> Format:
     """Choose the format to write, by its name if given, else by the suffix, and how its columns are named."""
-    format = chosen(path, name, FORMATS)
+    is_standard = str(path) == STANDARD
+    format = chosen(path, "csv" if is_standard and name is None else name, FORMATS)
+    if is_standard and not (format.has_columns and format.is_text):
+        raise OutputError(f"{format.name} cannot go to standard output; write csv or tsv, or give a path")
     format.prepare(path)
     if names is None:
         return format

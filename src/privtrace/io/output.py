@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 from privtrace.errors import DataError, OutputError
 from privtrace.io import formats
 from privtrace.io.atomic import Target, check_target, replacing
-from privtrace.io.formats import Format
+from privtrace.io.formats import STANDARD, Format
 from privtrace.trajectories import Crs, Source, Trajectories
 
 
@@ -25,6 +26,11 @@ class Output:
     def path(self) -> Path:
         """Say where the file or folder will be."""
         return self.target.path
+
+    @property
+    def is_standard(self) -> bool:
+        """Say whether this is standard output, which cannot be whole or nothing."""
+        return str(self.path) == STANDARD
 
     @property
     def force(self) -> bool:
@@ -50,6 +56,9 @@ class Output:
     def write(self, trajectories: Source | Iterable[Trajectories]) -> None:
         """Write a source, or parts as they come; only whether the name is still free is checked, at the end."""
         parts = trajectories if isinstance(trajectories, Iterable) else trajectories.parts()
+        if self.is_standard:
+            _to_standard_output(_of_one_kind(parts), self.format)
+            return
         with replacing(self.target) as temporary:
             formats.write(_of_one_kind(parts), temporary, self.format, packed=self.format.is_packed(self.path))
 
@@ -59,7 +68,20 @@ def check_output(
 ) -> Output:
     """Refuse, before any work, a path that cannot be written; return what writes there."""
     chosen = formats.format_of_output(Path(path), format, names)
+    if os.fspath(path) == STANDARD:
+        return Output(Target(Path(path), Path(path), force), chosen)
     return Output(check_target(path, force, chosen.folder_of), chosen)
+
+
+def _to_standard_output(parts: Iterable[Trajectories], format: Format) -> None:
+    """Write a table as it is made; who reads may stop before its end."""
+    sys.stdout.flush()
+    try:
+        with open(os.dup(sys.stdout.fileno()), "wb") as stream:
+            format.write(parts, stream)
+    except BrokenPipeError:
+        with open(os.devnull, "wb") as nowhere:  # for what is flushed at exit
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 def _of_one_kind(parts: Iterable[Trajectories]) -> Iterator[Trajectories]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -163,6 +163,16 @@ class _Counted:
             yield batch
 
 
+def _reopened(
+    open_again: Callable[[Declared], Reader], declared: Declared, sizes: Sizes, snapshot: Snapshot
+) -> FileSource:
+    """Open a source that came from another process."""
+    reader = open_again(declared)
+    if reader.snapshot != snapshot:
+        raise DataError(f"{snapshot.path}: changed since it was opened; open it again when it is complete")
+    return FileSource(reader, sizes, declared, open_again)
+
+
 class FileSource:
     """Yield the trajectories of a file or folder, the same ones in every pass.
 
@@ -198,6 +208,10 @@ class FileSource:
     def __repr__(self) -> str:
         gap = "" if self.gap_minutes is None else f", gap_minutes={self.gap_minutes:g}"
         return f"FileSource({str(self.path)!r}, {self.crs}{gap})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Go to another process as what opens it there; it must find the files as they were here."""
+        return _reopened, (self._open_again, self._declared, self._sizes, self._reader.snapshot)
 
     def __enter__(self) -> FileSource:
         return self

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.csv
@@ -202,14 +203,22 @@ def _is_utf8(block: bytes) -> bool:
     return True
 
 
-def write(parts: Iterable[Trajectories], path: Path, *, delimiter: str = ",", names: str | None = None) -> None:
-    """Write a long table; text cannot hold words about it. Calendar time has a name that says so.
+def write(
+    parts: Iterable[Trajectories],
+    path: Path | BinaryIO,
+    *,
+    delimiter: str = ",",
+    names: str | None = None,
+) -> None:
+    """Write a long table to a file or a stream; text cannot hold words about it.
 
-    Calendar times are moments: 2013-07-01T07:00:00Z, or with their offset in a zone, 2013-07-01T08:00:00+01:00.
+    Calendar time has a name that says so. Such times are moments: 2013-07-01T07:00:00Z, or with their offset in
+    a zone, 2013-07-01T08:00:00+01:00.
     """
     schema, tables = named_tables(parts, names)
     empty = _as_text(schema.empty_table())
-    with pa.OSFile(os.fsencode(path), "wb") as file:
+    sink = pa.OSFile(os.fsencode(path), "wb") if isinstance(path, Path) else pa.PythonFile(path, "w")
+    with sink as file:
         # Arrow would put the names into quotes.
         file.write((delimiter.join(empty.schema.names) + "\n").encode())
         options = pa.csv.WriteOptions(include_header=False, delimiter=delimiter)
