@@ -3,7 +3,7 @@
 import privtrace as pt
 
 trips = pt.read("trips.parquet")
-model = pt.BridgeTrace(epsilon=1.0, region=pt.Region.box(-8.70, 41.10, -8.54, 41.22)).fit(trips)
+model = pt.BridgeTrace(epsilon=1.0, region=(-8.70, 41.10, -8.54, 41.22)).fit(trips)
 model.save("porto.model")
 pt.load("porto.model").sample(100_000, seed=7).write("synthetic.parquet")
 """
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from privtrace.privacy.budget_file import BudgetFile
     from privtrace.privacy.unsafe_noise import NoNoise, SeededNoise
     from privtrace.space.region import Region
-    from privtrace.trajectories import Source, Trajectories
+    from privtrace.trajectories import Source, Trajectories, Trajectory
 
 # In the order of the pipeline. Modules load at first use: `privtrace --help` should not wait for a compiler.
 _HOMES = {
@@ -56,6 +56,7 @@ _HOMES = {
     "ModelFormatError": "errors",
     "CappedWalks": "errors",
     "Trajectories": "trajectories",
+    "Trajectory": "trajectories",
     "Source": "trajectories",
     "read": "io",
     "write": "io",
@@ -92,6 +93,7 @@ __all__ = [
     "ModelFormatError",
     "CappedWalks",
     "Trajectories",
+    "Trajectory",
     "Source",
     "read",
     "write",

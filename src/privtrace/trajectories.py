@@ -5,12 +5,24 @@ Everything in this file is private data.
 
 from __future__ import annotations
 
+import operator
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypedDict, TypeVar, Unpack
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    Protocol,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    overload,
+)
 
 import numpy as np
 import numpy.typing as npt
@@ -90,13 +102,62 @@ class Source(Protocol):
         ...
 
 
+#: What can be fitted and compared: a source, the path of a file or folder, or a data frame.
+Data: TypeAlias = (
+    "Source | str | os.PathLike[str] | pandas.DataFrame | polars.DataFrame | polars.LazyFrame | pa.Table"
+)
+
+#: Which function takes the frames of which package. Those of GeoPandas are pandas' too, and come before.
+_DOORS = {
+    "trackintel": "from_trackintel",
+    "movingpandas": "from_movingpandas",
+    "geopandas": "from_geopandas",
+    "pandas": "from_pandas",
+    "polars": "from_polars",
+    "pyarrow": "from_arrow",
+}
+
+
+def is_source(given: object) -> bool:
+    """Tell whether something can be passed over."""
+    return callable(getattr(given, "parts", None))  # the parts of a pathlib.Path are no method
+
+
 def check_source(source: object) -> None:
     """Refuse what is no source, before any pass."""
-    if not callable(getattr(source, "parts", None)):  # the parts of a pathlib.Path are no method
+    if not is_source(source):
         raise DataError(
-            f"trajectories are needed, or a source of them such as privtrace.read(path), "
+            "trajectories are needed: privtrace.read(path), a path, a data frame or Trajectories, "
             f"not {type(source).__name__}"
         )
+
+
+@contextmanager
+def opened(given: Data) -> Iterator[Source]:
+    """Give a source as it is, open the file of a path, and take a data frame by the function that is for it."""
+    if isinstance(given, str | os.PathLike) and not is_source(given):
+        from privtrace.io import read
+
+        with read(given) as source:
+            yield source
+        return
+    door = None if is_source(given) else _door(given)
+    if door is None:
+        check_source(given)
+        yield given  # type: ignore[misc]
+        return
+    try:
+        taken = getattr(Trajectories, door)(given)
+    except DataError as error:
+        raise DataError(f"{error}. To pass options, use Trajectories.{door}") from None
+    yield taken
+
+
+def _door(given: object) -> str | None:
+    """Name the function that takes a data frame, by the package that its type is from: none is imported."""
+    packages = {kind.__module__.partition(".")[0] for kind in type(given).__mro__}
+    streams = "from_arrow" if hasattr(given, "__arrow_c_stream__") else None
+    return next((door for package, door in _DOORS.items() if package in packages), streams)
 
 
 def has_users(source: Source) -> bool | None:
@@ -122,6 +183,28 @@ def on_the_calendar(
     finally:
         if timed is not source and hasattr(timed, "close"):
             timed.close()
+
+
+#: How trajectories are numbered; how many there are is private.
+_NUMBERS = "numbers go from 0 to len(trajectories) - 1, or from -1 backwards"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Trajectory:
+    """Hold one of many trajectories; its arrays are views."""
+
+    points: Floats  # (n_points, 2): longitude, latitude in degrees, or planar x, y
+    times: Array | None  # (n_points,), where there are times
+    user: Any  # who made it; None where nobody says
+    id: Any  # what it is called in its source, or its place where nothing has a name
+    crs: Crs
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __repr__(self) -> str:
+        # The default would print private points, and names, into logs.
+        return f"Trajectory({len(self):,} points, {self.crs})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,14 +316,52 @@ class Trajectories:
             f"{consequence}; give datetime64, or read them with time_unit= or time_format=, or {instead}"
         )
 
-    def __getitem__(self, key: slice) -> Trajectories:
-        """Take a run of trajectories; the arrays are views."""
-        start, stop, step = key.indices(len(self))
-        if step != 1:
-            raise IndexError("trajectories are sliced in steps of 1")
-        stop = max(start, stop)
-        first, last = self.offsets[start], self.offsets[stop]
-        return self._selected(slice(first, last), self.offsets[start : stop + 1] - first, slice(start, stop))
+    @overload
+    def __getitem__(self, key: int | np.integer[Any]) -> Trajectory: ...
+
+    @overload
+    def __getitem__(self, key: slice | Sequence[int] | Sequence[bool] | Array) -> Trajectories: ...
+
+    def __getitem__(self, key: Any) -> Trajectory | Trajectories:
+        """Take one trajectory by its place, or several by a slice, a mask or their places, as of an array.
+
+        One of them, and a slice in steps of 1, are views.
+        """
+        if hasattr(key, "__index__") and not isinstance(key, bool | np.ndarray):
+            return self._one(operator.index(key))
+        if isinstance(key, slice):
+            start, stop, step = key.indices(len(self))
+            if step == 1:
+                stop = max(start, stop)
+                first, last = self.offsets[[start, stop]]
+                offsets = self.offsets[start : stop + 1] - first
+                return self._selected(slice(first, last), offsets, slice(start, stop))
+        try:
+            chosen = np.arange(len(self))[key]
+        except IndexError:
+            chosen = None
+        if not isinstance(chosen, np.ndarray) or chosen.ndim != 1:
+            raise IndexError(
+                "trajectories are taken by a number, a slice, a list of numbers, or a mask with True or False "
+                f"for each of them; {_NUMBERS}"
+            )
+        return self.take(chosen)
+
+    def _one(self, place: int) -> Trajectory:
+        if not -len(self) <= place < len(self):
+            raise IndexError(f"there is no trajectory {place}: {_NUMBERS}")
+        place %= len(self)
+        points = slice(self.offsets[place], self.offsets[place + 1])
+        return Trajectory(
+            self.points[points],
+            None if self.times is None else self.times[points],
+            None if self.users is None else self.users[place],
+            place if self.ids is None else self.ids[place],
+            self.crs,
+        )
+
+    def __iter__(self) -> Iterator[Trajectory]:
+        return map(self._one, range(len(self)))
 
     def ids_from(self, first: int) -> Array:
         """Give what each is called; where they have no ids, by their places, counted from `first`."""

@@ -294,7 +294,7 @@ def test_little_data_is_explained(source: pt.Trajectories, quick: dict[str, Any]
         ({"runs": MOST_RUNS + 1}, "runs must be"),
         ({"runs": 1.5}, "runs must be"),
         ({"runs": None}, "runs must be"),
-        ({"seed": -1}, "a seed is a whole number"),
+        ({"seed": -1}, "must be a whole number from 0 to 1844"),
         ({"profile": "best"}, "the profile must be"),
     ],
 )

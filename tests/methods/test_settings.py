@@ -22,7 +22,7 @@ from privtrace.testing.data import timed_wanderers
         ({"epsilon": "1e-6"}, "too small"),
         ({"epsilon": "1e400"}, r"epsilon\) must be"),
         ({"region": None}, "region is needed"),
-        ({"region": (0, 0, 1, 1)}, "region is needed"),
+        ({"region": (0, 0, 1)}, "a region is four numbers .* not tuple"),
         ({"unit": "walk"}, "must be 'trajectory' or 'user'"),
         ({"unit": "user"}, "--max-per-user 5"),
         ({"max_per_user": 5}, "goes with --unit user"),

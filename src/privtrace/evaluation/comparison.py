@@ -17,8 +17,9 @@ from privtrace.evaluation.figures import NEEDED
 from privtrace.evaluation.frame import REAL, SYNTHETIC, Frame
 from privtrace.evaluation.measured import JoiningParts, MeasuredPart, MeasuredSet, Role, check
 from privtrace.evaluation.metric import Measure, Metric, Profile
+from privtrace.methods.declaring import MOST_SEED, whole
 from privtrace.observer import Observer, Silent
-from privtrace.space.region import MISSING, Region
+from privtrace.space.region import Region
 from privtrace.trajectories import Crs, Source, Trajectories, check_source, on_the_calendar
 
 PROFILES = {module.PROFILE.name: module.PROFILE for module in (paper, adatrace, mobility, time)}
@@ -70,10 +71,7 @@ class Comparison:
 
         Hours are those of the zone, an IANA name.
         """
-        if not isinstance(region, Region):
-            raise SettingsError(MISSING)
-        if not isinstance(seed, int) or not 0 <= seed < 1 << 64:
-            raise SettingsError(f"a seed is a whole number from 0 to 2**64 - 1, not {seed}")
+        seed = whole(seed, "seed", 0, MOST_SEED)
         frame = Frame(region.for_data(crs), seed, Zone.named(zone).name)
         profiles = profiles_named(profile)
         # Each once: some draw circles first.

@@ -37,7 +37,7 @@ from privtrace.privacy.unsafe_noise import NoNoise, SeededNoise
 from privtrace.space.grid import Grid
 from privtrace.space.lattice import longest_runs
 from privtrace.space.region import Region
-from privtrace.trajectories import Floats, Source, Trajectories, bad_points, limits
+from privtrace.trajectories import Data, Floats, Source, Trajectories, bad_points, limits, opened
 
 TERMS = ("sampling", "discretization", "structure", "noise")
 
@@ -154,7 +154,7 @@ class Explanation:
 
 
 def explain(
-    real: Source,
+    real: Data,
     synthesizer: Settings,
     *,
     epsilons: Epsilon | Iterable[Epsilon] = ("0.2", "1", "2"),
@@ -173,7 +173,7 @@ def explain(
     Parameters
     ----------
     real
-        Trajectories, or a source of them.
+        Trajectories, a source of them, a path or a data frame.
     synthesizer
         The method with its settings and region; its epsilon is replaced by each of the `epsilons`.
     runs
@@ -195,7 +195,7 @@ def explain(
         synthesizer.at(text)  # refuses what cannot be one, before any pass
     if not texts:
         raise SettingsError("explain needs an epsilon at least, such as --epsilons 0.2,1,2")
-    with synthesizer.meeting(real) as (settled, met):
+    with opened(real) as given, synthesizer.meeting(given) as (settled, met):
         reference = Reference.of(
             met,
             synthesizer.region,

@@ -17,7 +17,7 @@ from privtrace.evaluation.old_names import EVALUATED, deprecated, renamed, with_
 from privtrace.evaluation.reference import Reference
 from privtrace.observer import Observer
 from privtrace.space.region import Region
-from privtrace.trajectories import Source
+from privtrace.trajectories import Data, opened
 
 if TYPE_CHECKING:
     from privtrace.report.document import Report
@@ -140,10 +140,10 @@ class Evaluation(Mapping[str, Score]):
 
 
 def evaluate(
-    real: Source,
-    synthetic: Source,
+    real: Data,
+    synthetic: Data,
     *,
-    region: Region,
+    region: Any,
     profile: str = "paper",
     seed: int = 1,
     bootstrap: int = 0,
@@ -158,10 +158,10 @@ def evaluate(
     Parameters
     ----------
     real, synthetic
-        Trajectories or sources of them, whoever made them. Both are clipped to the region in the same way: the
-        longest run of points of each trajectory counts.
+        Trajectories, sources of them, paths or data frames, whoever made them. Both are clipped to the region
+        in the same way: the longest run of points of each trajectory counts.
     region
-        The area to compare in.
+        The area to compare in: a Region, or what `Region.of` takes.
     profile
         "paper" for PrivTrace's metrics and its subgroups, "adatrace", "mobility", "time", or "all". The module
         of each in `privtrace.evaluation` defines its metrics. Those that need calendar times are left out
@@ -180,18 +180,19 @@ def evaluate(
     """
     if not isinstance(bootstrap, int) or not 0 <= bootstrap <= MOST_REPLICATES or bootstrap == 1:
         raise SettingsError(f"bootstrap must be 0 or from 2 to {MOST_REPLICATES:,} replicates, not {bootstrap}")
-    reference = Reference.of(
-        real,
-        region,
-        profile=profile,
-        seed=seed,
-        zone=timezone,
-        period=period,
-        figures=figures,
-        backend=backend,
-        observer=observer,
-    )
-    return evaluated(reference, reference.measure(synthetic), bootstrap=bootstrap)
+    with opened(real) as known, opened(synthetic) as made:
+        reference = Reference.of(
+            known,
+            Region.of(region),
+            profile=profile,
+            seed=seed,
+            zone=timezone,
+            period=period,
+            figures=figures,
+            backend=backend,
+            observer=observer,
+        )
+        return evaluated(reference, reference.measure(made), bootstrap=bootstrap)
 
 
 def evaluated(reference: Reference, synthetic: MeasuredSet, *, bootstrap: int = 0) -> Evaluation:

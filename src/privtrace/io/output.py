@@ -55,12 +55,15 @@ class Output:
 
     def write(self, trajectories: Source | Iterable[Trajectories]) -> None:
         """Write a source, or parts as they come; only whether the name is still free is checked, at the end."""
-        parts = trajectories if isinstance(trajectories, Iterable) else trajectories.parts()
+        if isinstance(trajectories, Trajectories) or not isinstance(trajectories, Iterable):
+            trajectories = trajectories.parts()
         if self.is_standard:
-            _to_standard_output(_of_one_kind(parts), self.format)
+            _to_standard_output(_of_one_kind(trajectories), self.format)
             return
         with replacing(self.target) as temporary:
-            formats.write(_of_one_kind(parts), temporary, self.format, packed=self.format.is_packed(self.path))
+            formats.write(
+                _of_one_kind(trajectories), temporary, self.format, packed=self.format.is_packed(self.path)
+            )
 
 
 def check_output(

@@ -15,6 +15,9 @@ from privtrace.privacy.epsilon import decimal, exact
 
 _KEY = "privtrace"
 
+#: The largest seed.
+MOST_SEED = (1 << 64) - 1
+
 
 class Kind(Protocol):
     """Say which values a setting takes."""
@@ -254,9 +257,21 @@ class Declaration:
         except SettingsError:  # which says more than the kind of value
             raise
         except (ValueError, TypeError, OverflowError, KeyError):
-            if value is None and self.is_required:
+            if value is None and self.is_required and self.help:
                 raise SettingsError(f"{spelled(self.name)} is needed: {self.help}") from None
-            raise SettingsError(f"{spelled(self.name)} must be {self.kind.words}, not {value!r:.60}") from None
+            raise SettingsError(
+                f"{spelled(self.name)} must be {self.kind.words}, not {value!r:.60}{self._cure(reading, value)}"
+            ) from None
+
+    def _cure(self, reading: Any, value: Any) -> str:
+        """Say how to mend a number in quotes, which is right on a command line and wrong in Python."""
+        if reading != self.kind.read or not isinstance(value, str):
+            return ""
+        try:
+            self.kind.parse(value)
+        except (SettingsError, ValueError, TypeError, OverflowError, KeyError):
+            return ""
+        return f"; leave out the quotes: {value}"
 
     @property
     def shown(self) -> str:

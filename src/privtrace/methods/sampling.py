@@ -12,8 +12,7 @@ import numpy.typing as npt
 
 from privtrace.backends.base import Backend
 from privtrace.backends.local import Threads
-from privtrace.errors import SettingsError
-from privtrace.methods.declaring import spelled
+from privtrace.methods.declaring import MOST_SEED, spelled, whole
 from privtrace.methods.settings import MOST_TRAJECTORIES
 from privtrace.trajectories import Trajectories
 
@@ -36,12 +35,8 @@ def sample_parts(
     The same model and seed give the same trajectories, whatever the count and the backend: trajectory i is
     always the same. Without a seed a fresh one is drawn.
     """
-    if not 0 <= count <= MOST_TRAJECTORIES:
-        raise SettingsError(f"the number of trajectories must be from 0 to {MOST_TRAJECTORIES}, not {count}")
-    if seed is None:
-        seed = secrets.randbits(64)
-    if not 0 <= seed < 1 << 64:
-        raise SettingsError(f"a seed is a whole number from 0 to 2**64 - 1, not {seed}")
+    count = whole(count, "count", 0, MOST_TRAJECTORIES)
+    seed = secrets.randbits(64) if seed is None else whole(seed, "seed", 0, MOST_SEED)
     size = model.block_trajectories
     firsts = range(0, max(count, 1), size)  # no trajectories are one empty block, of known type
     blocks = (range(first, min(first + size, count)) for first in firsts)

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from privtrace.privacy.noise import Noise
     from privtrace.release import Release, Setting
     from privtrace.space.region import Region
-    from privtrace.trajectories import Source
+    from privtrace.trajectories import Data, Source
 
 _Source = TypeVar("_Source", bound="Source")
 
@@ -65,12 +65,10 @@ class _Area:
     metavar: str = "W,S,E,N|FILE"
 
     def read(self, value: Any) -> Any:
-        """Take what is a region already."""
-        from privtrace.space.region import MISSING, Region
+        """Take a region, or what describes one."""
+        from privtrace.space.region import Region
 
-        if not isinstance(value, Region):
-            raise SettingsError(MISSING)
-        return value
+        return Region.of(value)
 
     def parse(self, text: str) -> Any:
         """Read four numbers, or a file with a polygon."""
@@ -308,7 +306,7 @@ class Settings(ABC):
 
     def fit(
         self,
-        source: Source,
+        source: Data,
         *,
         noise: Noise | None = None,
         backend: Backend | None = None,
@@ -317,15 +315,16 @@ class Settings(ABC):
     ) -> Model:
         """Fit the model to a source in a few passes, spending epsilon; a budget file is charged with all of it.
 
+        A path is read as by `privtrace.read`, and a data frame as by `Trajectories.from_pandas` and its kin.
         Noise is fresh and secret unless a test passes its own; the model then says NOT PRIVATE.
         """
         from privtrace.methods.fitting import Fitting
         from privtrace.methods.registry import method_of
         from privtrace.methods.timed import with_timing
-        from privtrace.trajectories import has_users
+        from privtrace.trajectories import has_users, opened
 
         method = method_of(self)
-        with self.meeting(source) as (settings, met):
+        with opened(source) as given, self.meeting(given) as (settings, met):
             fitting = Fitting.begin(settings, met, noise, backend, observer, budget_file)
             if self.unit == "trajectory" and has_users(met):  # from the header, before any row
                 fitting.observer.say(each_or_all(fitting.crossing.ledger.unit))
@@ -333,7 +332,8 @@ class Settings(ABC):
                 getattr(met, "tell_untimed", lambda observer: None)(fitting.observer)
             fitting = with_timing(fitting, met)
             released = method.recipe(settings, fitting)
-        release = replace(fitting.release(method.label, method.package), calendar=settings.calendar_of(source))
+            calendar = settings.calendar_of(given)
+        release = replace(fitting.release(method.label, method.package), calendar=calendar)
         return method.model(release=release, timing=fitting.timing, **released)
 
     @abstractmethod

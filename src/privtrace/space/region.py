@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,7 @@ _RESOLUTION = 1e-9  # of coordinates: below this share of them, cells would be c
 
 MISSING = (
     "a region is needed: W,S,E,N in the data's coordinates, such as --region=-8.70,41.10,-8.54,41.22 "
-    "(Region.box(-8.70, 41.10, -8.54, 41.22)), or a GeoJSON file with a polygon. It must not be taken from the "
+    "(region=(-8.70, 41.10, -8.54, 41.22)), or a GeoJSON file with a polygon. It must not be taken from the "
     "data, because the edges of the data show where its outermost trajectory went. Choose the area that the "
     "release should speak of, for instance a city's limits; what lies outside does not count"
 )
@@ -59,6 +60,23 @@ class Region:
     north: float
     crs: Crs | None = None  # None until the region meets data, whose columns decide
     shape: Polygon | None = None  # what of the box is inside; None is all of it
+
+    def __init__(
+        self,
+        west: Any,
+        south: Any = None,
+        east: Any = None,
+        north: Any = None,
+        crs: Crs | None = None,
+        shape: Polygon | None = None,
+    ) -> None:
+        """Take west, south, east and north; or, instead of west, all that `Region.of` takes."""
+        if south is None and east is None and north is None:
+            given = Region.of(west) if crs is None else Region.of(west).for_data(crs)
+            self.__dict__.update(given.__dict__)
+            return
+        self.__dict__.update(west=west, south=south, east=east, north=north, crs=crs, shape=shape)
+        self.__post_init__()
 
     def __post_init__(self) -> None:
         for name in _BOUNDS:
@@ -146,6 +164,39 @@ class Region:
         """
         polygon, named_crs = parse_polygon(given)
         return cls._of(polygon, named_crs).for_data(crs) if crs else cls._of(polygon, named_crs)
+
+    @classmethod
+    def of(cls, given: Any) -> Region:
+        """Make a region of what describes one: numbers W, S, E, N, a polygon, or the path of its file.
+
+        A polygon is one of shapely, a GeoJSON mapping, or anything else with `__geo_interface__`.
+        """
+        if isinstance(given, cls):
+            return given
+        if isinstance(given, str | os.PathLike):
+            return cls.parse(os.fspath(given))
+        shape = getattr(given, "__geo_interface__", given)
+        if isinstance(shape, Mapping):
+            made = cls.polygon(shape)
+            return made if shape is given or not made._fills_its_box else replace(made, shape=None)
+        try:
+            numbers = [float(number) for number in given]
+        except (TypeError, ValueError):
+            numbers = []
+        if len(numbers) != 4:
+            raise SettingsError(
+                MISSING
+                if given is None
+                else "a region is four numbers (W, S, E, N), a polygon of shapely or GeoJSON, or the path of a "
+                f"file with one, not {type(given).__name__}"
+            )
+        return cls.box(*numbers)
+
+    @property
+    def _fills_its_box(self) -> bool:
+        """Tell whether the polygon is a box, as that of shapely is."""
+        corners = {(x, y) for x in (self.west, self.east) for y in (self.south, self.north)}
+        return self.shape is not None and self.shape.n_vertices == 4 and {*self.shape.rings[0]} == corners
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Region:
