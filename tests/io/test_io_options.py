@@ -143,7 +143,7 @@ def test_so_does_one_about_columns_that_cannot_be_parsed(text: str) -> None:
 @pytest.mark.parametrize(
     ("prefix", "expected"),
     [
-        ("", "--time-format or --time-unit (time_format, time_unit)"),
+        ("", "--time-format (time_format) or --time-unit (time_unit)"),
         ("synthetic_", "--synthetic-time-format or --synthetic-time-unit"),
     ],
 )

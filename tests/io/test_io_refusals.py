@@ -54,7 +54,7 @@ def test_paths_that_are_no_file(tmp_path):
         ("tid trip_id lon lat", "columns 'tid' and 'trip_id' could each be 'traj_id'; choose with --columns"),
         ("tid lon lng lat", "columns 'lon' and 'lng' could each be 'lon'; choose with --columns lon=NAME"),
         ("tid lon lat Time TIMESTAMP", "columns 'Time' and 'TIMESTAMP' could each be 't'; choose"),
-        ("one two three", "no column 'traj_id'; none of the 3 columns that it seems to have has a known name"),
+        ("one two three", "no column 'traj_id'; none of its 3 columns has a known name"),
         ("traj_id a b", "no columns for the coordinates; found traj_id, a, b; name the coordinates 'lon'"),
         ("traj_id lon lat x y", "pass --crs lonlat (crs='lonlat') or --crs planar (crs='planar')"),
         ("traj_id lon lat t t", "2 columns 't'; keep one"),

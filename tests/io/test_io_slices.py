@@ -1,22 +1,20 @@
 """Pieces of bytes against slow and obvious oracles."""
 
-import math
 import re
 
 import numpy as np
 import pyarrow as pa
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privtrace.io import slices, text
 
 
-def pieces(*values: bytes) -> slices.ByteSlices:
+def pieces(*values: bytes) -> text.ByteSlices:
     """Point at values that stand in one text with something in between."""
     ends = np.cumsum([len(value) + 1 for value in values])
     content = np.frombuffer(b"".join(value + b"7" for value in values), np.uint8)
-    return slices.ByteSlices(content, ends - 1 - [len(value) for value in values], ends - 1)
+    return text.ByteSlices(content, ends - 1 - [len(value) for value in values], ends - 1)
 
 
 numbers = st.floats(-1e98, 1e98).filter(lambda value: value == 0 or abs(value) > 1e-90)
@@ -71,47 +69,6 @@ def test_zero_keeps_its_sign():
     assert np.signbit(pieces(b"-0", b"-0.0", b"0").numbers()).tolist() == [True, True, False]
 
 
-@pytest.mark.parametrize(
-    ("block", "expected"),
-    [
-        (b"", []),
-        (b"\n", [b""]),
-        (b"a", [b"a"]),
-        (b"a\r\n\r\nb\n", [b"a", b"", b"b"]),
-        (b"a\rb\n\r", [b"a\rb", b""]),
-    ],
-)
-def test_lines_end_in_any_way(block, expected):
-    assert slices.lines(block).texts().to_pylist() == expected
-
-
-@settings(deadline=None)
-@given(st.lists(st.lists(st.text('ab,"', max_size=4), min_size=1, max_size=4), min_size=1), st.integers(1, 4))
-def test_fields_are_those_of_csv(records, n_fields):
-    lines = [",".join('"' + field.replace('"', '""') + '"' for field in record) for record in records]
-    fields, right = slices.fields(slices.lines("\n".join(lines).encode()), n_fields)
-    assert right.tolist() == [len(record) == n_fields for record in records]
-    columns = [[value.decode().replace('""', '"') for value in field.texts().to_pylist()] for field in fields]
-    found = [list(row) for row, good in zip(zip(*columns, strict=True), right, strict=True) if good]
-    assert found == [record for record in records if len(record) == n_fields]
-
-
-@settings(deadline=None)
-@given(st.lists(st.text('a,"\r', max_size=8), min_size=1))
-def test_lines_are_split_as_if_alone(lines):
-    def split(lines):
-        fields, right = slices.fields(slices.lines("\n".join([*lines, ""]).encode()), 2)
-        return list(zip(*(field.texts().to_pylist() for field in fields), right.tolist(), strict=True))
-
-    assert split(lines) == [split([line])[0] for line in lines]
-
-
-@pytest.mark.parametrize("line", ['"a', 'a"', '"a"b', 'a,"', '"a""', 'a"b,c', '","'])
-def test_quotes_that_do_not_match_are_wrong(line):
-    assert slices.fields(slices.lines(line.encode()), 2)[1].tolist() == [False]
-    assert slices.fields(slices.lines(b'a,"b,c"'), 2)[1].tolist() == [True]
-
-
 def slow_record(line: bytes, delimiter: bytes) -> list[bytes] | int:
     """Take a line of three fields apart by regular expressions, or say what becomes of it."""
     content = line.removesuffix(b"\n").removesuffix(b"\r")
@@ -139,47 +96,3 @@ def test_records_are_those_of_regular_expressions(lines, delimiter, end):
         assert found.fates.tolist() == [slices.RIGHT if isinstance(one, list) else one for one in expected]
         assert found.texts(0).to_pylist() == [row[2] for row in rows]
         assert found.texts(1).to_pylist() == [row[0] for row in rows]
-
-
-NAN = (math.nan, math.nan)
-
-
-@pytest.mark.parametrize(
-    ("listed", "bracketed", "expected"),
-    [
-        ("", False, []),
-        ("1,2", False, [(1, 2)]),
-        ("1,2;3,4;", False, [(1, 2), (3, 4)]),
-        ("1, 2 ; 3,4; ", False, [(1, 2), (3, 4)]),
-        ("1,2;;3,4;", False, [(1, 2), NAN, (3, 4)]),
-        (";", False, [NAN]),
-        ("1;2,3;", False, [NAN, (2, 3)]),
-        ("1,2,3;", False, [(1, math.nan)]),
-        ("a,2;", False, [(math.nan, 2)]),
-        ("", True, []),
-        (" ", True, []),
-        ("[1,2]", True, [(1, 2)]),
-        ("[1, 2], [3, 4]", True, [(1, 2), (3, 4)]),
-        ("[1,2][3,4]", True, [(1, 2), NAN]),
-        ("[1,2],[3,4", True, [(1, 2), NAN]),
-        ("[1,2],", True, [(1, 2), NAN]),
-        (",[1,2]", True, [NAN]),
-        ("1,2", True, [NAN]),
-        ("[]", True, [NAN]),
-        ("[[1,2]]", True, [(math.nan, 2), NAN]),
-        ("[null,2]", True, [(math.nan, 2)]),
-    ],
-)
-def test_pairs(listed, bracketed, expected):
-    lists = pieces(b"", listed.encode(), b"")
-    x, y, counts = slices.pairs(lists, bracketed=bracketed)
-    assert counts.tolist() == [0, len(expected), 0]
-    np.testing.assert_array_equal(
-        np.column_stack([x.numbers(), y.numbers()]), np.array(expected, float).reshape(-1, 2)
-    )
-
-
-def test_digits_have_to_have_the_form():
-    numbers, right = slices.digits(pieces(b"02:09:59", b"2:09:59", b"02:09:5x", b"02-09-59", b""), "00:00:00")
-    assert right.tolist() == [True, False, False, False, False]
-    assert numbers[:, 0].tolist() == [2, 9, 59]

@@ -170,10 +170,10 @@ class InputOptions:
 
         declared = Declared.of(
             self.crs.value if self.crs else None,
-            parse_columns(self.columns, prefix=prefix) if self.columns else None,
-            self.gap,
-            self.time_format,
-            self.time_unit.value if self.time_unit else None,
+            columns=parse_columns(self.columns, prefix=prefix) if self.columns else None,
+            gap_minutes=self.gap,
+            time_format=self.time_format,
+            time_unit=self.time_unit.value if self.time_unit else None,
             timezone=self.timezone,
             prefix=prefix,
         )

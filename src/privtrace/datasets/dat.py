@@ -19,9 +19,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from privtrace.datasets.importing import Importer
-from privtrace.io import printing, rows, slices
+from privtrace.datasets.pieces import first_bytes, last_bytes, lines_of, pairs
+from privtrace.io import printing, rows
 from privtrace.io.faults import Faults, Place
 from privtrace.io.streams import TOO_LONG, TRAJECTORY_BYTES, Block, blocks, opened
+from privtrace.io.text import ByteSlices
 from privtrace.trajectories import Integers, Trajectories
 
 _MARK = b"\xef\xbb\xbf"  # some editors start a text with it
@@ -53,23 +55,19 @@ class DatReader(Importer):
         self, block: Block, current: pa.Array, faults: Faults | None
     ) -> tuple[pa.RecordBatch, int, pa.Array]:
         """Turn lines into rows; also count points and wrong lines, and give the name that the next may have."""
-        lines = slices.lines(block.lines)
+        lines = lines_of(block.lines)
         filled = lines.lengths > 0
-        named = (lines.first() == ord("#")) & (lines.last() == ord(":"))
+        named = (first_bytes(lines) == ord("#")) & (last_bytes(lines) == ord(":"))
         colons = _first(lines, ":")
-        listed = (lines.first() == ord(">")) & (colons < lines.stops)
+        listed = (first_bytes(lines) == ord(">")) & (colons < lines.stops)
         wrong = filled & ~named & ~listed
 
         # The id of every line that is a name, and none of any other: a list has that of the line above it.
         turns = np.flatnonzero(filled)
-        names = slices.ByteSlices(
-            lines.text, lines.starts + 1, np.where(named, lines.stops - 1, lines.starts + 1)
-        )
+        names = ByteSlices(lines.text, lines.starts + 1, np.where(named, lines.stops - 1, lines.starts + 1))
         ids = pa.concat_arrays([current, rows.ids(names[turns].texts())])
         lists = np.flatnonzero(listed)
-        x, y, counts = slices.pairs(
-            slices.ByteSlices(lines.text, colons[lists] + 1, lines.stops[lists]), bracketed=False
-        )
+        x, y, counts = pairs(ByteSlices(lines.text, colons[lists] + 1, lines.stops[lists]), bracketed=False)
         at = np.repeat(lists, counts)  # the line of each point
         batch = rows.rows(
             trajectory=ids.take(pa.array(np.repeat(np.searchsorted(turns, lists), counts))),
@@ -88,7 +86,7 @@ class DatReader(Importer):
         return rows.usable(batch, self.crs, faults, place), n_found, current
 
 
-def _first(lines: slices.ByteSlices, sign: str) -> Integers:
+def _first(lines: ByteSlices, sign: str) -> Integers:
     """Find the first such sign from the start of each line on; the end of the text where there is none."""
     places = np.append(np.flatnonzero(lines.text == ord(sign)), len(lines.text))
     return places[np.searchsorted(places[:-1], lines.starts)]

@@ -26,6 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from privtrace.datasets.importing import Importer
+from privtrace.datasets.pieces import digits
 from privtrace.errors import OutputError
 from privtrace.io import printing, rows, slices
 from privtrace.io.beginning import Beginning
@@ -34,6 +35,7 @@ from privtrace.io.columns import Declared
 from privtrace.io.dates import calendar_seconds
 from privtrace.io.faults import FILE, Faults, Place
 from privtrace.io.streams import TOO_LONG, Block, blocks
+from privtrace.io.text import ByteSlices
 from privtrace.trajectories import Array, Integers, Trajectories
 
 _HEADER = (
@@ -102,18 +104,20 @@ class GeolifeReader(Importer):
 
     def _parsed(self, pieces: list[_Piece], faults: Faults | None) -> tuple[pa.RecordBatch, int]:
         """Turn lines into rows; also count points and wrong lines."""
-        lines = slices.lines(b"".join(_ended(piece.block.lines) for piece in pieces))
+        content = b"".join(_ended(piece.block.lines) for piece in pieces)
+        found = slices.records(content, ord(","), _N_FIELDS, range(_N_FIELDS))
         n_lines = [piece.block.n_lines - piece.block.last_too_long for piece in pieces]
         owners = np.repeat(np.arange(len(pieces)), n_lines)
         starts = np.cumsum([0, *n_lines])
         first = np.array([piece.block.first_line for piece in pieces], np.int64)
-        numbers = first[owners] + np.arange(len(lines)) - starts[owners]  # of lines in their files
+        numbers = first[owners] + np.arange(len(found.fates)) - starts[owners]  # of lines in their files
 
         files = np.array([piece.file for piece in pieces], np.int64)[owners]
-        fields, right = slices.fields(lines, _N_FIELDS)
-        wanted = (numbers > _N_HEADER_LINES) & (lines.lengths > 0)
-        points, wrong = np.flatnonzero(wanted & right), np.flatnonzero(wanted & ~right)
-        batch = self._rows([field[points] for field in fields], files[points])
+        points = found.lines_that(slices.RIGHT)
+        is_point = numbers[points] > _N_HEADER_LINES
+        points = points[is_point]
+        wrong = np.flatnonzero((numbers > _N_HEADER_LINES) & (found.fates > slices.NOTHING))
+        batch = self._rows([field[is_point] for field in found.columns], files[points])
         if faults is not None:
             self._note(pieces, faults)
             faults.add(f"not {_N_FIELDS} fields", wrong, self._place(files, numbers))
@@ -129,7 +133,7 @@ class GeolifeReader(Importer):
             lambda some: (self.snapshot.files[file].path for file in files[some].tolist()),
         )
 
-    def _rows(self, fields: list[slices.ByteSlices], files: Integers) -> pa.RecordBatch:
+    def _rows(self, fields: list[ByteSlices], files: Integers) -> pa.RecordBatch:
         latitude, longitude, _, _, _, date, time = fields
         file_of = pa.array(files)
         return rows.rows(
@@ -162,10 +166,10 @@ def _ended(lines: bytes) -> bytes:
     return lines + b"\n" if lines and not lines.endswith(b"\n") else lines
 
 
-def _times(date: slices.ByteSlices, time: slices.ByteSlices) -> Read:
+def _times(date: ByteSlices, time: ByteSlices) -> Read:
     """Read 2008-10-24 and 02:09:59 as timestamps, anything else as null."""
-    (year, month, day), right_date = slices.digits(date, "0000-00-00")
-    (hour, minute, second), right_time = slices.digits(time, "00:00:00")
+    (year, month, day), right_date = digits(date, "0000-00-00")
+    (hour, minute, second), right_time = digits(time, "00:00:00")
     seconds, right = calendar_seconds(year, month, day, hour, minute, second)
     right &= right_date & right_time
     given = (date.lengths > 0) & (time.lengths > 0)

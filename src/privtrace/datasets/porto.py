@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from privtrace.datasets.importing import Importer
+from privtrace.datasets.pieces import first_bytes, last_bytes, pairs
 from privtrace.errors import DataError
 from privtrace.io import printing, rows, slices, text
 from privtrace.io.beginning import Beginning
@@ -26,7 +27,8 @@ from privtrace.io.clock import Read
 from privtrace.io.columns import Declared
 from privtrace.io.faults import Faults, Place
 from privtrace.io.streams import TOO_LONG, TRAJECTORY_BYTES, Block, blocks, opened
-from privtrace.trajectories import Integers, Trajectories
+from privtrace.io.text import ByteSlices
+from privtrace.trajectories import Flags, Integers, Trajectories
 
 #: Seconds from a point to the next, by the rules of the competition.
 STEP = 15
@@ -69,32 +71,33 @@ class PortoReader(Importer):
 
     def _parsed(self, block: Block, faults: Faults | None) -> tuple[pa.RecordBatch, int]:
         """Turn lines into rows; also count points and wrong lines."""
-        lines = slices.lines(block.lines)
-        fields, right = slices.fields(lines, len(self._names))
-        columns = dict(zip(self._names, fields, strict=True))
-        polylines = columns["POLYLINE"]
-        incomplete = right & _flagged(columns.get("MISSING_DATA"), len(lines))
-        listed = (polylines.first() == ord("[")) & (polylines.last() == ord("]"))
+        n_fields = len(self._names)
+        found = slices.records(block.lines, ord(","), n_fields, range(n_fields))
+        columns = dict(zip(self._names, found.columns, strict=True))
+        lines, polylines = found.lines_that(slices.RIGHT), columns["POLYLINE"]
+        incomplete = _flagged(columns.get("MISSING_DATA"), len(lines))
+        listed = (first_bytes(polylines) == ord("[")) & (last_bytes(polylines) == ord("]"))
         wrong = {
-            f"not {len(self._names)} fields, or quotes that do not match": ~right & (lines.lengths > 0),
-            "MISSING_DATA is true": incomplete,
-            "POLYLINE is not a list": right & ~incomplete & ~listed,
+            f"not {n_fields} fields, or quotes that do not match": np.flatnonzero(found.fates > slices.NOTHING),
+            "MISSING_DATA is true": lines[incomplete],
+            "POLYLINE is not a list": lines[~incomplete & ~listed],
+            TOO_LONG: block.left_out,
         }
         if faults is not None:
             place = Place.following(self.snapshot.path, block.first_line - 1)
-            for reason, flags in wrong.items():
-                faults.add(reason, np.flatnonzero(flags), place)
-            faults.add(TOO_LONG, block.left_out, place)
-        trips = np.flatnonzero(right & ~incomplete & listed)
+            for reason, which in wrong.items():
+                faults.add(reason, which, place)
+        trips = ~incomplete & listed
         batch, counts = self._rows({name: column[trips] for name, column in columns.items()})
-        at = np.repeat(trips, counts)  # the line of each point
+        at = np.repeat(lines[trips], counts)  # the line of each point
         place = Place(self.snapshot.path, lambda row: block.first_line + at[row])
-        n_wrong = sum(int(flags.sum()) for flags in wrong.values()) + block.last_too_long
+        n_wrong = sum(len(which) for which in wrong.values())
         return rows.usable(batch, self.crs, faults, place), len(at) + n_wrong
 
-    def _rows(self, columns: dict[str, slices.ByteSlices]) -> tuple[pa.RecordBatch, Integers]:
+    def _rows(self, columns: dict[str, ByteSlices]) -> tuple[pa.RecordBatch, Integers]:
         """Turn trips into rows; also count the rows of each."""
-        x, y, counts = slices.pairs(columns["POLYLINE"].inside(1, 1), bracketed=True)
+        lists = columns["POLYLINE"]
+        x, y, counts = pairs(ByteSlices(lists.text, lists.starts + 1, lists.stops - 1), bracketed=True)
         trip_of = pa.array(np.repeat(np.arange(len(counts)), counts))
         batch = rows.rows(
             trajectory=_ids(columns["TRIP_ID"]).take(trip_of),
@@ -125,20 +128,20 @@ def _header(path: Path, line: bytes) -> list[str]:
     return names
 
 
-def _flagged(column: slices.ByteSlices | None, n_lines: int) -> slices.Flags:
+def _flagged(column: ByteSlices | None, n_lines: int) -> Flags:
     """Tell which trips the competition calls incomplete."""
     if column is None:
         return np.zeros(n_lines, np.bool_)
-    flags: slices.Flags = pc.match_substring_regex(column.texts(), r"(?i)^\s*true\s*$").to_numpy(False)
+    flags: Flags = pc.match_substring_regex(column.texts(), r"(?i)^\s*true\s*$").to_numpy(False)
     return flags
 
 
-def _ids(column: slices.ByteSlices) -> pa.Array:
+def _ids(column: ByteSlices) -> pa.Array:
     """Read ids; a quote inside quotes is written twice."""
     return rows.ids(pc.replace_substring(column.texts(), b'""', b'"'))
 
 
-def _times(column: slices.ByteSlices, counts: Integers) -> Read:
+def _times(column: ByteSlices, counts: Integers) -> Read:
     """Time points every 15 seconds from the start of their trip."""
     starts = column.numbers()
     steps = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)

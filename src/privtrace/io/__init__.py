@@ -88,7 +88,14 @@ def read(
         The name of a format, as `write` has them, where neither name nor first bytes tell it; of a folder, only
         files of that format are read.
     """
-    declared = Declared.of(crs, columns, gap_minutes, time_format, time_unit, timezone=timezone)
+    declared = Declared.of(
+        crs,
+        columns=columns,
+        gap_minutes=gap_minutes,
+        time_format=time_format,
+        time_unit=time_unit,
+        timezone=timezone,
+    )
     return open_declared(path, declared, format)
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Real
 from pathlib import Path
-from typing import Protocol
+from typing import Any, NoReturn
 
 import pyarrow as pa
 
-from privtrace.calendar import Zone
+from privtrace.calendar import is_known
 from privtrace.errors import DataError, SettingsError
 from privtrace.io.clock import ISO_CLOCK, Clock
 from privtrace.io.dates import UTC
@@ -39,9 +39,22 @@ KNOWN_NAMES: dict[str, tuple[str, ...]] = {
     "x": ("x",),
     "y": ("y",),
 }
-_SEPARATORS = re.compile(r"[\s_-]")
 #: Trajectories go by this name where no column has a name that says more.
 LAST_RESORT = "id"
+
+#: Families of types. A column without a single value is declared as null by some writers.
+_TEXT = (
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_string_view,
+    pa.types.is_binary,
+    pa.types.is_large_binary,
+    pa.types.is_binary_view,
+    pa.types.is_fixed_size_binary,
+)
+_CALENDAR = (pa.types.is_timestamp, pa.types.is_date)
+_ID = (pa.types.is_integer, pa.types.is_floating, pa.types.is_null, *_TEXT)
+_NUMBER = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null)
 
 #: What options are called in Python where it is something else; None where Python has no such argument.
 _ARGUMENTS = {"gap": "gap_minutes", "strict": None}
@@ -67,20 +80,9 @@ class Declared:
     prefix: str = ""  # of the options that declare it: "synthetic_" for the second input of a command
 
     @classmethod
-    def of(
-        cls,
-        crs: Crs | None = None,
-        columns: Mapping[str, str] | None = None,
-        gap_minutes: float | None = None,
-        time_format: str | None = None,
-        time_unit: str | None = None,
-        *,
-        timezone: str | None = None,
-        prefix: str = "",
-    ) -> Declared:
-        """Take what a caller leaves out as undeclared."""
-        zone = UTC if timezone is None else timezone
-        return cls(crs, columns or {}, gap_minutes, time_format, time_unit, zone, prefix=prefix)
+    def of(cls, crs: Crs | None = None, **said: Any) -> Declared:
+        """Take what a caller leaves out, or gives as None, as undeclared."""
+        return cls(crs, **{name: value for name, value in said.items() if value is not None})
 
     def __post_init__(self) -> None:
         if self.crs is not None and self.crs not in PAIRS:
@@ -88,42 +90,31 @@ class Declared:
         gap = self.gap_minutes
         if gap is not None and (isinstance(gap, bool) or not isinstance(gap, Real) or not 0 < gap < math.inf):
             raise SettingsError(f"{self.option('gap')} must be a positive number of minutes, not {gap!r}")
-        for role in self.columns:
-            if role not in KNOWN_NAMES:
-                raise SettingsError(
-                    f"{self.option('columns')}: no role is called {role!r}; roles are {', '.join(KNOWN_NAMES)}"
-                )
         named = [name for name in self.columns.values() if name]
-        for name in named:
+        for role, name in self.columns.items():
+            if role not in KNOWN_NAMES:
+                known = ", ".join(KNOWN_NAMES)
+                raise SettingsError(f"{self.option('columns')}: no role is called {role!r}; roles are {known}")
             if named.count(name) > 1:
                 raise SettingsError(
                     f"{self.option('columns')}: {name!r} is named for two roles; name it for one"
                 )
         Clock.declared(self.time_format, self.time_unit, self.option)  # refuses what makes no sense
-        self._check_timezone()
-
-    def _check_timezone(self) -> None:
-        """Refuse a time zone that there is not, before any row, whether there are times or not."""
-        if self.timezone == UTC:
-            return
-        if not isinstance(self.timezone, str):
+        if not is_known(self.timezone):
             raise SettingsError(
-                f"{self.option('timezone')} must be an IANA name, such as Europe/Lisbon, not {self.timezone!r}"
+                f"{self.option('timezone')}: there is no time zone {self.timezone!r:.60}; give an IANA name, "
+                "such as Europe/Lisbon or UTC"
             )
-        try:
-            Zone.named(self.timezone)
-        except SettingsError as refusal:
-            raise SettingsError(f"{self.option('timezone')}: {refusal}") from None
 
     def option(self, name: str, value: str = "", argument: str = "") -> str:
         """Spell an option for a message; option("gap", "30", "30") gives "--gap 30 (gap_minutes=30)".
 
         With a prefix there is no argument to name, as Python opens each input by itself: "--synthetic-gap 30".
         """
-        flag, known = self._flag(name, value), _ARGUMENTS.get(name, name)
-        if known is None or self._prefix(name):
-            return flag
-        return f"{flag} ({known}{argument and f'={argument}'})"
+        prefix = "" if name in _SHARED else self.prefix
+        flag = f"--{prefix}{name}".replace("_", "-") + (value and f" {value}")
+        known = _ARGUMENTS.get(name, name)
+        return flag if known is None or prefix else f"{flag} ({known}{argument and f'={argument}'})"
 
     def naming(self, *roles: str) -> str:
         """Spell how columns are named: "--columns lon=NAME,lat=NAME (columns={'lon': NAME, 'lat': NAME})"."""
@@ -131,17 +122,8 @@ class Declared:
         return self.option("columns", given, "{" + ", ".join(f"{role!r}: NAME" for role in roles) + "}")
 
     def time_options(self, word: str) -> str:
-        """Spell both options for the form of times: "--time-format or --time-unit (time_format, time_unit)"."""
-        names = ("time_format", "time_unit")
-        flags = f" {word} ".join(self._flag(name) for name in names)
-        return flags if self.prefix else f"{flags} ({', '.join(names)})"
-
-    def _flag(self, name: str, value: str = "") -> str:
-        flag = f"--{self._prefix(name)}{name}".replace("_", "-")
-        return f"{flag} {value}" if value else flag
-
-    def _prefix(self, name: str) -> str:
-        return "" if name in _SHARED else self.prefix
+        """Spell both options for the form of times: "--time-format or --time-unit", and their arguments."""
+        return f"{self.option('time_format')} {word} {self.option('time_unit')}"
 
     @property
     def either_crs(self) -> str:
@@ -160,24 +142,15 @@ class Declared:
         Elsewhere numbers do as well, which set the order of points whatever their unit. Where times of several
         names or files come together, `on_calendar` makes all of one type.
         """
-        on_calendar = on_calendar or self.lenient
-        declared = Clock.declared(self.time_format, self.time_unit, self.option)
-        if declared is not None:
-            return replace(declared, on_calendar=on_calendar, zone=self.timezone)
-        is_cut = self.gap_minutes is not None
-        is_open = not is_cut and not (name is not None and is_calendar(name))  # numbers may set the order
-        return Clock(
-            order_only=is_open and not self.wants_times,
-            on_calendar=on_calendar,
-            zone=self.timezone,
-            keeps_order=is_open and self.wants_times,
-        )
-
-    def lacking(self, names: Sequence[str]) -> Iterator[tuple[str, str]]:
-        """Yield roles, with their names, that must be among the columns of a file and are not."""
-        for role, name in self.columns.items():
-            if name and name not in names and not (self.lenient and role in (USER, TIME)):
-                yield role, name
+        clock = Clock.declared(self.time_format, self.time_unit, self.option)
+        if clock is None:
+            # Numbers may set the order.
+            is_open = self.gap_minutes is None and not (name is not None and is_calendar(name))
+            clock = Clock(
+                order_only=is_open and not self.wants_times,
+                keeps_order=is_open and self.wants_times,
+            )
+        return replace(clock, on_calendar=on_calendar or self.lenient, zone=self.timezone)
 
 
 def parse_columns(text: str, *, prefix: str = "") -> dict[str, str]:
@@ -197,79 +170,140 @@ def parse_columns(text: str, *, prefix: str = "") -> dict[str, str]:
     return columns
 
 
-class Roles(Protocol):
-    """Say what is known of each row: what its point means, and where its user and time stand, if anywhere."""
-
-    @property
-    def crs(self) -> Crs:
-        """Say what points mean."""
-        ...
-
-    @property
-    def user(self) -> str | None:
-        """Name the column of users."""
-        ...
-
-    @property
-    def time(self) -> str | None:
-        """Name the column of times."""
-        ...
-
-
 @dataclass(frozen=True)
 class Layout:
-    """Say which column of a file plays which role."""
+    """Say which column of a table, or which attribute of features, plays which role."""
 
-    trajectory: str  # where logs are cut and no column names trajectories, that of the users
-    x: str
-    y: str
-    crs: Crs
+    trajectory: str | None  # None where each line is one; that of users where logs are cut and nothing names it
     user: str | None
     time: str | None
+    crs: Crs
     clock: Clock = ISO_CLOCK
+    x: str = ""  # features have coordinates in their geometries
+    y: str = ""
 
     @property
     def keys(self) -> list[str]:
         """List the columns that say which trajectory a row belongs to."""
-        return list(dict.fromkeys(name for name in (self.trajectory, self.user) if name is not None))
-
-    @property
-    def names(self) -> list[str]:
-        """List the columns to read."""
-        return [*self.keys, *self.values]
+        return list(dict.fromkeys(filter(None, (self.trajectory, self.user))))
 
     @property
     def values(self) -> list[str]:
         """List the columns that differ from point to point."""
-        return [self.x, self.y, *([self.time] if self.time is not None else [])]
+        return list(filter(None, (self.x, self.y, self.time)))
+
+    @property
+    def names(self) -> list[str]:
+        """List the columns to read."""
+        return list(dict.fromkeys([*self.keys, *self.values]))
 
 
-def is_calendar(name: str) -> bool:
-    """Tell whether the name of a column declares calendar time."""
-    return _plainly(name) in {_plainly(known) for known in (CALENDAR, *CALENDAR_LISTS)}
+class AttributeNames:
+    """Find what plays a role among names: what is declared, or else what has a known name."""
+
+    def __init__(self, names: Sequence[str], declared: Declared) -> None:
+        taken = set(declared.columns.values())
+        self._names, self._declared = names, declared
+        self._free = [(_plainly(name), name) for name in names if name not in taken]
+
+    def all_of(self, role: str, *known: str) -> list[str]:
+        """List what may play a role, in the order of the known names; what is declared plays no other role."""
+        if role in self._declared.columns:
+            return [name for name in self._names if name and name == self._declared.columns[role]]
+        return [name for one in known for plain, name in self._free if plain == _plainly(one)]
+
+    def first_of(self, role: str, *known: str) -> str | None:
+        """Find what plays a role, where the order of known names decides.
+
+        So a feature with two of them is read as well, whatever others have.
+        """
+        return next(iter(self.all_of(role, *known)), None)
+
+
+class _Header:
+    """Give every role its column, or refuse; one that could be two columns' is refused, too."""
+
+    def __init__(self, path: Path, names: Sequence[str], declared: Declared, *lists: str) -> None:
+        self.path, self.names, self.declared = path, names, declared
+        all_of = AttributeNames(names, declared).all_of
+        self.found = {role: all_of(role, *known) for role, known in KNOWN_NAMES.items()}
+        self.found[TRAJECTORY] = self.found[TRAJECTORY] or all_of(TRAJECTORY, LAST_RESORT)
+        self.found[TIME] = all_of(TIME, *KNOWN_NAMES[TIME], *lists)
+
+    @property
+    def n_known(self) -> int:
+        """Count the roles that have a column."""
+        return sum(1 for columns in self.found.values() if columns)
+
+    def attributes(self, *, needs_ids: bool) -> tuple[str | None, str | None, str | None]:
+        """Find the columns of trajectories, users and times; where logs are cut, users are trajectories."""
+        declared = self.declared
+        for role, name in declared.columns.items():
+            may_lack = declared.lenient and role in (USER, TIME)
+            if name and name not in self.names and not may_lack:
+                self.refuse(f"no column {name!r} for {role}", f"check {declared.option('columns')}")
+        user = self.only(USER)
+        trajectory = self.only(TRAJECTORY) or (user if declared.gap_minutes is not None else None)
+        if trajectory is None and needs_ids:
+            cure = f"name the trajectories' column {TRAJECTORY!r} or pass {declared.naming(TRAJECTORY)}"
+            gap = f"pass {declared.option('gap', '30', '30')} to cut the log of each user where it pauses"
+            self.refuse(f"no column {TRAJECTORY!r}", f"{cure}; or {gap}" if user else cure)
+        return trajectory, user, self.only(TIME)
+
+    def coordinates(self) -> tuple[Crs, str, str]:
+        """Choose the two columns of coordinates and what they mean."""
+        declared, found = self.declared, self.found
+        named = [crs for crs, pair in PAIRS.items() if any(declared.columns.get(role) for role in pair)]
+        pairs = {crs: pair for crs, pair in PAIRS.items() if crs in named or len(named) != 1}
+        present = [crs for crs, pair in pairs.items() if all(found[role] for role in pair)]
+        if not present:
+            begun = [pair for pair in pairs.values() if any(found[role] for role in pair)]
+            wanted = " and ".join(repr(role) for pair in begun for role in pair if not found[role])
+            self.refuse(
+                f"no column {wanted}" if wanted else "no columns for the coordinates",
+                "name the coordinates 'lon' and 'lat' (degrees) or 'x' and 'y' (planar), or pass "
+                + declared.naming(*PAIRS["lonlat"]),
+            )
+        if len(present) > 1 and declared.crs is None:
+            raise DataError(
+                f"{self.path}: columns 'lon', 'lat' and 'x', 'y' are both there; pass {declared.either_crs} to "
+                "choose"
+            )
+        pair = declared.crs if declared.crs in present else present[0]
+        x, y = (self.only(role) for role in PAIRS[pair])
+        assert x is not None and y is not None
+        return declared.crs or pair, x, y
+
+    def only(self, role: str) -> str | None:
+        """Take the one column of a role, if there is one."""
+        found = self.found[role]
+        if len(found) < 2:
+            return found[0] if found else None
+        if len(set(found)) == 1:
+            raise DataError(f"{self.path}: there are {len(found)} columns {found[0]!r}; keep one of them")
+        listed = " and ".join(repr(name) for name in found)
+        cure = f"choose with {self.declared.naming(role)}"
+        raise DataError(f"{self.path}: columns {listed} could each be {role!r}; {cure}")
+
+    def refuse(self, what: str, cure: str) -> NoReturn:
+        """Say what is missing and what was found, unless what was found may be a row and not a header."""
+        names = self.names
+        if self.n_known == 0 or any(_looks_like_data(name) for name in names):
+            raise DataError(
+                f"{self.path}: {what}; none of its {len(names)} columns has a known name, and perhaps there is "
+                "no header: add a header row such as traj_id,lon,lat, or name the columns with "
+                + self.declared.naming(*PAIRS["lonlat"], TRAJECTORY)
+            )
+        shown = ", ".join(names[:_NAMES_SHOWN]) + (", ..." if len(names) > _NAMES_SHOWN else "")
+        raise DataError(f"{self.path}: {what}; found {shown}; {cure}")
 
 
 def resolve(path: Path, names: Sequence[str], declared: Declared) -> Layout:
-    """Give every role its column: what is declared first, then what has a known name."""
-    for role, name in declared.lacking(names):
-        cure = f"check {declared.option('columns')}"
-        raise _missing(path, f"no column {name!r} for {role}", names, declared, cure)
-    columns = _candidates(names, declared)
-    user = _only(path, USER, columns, declared)
-    trajectory = _trajectories(path, columns, user, declared)
-    if trajectory is None:
-        cure = _cure_for_trajectories(user, declared)
-        raise _missing(path, f"no column {TRAJECTORY!r}", names, declared, cure)
-    meaning, pair = _pair(path, names, columns, declared)
-    x, y = (_only(path, role, columns, declared) for role in pair)
-    assert x is not None and y is not None
-    time = _only(path, TIME, columns, declared)
-    return Layout(trajectory, x, y, meaning, user, time, declared.clock(time))
-
-
-def has_role(role: str, names: Sequence[str], declared: Declared) -> bool:
-    """Say whether a role has a column, declared or of a known name."""
-    return bool(_candidates(names, declared)[role])
+    """Give every role of a table its column: what is declared first, then what has a known name."""
+    header = _Header(path, names, declared)
+    trajectory, user, time = header.attributes(needs_ids=True)
+    crs, x, y = header.coordinates()
+    return Layout(trajectory, user, time, crs, declared.clock(time), x, y)
 
 
 def attributes(
@@ -280,23 +314,17 @@ def attributes(
     The times of all points of a line may stand in one column, as a list.
     """
     refuse_coordinates(path, declared)
-    for role, name in declared.lacking(names):
-        cure = f"check {declared.option('columns')}"
-        raise _missing(path, f"no {name!r} for {role}", names, declared, cure)
-    columns = _candidates(names, declared, KNOWN_NAMES | {TIME: (*KNOWN_NAMES[TIME], LIST, *CALENDAR_LISTS)})
-    user = _only(path, USER, columns, declared)
-    trajectory = _trajectories(path, columns, user, declared)
-    if trajectory is None and points_only:
-        cure = _cure_for_trajectories(user, declared)
-        raise _missing(path, f"no column {TRAJECTORY!r}", names, declared, cure)
-    return trajectory, user, _only(path, TIME, columns, declared)
+    return _Header(path, names, declared, LIST, *CALENDAR_LISTS).attributes(needs_ids=points_only)
 
 
-def _trajectories(
-    path: Path, columns: Mapping[str, Sequence[str]], user: str | None, declared: Declared
-) -> str | None:
-    """Find the column of trajectories; where logs are cut, that of the users stands in for it."""
-    return _only(path, TRAJECTORY, columns, declared) or (user if declared.gap_minutes is not None else None)
+def has_role(role: str, names: Sequence[str], declared: Declared) -> bool:
+    """Say whether a role has a column, declared or of a known name."""
+    return bool(_Header(Path(), names, declared).found[role])
+
+
+def n_known(names: Sequence[str], declared: Declared) -> int:
+    """Count the roles that have a column."""
+    return _Header(Path(), names, declared).n_known
 
 
 def refuse_coordinates(path: Path, declared: Declared) -> None:
@@ -309,111 +337,14 @@ def refuse_coordinates(path: Path, declared: Declared) -> None:
             )
 
 
-class AttributeNames:
-    """Know the names of one feature's attributes, as they are and plainly."""
-
-    def __init__(self, names: Sequence[str], declared: Declared) -> None:
-        taken = set(declared.columns.values())
-        self._names, self._declared = names, declared
-        self._free: dict[str, str] = {}
-        for name in names:
-            if name not in taken:
-                self._free.setdefault(_plainly(name), name)
-
-    def first_of(self, role: str, *known: str) -> str | None:
-        """Find what plays a role: the attribute that is declared, else the first that is known.
-
-        Known names have an order, so that a feature with two of them is read as well, whatever others have.
-        """
-        if role in self._declared.columns:
-            name = self._declared.columns[role]
-            return name if name and name in self._names else None
-        return next((self._free[_plainly(name)] for name in known if _plainly(name) in self._free), None)
-
-
-def n_known(names: Sequence[str], declared: Declared) -> int:
-    """Count the roles that have a column."""
-    return sum(1 for columns in _candidates(names, declared).values() if columns)
-
-
-def _candidates(
-    names: Sequence[str], declared: Declared, known_names: Mapping[str, tuple[str, ...]] = KNOWN_NAMES
-) -> dict[str, list[str]]:
-    """List the columns that could play each role; one that is declared plays no other."""
-    taken = set(declared.columns.values())
-    free = [name for name in names if name not in taken]
-
-    def found(role: str) -> list[str]:
-        if role in declared.columns:
-            return [name for name in names if name and name == declared.columns[role]]
-        known = {_plainly(name) for name in known_names[role]}
-        columns = [name for name in free if _plainly(name) in known]
-        if role == TRAJECTORY and not columns:
-            return [name for name in free if _plainly(name) == LAST_RESORT]
-        return columns
-
-    return {role: found(role) for role in KNOWN_NAMES}
+def is_calendar(name: str) -> bool:
+    """Tell whether the name of a column declares calendar time."""
+    return _plainly(name) in {_plainly(known) for known in (CALENDAR, *CALENDAR_LISTS)}
 
 
 def _plainly(name: str) -> str:
     """Write a name as names are compared: "Trip-ID" gives "tripid"."""
-    return _SEPARATORS.sub("", name).lower()
-
-
-def _only(path: Path, role: str, columns: Mapping[str, Sequence[str]], declared: Declared) -> str | None:
-    """Take the one column of a role, if there is one."""
-    found = columns[role]
-    if len(found) < 2:
-        return found[0] if found else None
-    if len(set(found)) == 1:
-        raise DataError(f"{path}: there are {len(found)} columns {found[0]!r}; keep one of them")
-    listed = " and ".join(repr(name) for name in found)
-    raise DataError(f"{path}: columns {listed} could each be {role!r}; choose with {declared.naming(role)}")
-
-
-def _cure_for_trajectories(user: str | None, declared: Declared) -> str:
-    cure = f"name the trajectories' column {TRAJECTORY!r} or pass {declared.naming(TRAJECTORY)}"
-    if user is None:
-        return cure
-    gap = declared.option("gap", "30", "30")
-    return f"{cure}; or pass {gap} to cut the log of each user where it pauses so long"
-
-
-def _pair(
-    path: Path, names: Sequence[str], columns: Mapping[str, Sequence[str]], declared: Declared
-) -> tuple[Crs, tuple[str, str]]:
-    """Choose the two columns of coordinates and what they mean."""
-    named = [meaning for meaning, pair in PAIRS.items() if any(declared.columns.get(role) for role in pair)]
-    pairs = {meaning: pair for meaning, pair in PAIRS.items() if meaning in named or len(named) != 1}
-    present = [meaning for meaning, pair in pairs.items() if all(columns[role] for role in pair)]
-    if not present:
-        begun = [pair for pair in pairs.values() if any(columns[role] for role in pair)]
-        wanted = " and ".join(repr(role) for pair in begun for role in pair if not columns[role])
-        what = f"no column {wanted}" if wanted else "no columns for the coordinates"
-        cure = (
-            "name the coordinates 'lon' and 'lat' (degrees) or 'x' and 'y' (planar), or pass "
-            f"{declared.naming(*PAIRS['lonlat'])}"
-        )
-        raise _missing(path, what, names, declared, cure)
-    if len(present) == 1:
-        return declared.crs or present[0], PAIRS[present[0]]
-    if declared.crs is None:
-        raise DataError(
-            f"{path}: columns 'lon', 'lat' and 'x', 'y' are both there; pass {declared.either_crs} to choose"
-        )
-    return declared.crs, PAIRS[declared.crs]
-
-
-def _missing(path: Path, what: str, names: Sequence[str], declared: Declared, cure: str) -> DataError:
-    """Say what is missing and what was found, unless what was found may be a row and not a header."""
-    if n_known(names, declared) == 0 or any(_looks_like_data(name) for name in names):
-        return DataError(
-            f"{path}: {what}; none of the {len(names)} columns that it seems to have has a known name, and "
-            "perhaps there is no header: add a header row such as traj_id,lon,lat, or say what the columns "
-            f"are with {declared.naming(*PAIRS['lonlat'], TRAJECTORY)}"
-        )
-    shown = ", ".join(names[:_NAMES_SHOWN]) + (", ..." if len(names) > _NAMES_SHOWN else "")
-    return DataError(f"{path}: {what}; found {shown}; {cure}")
+    return re.sub(r"[\s_-]", "", name).lower()
 
 
 def _looks_like_data(name: str) -> bool:
@@ -424,19 +355,32 @@ def _looks_like_data(name: str) -> bool:
 
 
 def check_types(path: Path, layout: Layout, schema: pa.Schema, declared: Declared) -> None:
-    """Refuse columns whose declared type cannot play their role."""
-    wanted: list[tuple[str | None, Callable[[pa.DataType], bool], str]] = [
-        (layout.trajectory, _is_id, "integers or text"),
-        (layout.user, _is_id, "integers or text"),
-        (layout.x, _is_number, "numbers"),
-        (layout.y, _is_number, "numbers"),
-        (layout.time, _is_time, "timestamps, numbers or text"),
-    ]
-    for name, fits, words in wanted:
-        if name is not None and not fits(decoded_type(schema.field(name).type)):
+    """Refuse columns whose declared type cannot play their role; features may have lists of times."""
+    clock, time = layout.clock, layout.time
+    value_of, words = (decoded_type, " or text") if layout.x else (_value, ", text, or lists of them")
+    for names, fitting, wanted in (
+        ((layout.trajectory, layout.user), _ID, "integers or text"),
+        ((layout.x, layout.y), _NUMBER, "numbers"),
+        ((time,), (*_NUMBER, *_CALENDAR, *_TEXT), f"timestamps, numbers{words}"),
+    ):
+        for name in filter(None, names):
             kind = schema.field(name).type
-            raise DataError(f"{path}: column {name!r} holds {in_words(kind)}; convert it to {words}")
-    _check_clock(path, layout.time, layout.clock, schema, declared)
+            if not _is((value_of if name == time else decoded_type)(kind), fitting):
+                held = "text" if is_text(decoded_type(kind)) else kind
+                raise DataError(f"{path}: column {name!r} holds {held}; convert it to {wanted}")
+    if time is None or not clock.is_declared or clock.on_calendar:  # of many files, none contradicts
+        return
+    kind = _value(schema.field(time).type)
+    if _is(kind, _CALENDAR):
+        raise DataError(
+            f"{path}: column {time!r} holds {kind}, a type that says what its times are; leave out "
+            f"{declared.time_options('and')}"
+        )
+    if not tells_time(kind, clock):
+        raise DataError(
+            f"{path}: column {time!r} holds {kind}, and {declared.option('time_format')} is for text; say in "
+            f"what unit the numbers count since 1970 with {declared.option('time_unit')}"
+        )
 
 
 def check_attributes(
@@ -449,38 +393,13 @@ def check_attributes(
     declared: Declared,
 ) -> None:
     """Refuse columns beside a geometry whose declared type cannot play their role."""
-    for name, fits, words in (
-        (trajectory, _is_id, "integers or text"),
-        (user, _is_id, "integers or text"),
-        (time, _is_time_of_feature, "timestamps, numbers, text, or lists of them"),
-    ):
-        if name is not None and not fits(decoded_type(schema.field(name).type)):
-            kind = schema.field(name).type
-            raise DataError(f"{path}: column {name!r} holds {in_words(kind)}; convert it to {words}")
-    _check_clock(path, time, clock, schema, declared)
-
-
-def _check_clock(path: Path, time: str | None, clock: Clock, schema: pa.Schema, declared: Declared) -> None:
-    """Refuse a declared form of times that the type of their column contradicts; of many files, none does."""
-    if time is None or not clock.is_declared or clock.on_calendar:
-        return
-    kind = _value(schema.field(time).type)
-    if _is_calendar(kind):
-        raise DataError(
-            f"{path}: column {time!r} holds {kind}, a type that says what its times are; leave out "
-            f"{declared.time_options('and')}"
-        )
-    if _is_number(kind) and not pa.types.is_null(kind) and clock.unit is None:
-        raise DataError(
-            f"{path}: column {time!r} holds {kind}, and {declared.option('time_format')} is for text; say in "
-            f"what unit the numbers count since 1970 with {declared.option('time_unit')}"
-        )
+    check_types(path, Layout(trajectory, user, time, "planar", clock), schema, declared)
 
 
 def tells_time(kind: pa.DataType, clock: Clock) -> bool:
     """Say whether a column of this type can have calendar times: numbers only in a declared unit."""
     kind = _value(kind)
-    return clock.unit is not None or pa.types.is_null(kind) or not _is_number(kind)
+    return clock.unit is not None or pa.types.is_null(kind) or not _is(kind, _NUMBER)
 
 
 def named_zone(kind: pa.DataType) -> str | None:
@@ -491,52 +410,19 @@ def named_zone(kind: pa.DataType) -> str | None:
 
 def decoded_type(kind: pa.DataType) -> pa.DataType:
     """Look through a dictionary to the type of its values."""
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
+    return kind.value_type if isinstance(kind, pa.DictionaryType) else kind
 
 
-def in_words(kind: pa.DataType) -> str:
-    """Name a type for a message; text goes by many names."""
-    return "text" if is_text(decoded_type(kind)) else str(kind)
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    # A column without a single value is declared as null by some writers.
-    number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-    return bool(number or pa.types.is_null(kind))
-
-
-def _is_calendar(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
-
-
-def _is_time(kind: pa.DataType) -> bool:
-    return _is_number(kind) or _is_calendar(kind) or is_text(kind)
-
-
-def _is_time_of_feature(kind: pa.DataType) -> bool:
-    return _is_time(_value(kind))
+def is_text(kind: pa.DataType) -> bool:
+    """Tell whether values are runs of bytes, valid text or not."""
+    return _is(kind, _TEXT)
 
 
 def _value(kind: pa.DataType) -> pa.DataType:
     """Look through dictionaries and lists to the type of their values."""
     kind = decoded_type(kind)
-    listed = pa.types.is_list(kind) or pa.types.is_large_list(kind)
-    return decoded_type(kind.value_type) if listed else kind
+    return decoded_type(kind.value_type) if isinstance(kind, pa.ListType | pa.LargeListType) else kind
 
 
-def _is_id(kind: pa.DataType) -> bool:
-    plain = (pa.types.is_integer, pa.types.is_floating, pa.types.is_null)
-    return any(is_kind(kind) for is_kind in plain) or is_text(kind)
-
-
-def is_text(kind: pa.DataType) -> bool:
-    """Tell whether values are runs of bytes, valid text or not."""
-    return bool(
-        pa.types.is_string(kind)
-        or pa.types.is_large_string(kind)
-        or pa.types.is_string_view(kind)
-        or pa.types.is_binary(kind)
-        or pa.types.is_large_binary(kind)
-        or pa.types.is_binary_view(kind)
-        or pa.types.is_fixed_size_binary(kind)
-    )
+def _is(kind: pa.DataType, family: tuple[Any, ...]) -> bool:
+    return any(is_one(kind) for is_one in family)

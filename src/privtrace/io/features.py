@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from privtrace.io import rows
-from privtrace.io.clock import ISO_CLOCK, Clock, Read
+from privtrace.io.clock import Clock, Read
 from privtrace.io.columns import (
     CALENDAR_LISTS,
     KNOWN_NAMES,
@@ -33,6 +33,7 @@ from privtrace.io.columns import (
     USER,
     AttributeNames,
     Declared,
+    Layout,
     is_text,
     refuse_coordinates,
 )
@@ -51,20 +52,7 @@ _LISTS = (*CALENDAR_LISTS, LIST)
 _MOST_REMEMBERED = 256
 
 
-@dataclass(frozen=True)
-class FeatureLayout:
-    """Say which attribute of a feature plays which role."""
-
-    trajectory: str | None  # None where each line is a trajectory of its own
-    user: str | None
-    time: str | None
-    crs: Crs
-    clock: Clock = ISO_CLOCK
-
-    @property
-    def names(self) -> list[str]:
-        """List the attributes to read."""
-        return list(dict.fromkeys(name for name in (self.trajectory, self.user, self.time) if name is not None))
+FeatureLayout = Layout
 
 
 @dataclass(frozen=True)

@@ -40,13 +40,18 @@ class ParquetReader(ArrowReader):
             ]
             yield from _in_step(names, stack.enter_context(abreast(streams)))
 
-    def _n_times(self, name: str) -> int | None:
+    def _n_times(self) -> int | None:
         """Count timestamps by what the footer says of each row group, where it does."""
-        kind = self._schema.field(name).type
-        if self.layout.clock.on_calendar or not pa.types.is_timestamp(kind):
+        if self.layout.clock.on_calendar or not pa.types.is_timestamp(self._time_type):
             return None  # some may be unreadable
         with opened(self.snapshot.path) as file:
-            return _n_known(file.metadata, name)
+            about = file.metadata
+        leaves = [at for at in range(about.num_columns) if about.schema.column(at).path == self.layout.time]
+        groups = [about.row_group(group) for group in range(about.num_row_groups)]
+        told = [group.column(leaf).statistics for group in groups for leaf in leaves]
+        if len(leaves) != 1 or any(one is None or not one.has_null_count for one in told):
+            return None
+        return int(about.num_rows - sum(one.null_count for one in told))
 
 
 def _in_step(names: list[str], columns: Sequence[Iterator[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
@@ -71,19 +76,6 @@ def opened(path: Path) -> Iterator[pq.ParquetFile]:
         pq.ParquetFile(source, pre_buffer=False) as file,
     ):
         yield file
-
-
-def _n_known(metadata: pq.FileMetaData, name: str) -> int | None:
-    """Count the values of a column that are not null, if the footer says how many are."""
-    leaves = [leaf for leaf in range(metadata.num_columns) if metadata.schema.column(leaf).path == name]
-    if len(leaves) != 1:
-        return None
-    groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
-    told = [group.column(leaves[0]).statistics for group in groups]
-    if any(one is None or not one.has_null_count for one in told):
-        return None
-    n_known: int = metadata.num_rows - sum(one.null_count for one in told)
-    return n_known
 
 
 def write(parts: Iterable[Trajectories], path: Path, *, names: str | None = None) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeVar
 import pyarrow as pa
 
 from privtrace.errors import DataError
-from privtrace.io.columns import TIME, Declared, Roles
+from privtrace.io.columns import TIME, Declared, Layout
 from privtrace.io.faults import Fault, Faults
 from privtrace.io.files import Snapshot
 from privtrace.io.grouping import Runs, assemble, cut, gather, look
@@ -100,7 +100,7 @@ class Reader(Protocol):
 class ColumnReader:
     """Answer what follows from the columns of a table, or from the attributes of features."""
 
-    layout: Roles
+    layout: Layout
     is_table = True
 
     @property

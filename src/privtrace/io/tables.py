@@ -12,7 +12,7 @@ from __future__ import annotations
 import csv
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -29,18 +29,19 @@ from privtrace.io.faults import Faults, Place
 from privtrace.io.naming import named_tables
 from privtrace.io.source import ColumnReader, Sizes
 from privtrace.io.streams import LINE_BYTES, TOO_LONG, Block, blocks, opened, side_by_side
-from privtrace.trajectories import Integers, Trajectories
+from privtrace.trajectories import Trajectories
 
 _QUOTED_OR_BLANKS = re.compile(rb'((?<![^ \t\r\n])"(?:[^"\r\n]|"")*")|[ \t]+')
 # Tried at the first blank of a run only: from each blank of a long run it would take hours.
 _OUTER_BLANKS = re.compile(rb"(?<![ \t])(?:^[ \t]++|[ \t]++(?=\r?$))", re.MULTILINE)
 
-#: Why a line is no row, in the order in which that is told.
-_BEFORE_COUNTING = {
-    "a carriage return inside the line": slices.BROKEN,
-    "quotes do not match": slices.UNMATCHED,
+#: Why a line is no row.
+_REASONS = {
+    slices.BROKEN: "a carriage return inside the line",
+    slices.UNMATCHED: "quotes do not match",
+    slices.TOO_MANY: "too many fields",
+    slices.TOO_FEW: "too few fields",
 }
-_BY_COUNTING = {"too many fields": slices.TOO_MANY, "too few fields": slices.TOO_FEW}
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,10 @@ class Dialect:
     def split(self, line: bytes) -> list[str]:
         """Take a header apart, without the mark that may start a file."""
         tidy = self.tidied(line.removeprefix(b"\xef\xbb\xbf")).rstrip(b"\r\n")
-        decoded = tidy.decode("utf-8" if _is_utf8(tidy) else "latin-1")
+        try:
+            decoded = tidy.decode()
+        except UnicodeDecodeError:
+            decoded = tidy.decode("latin-1")
         try:
             (names,) = csv.reader([decoded], delimiter=self.delimiter)
         except (csv.Error, ValueError):
@@ -86,21 +90,6 @@ def understood(path: Path, line: bytes, declared: Declared) -> tuple[Dialect, li
     raise max(refusals, key=lambda rated: rated[0])[1]
 
 
-@dataclass(frozen=True)
-class _Parsed:
-    """Hold the rows of a block, and what became of its lines."""
-
-    batch: pa.RecordBatch
-    wrong: dict[str, Integers]  # from a reason to the lines of the block that are no rows
-    line_of: Callable[[Integers], Integers]  # from rows of the batch to lines of the block
-
-    @property
-    def n_lines(self) -> int:
-        """Count the lines, good or bad; blank ones are nothing."""
-        n_rows: int = self.batch.num_rows
-        return n_rows + sum(len(lines) for lines in self.wrong.values())
-
-
 class TableReader(ColumnReader):
     """Read a point table from text, its ids as text."""
 
@@ -119,13 +108,14 @@ class TableReader(ColumnReader):
     def batches(
         self, sizes: Sizes, *, keys_only: bool = False, faults: Faults | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows, or their keys only, and count the lines on the way."""
+        """Yield the rows, or their keys only, and count the lines on the way; blank ones are nothing."""
         n_rows = 0
         nothing = Block(2, b"", 0, False)
-        others = side_by_side(lambda block: (block, self._parsed(block)), self._blocks(sizes.block_bytes))
-        for block, parsed in chain([(nothing, self._parsed(nothing))], others):
-            n_rows += parsed.n_lines
-            batch = self._usable(parsed, faults, block.first_line)
+        for block, found, batch in chain(
+            [self._parsed(nothing)], side_by_side(self._parsed, self._blocks(sizes.block_bytes))
+        ):
+            n_rows += block.n_lines - len(found.lines_that(slices.NOTHING))
+            batch = self._usable(block, found, batch, faults)
             yield rows.keys_of(batch) if keys_only else batch
         self.n_rows = n_rows
 
@@ -135,46 +125,42 @@ class TableReader(ColumnReader):
             file.seek(self._data_start)
             yield from blocks(file, block_bytes, first_line=2)
 
-    def _usable(self, parsed: _Parsed, faults: Faults | None, first_line: int) -> pa.RecordBatch:
-        """Note faults and leave out rows that belong to no trajectory."""
-        of_lines = Place.following(self.snapshot.path, first_line - 1)
-        for reason, lines in parsed.wrong.items():
-            if faults is not None:
-                faults.add(reason, lines, of_lines)
-        of_rows = Place(self.snapshot.path, lambda rows: of_lines.line_of(parsed.line_of(rows)))
-        return rows.usable(parsed.batch, self.crs, faults, of_rows)
-
-    def _parsed(self, block: Block) -> _Parsed:
-        """Turn lines into rows."""
+    def _parsed(self, block: Block) -> tuple[Block, slices.Records, pa.RecordBatch]:
+        """Turn lines into rows; also say what became of each line."""
+        layout, dialect = self.layout, self._dialect
         # Columns go by number: names that are not used may be empty or there twice.
-        numbers = [self._names.index(name) for name in self.layout.names]
-        found = slices.records(
-            self._dialect.tidied(block.lines), ord(self._dialect.delimiter), len(self._names), numbers
-        )
-        wrong = _by_reason(found, _BEFORE_COUNTING)
-        if block.last_too_long:
-            wrong[TOO_LONG] = block.left_out
-        counted = _by_reason(found, _BY_COUNTING)
-        wrong |= {reason: counted[reason] for reason in sorted(counted, key=lambda reason: counted[reason][0])}
-        return _Parsed(self._rows(found), wrong, lambda rows: found.lines_that(slices.RIGHT)[rows])
-
-    def _rows(self, found: slices.Records) -> pa.RecordBatch:
-        """Read the fields of lines that are rows."""
-        layout, place = self.layout, self.layout.names.index
-        decimal_comma = self._dialect.delimiter != ","
+        numbers = [self._names.index(name) for name in layout.names]
+        found = slices.records(dialect.tidied(block.lines), ord(dialect.delimiter), len(self._names), numbers)
+        decimal_comma = dialect.delimiter != ","
+        place = {name: slot for slot, name in enumerate(layout.names)}
         x, y = (
-            found.columns[place(name)].numbers(decimal_comma=decimal_comma) for name in (layout.x, layout.y)
+            pa.array(found.columns[place[name]].numbers(decimal_comma=decimal_comma))
+            for name in (layout.x, layout.y)
+            if name
         )
-        time = None
-        if layout.time:
-            time = layout.clock.text(found.texts(place(layout.time)), decimal_comma=decimal_comma)
-        return rows.rows(
-            trajectory=rows.ids(found.texts(place(layout.trajectory))),
-            user=rows.ids(found.texts(place(layout.user))) if layout.user else None,
-            x=pa.array(x),
-            y=pa.array(y),
-            time=time,
+        trajectory, user, time = (
+            found.texts(place[name]) if name else None for name in (layout.trajectory, layout.user, layout.time)
         )
+        batch = rows.rows(
+            trajectory=rows.ids(trajectory),
+            user=None if user is None else rows.ids(user),
+            x=x,
+            y=y,
+            time=None if time is None else layout.clock.text(time, decimal_comma=decimal_comma),
+        )
+        return block, found, batch
+
+    def _usable(
+        self, block: Block, found: slices.Records, batch: pa.RecordBatch, faults: Faults | None
+    ) -> pa.RecordBatch:
+        """Note faults and leave out rows that belong to no trajectory."""
+        of_lines = Place.following(self.snapshot.path, block.first_line - 1)
+        if faults is not None:
+            for fate, reason in _REASONS.items():
+                faults.add(reason, found.lines_that(fate), of_lines)
+            faults.add(TOO_LONG, block.left_out, of_lines)
+        of_rows = Place(self.snapshot.path, lambda rows: of_lines.line_of(found.lines_that(slices.RIGHT)[rows]))
+        return rows.usable(batch, self.crs, faults, of_rows)
 
 
 def _check_header(path: Path, line: bytes) -> None:
@@ -188,19 +174,6 @@ def _check_header(path: Path, line: bytes) -> None:
         )
     if len(line) >= LINE_BYTES:
         raise DataError(f"{path}: the first line is too long for a header; check that it is a table in text")
-
-
-def _by_reason(found: slices.Records, fates: Mapping[str, int]) -> dict[str, Integers]:
-    """List the lines that are wrong for each reason, if there are any."""
-    return {reason: lines for reason, fate in fates.items() if len(lines := found.lines_that(fate))}
-
-
-def _is_utf8(block: bytes) -> bool:
-    try:
-        block.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def write(

@@ -67,23 +67,6 @@ class ByteSlices:
         """Count the bytes of each piece."""
         return self.stops - self.starts
 
-    def inside(self, n_before: int | Integers, n_after: int) -> ByteSlices:
-        """Leave out so many bytes at both ends of every piece."""
-        return ByteSlices(self.text, self.starts + n_before, self.stops - n_after)
-
-    def first(self) -> Bytes:
-        """Take the first byte of every piece, 0 where a piece is empty."""
-        return self._byte(self.starts)
-
-    def last(self) -> Bytes:
-        """Take the last byte of every piece, 0 where a piece is empty."""
-        return self._byte(self.stops - 1)
-
-    def _byte(self, places: Integers) -> Bytes:
-        padded = self.text if len(self.text) else np.zeros(1, np.uint8)
-        found: Bytes = np.where(self.lengths > 0, padded[np.clip(places, 0, len(padded) - 1)], np.uint8(0))
-        return found
-
     def texts(self) -> pa.Array:
         """Copy the pieces out, as large_binary."""
         offsets = np.concatenate([[0], np.cumsum(self.lengths)])
