@@ -382,7 +382,9 @@ def test_objects_at_the_top_are_features_or_collections_each_by_itself(block_byt
     text = b'{"a":1}{"features":[{"b":1},{"c":[{}]}],"d":{}} 5 [{"e":1}] {"features":[]}{"features":7}'
     found = [one for some in json_objects.objects(io.BytesIO(text), block_bytes) for one in some]
     assert found == [b'{"a":1}', b'{"b":1}', b'{"c":[{}]}', b'{"features":7}']
-    assert json_objects.n_objects(io.BytesIO(text), block_bytes, 9) == (4, True)
+    splitter = json_objects.Splitter()
+    splitter.split(text)
+    assert (splitter.n_top, splitter.has_collection, splitter.is_whole) == (4, True, True)
 
 
 def test_features_may_come_late(tmp_path: Path) -> None:
@@ -404,6 +406,14 @@ def test_in_a_sequence_a_line_is_a_feature_whatever_it_holds(name: str, tmp_path
     assert source.collect().ids.tolist() == ["a", "c", "b"] and source.dropped_rows == 4
     (tmp_path / name).write_bytes(gzip.compress(b"") if name.endswith(".gz") else b"")
     assert len(pt.read(tmp_path / name).collect()) == 0
+
+
+def test_lines_that_are_json_only_together_are_none(tmp_path: Path) -> None:
+    """Each line is parsed by itself: brackets that it leaves open do not swallow the next."""
+    good = json.dumps(feature(line([1, 2]), traj_id="a"))
+    (tmp_path / "a.geojsonl").write_text('{"a":[1\n%s\n2]},{},{}\n' % good)
+    source = pt.read(tmp_path / "a.geojsonl")
+    assert source.collect().ids.tolist() == ["a"] and source.dropped == {"not a feature, or not JSON": 2}
 
 
 def test_planar_points_have_no_place(tmp_path: Path) -> None:

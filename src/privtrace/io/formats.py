@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from privtrace.errors import OutputError
-from privtrace.io import geojson, geopackage, geoparquet, gpx, parquet, printing, tables
+from privtrace.io import feature_writers, geopackage, geoparquet, gpx, parquet, printing, tables
 from privtrace.io.beginning import Beginning
 from privtrace.io.columns import Declared
 from privtrace.io.json_features import SEQUENCES, JsonReader
@@ -143,9 +143,9 @@ _GEOJSON = Format(
     also=SEQUENCES,
     recognizes=lambda line: first_sign(line) == b"{",
     read=JsonReader,
-    write=geojson.write,
+    write=feature_writers.geojson,
     lonlat_only=True,
-    lost=geojson.lost,
+    lost=printing.bad_points_lost,
 )
 # Not recognized by a first line: moving features are features too, and read as GeoJSON.
 _MFJSON = replace(
@@ -154,9 +154,9 @@ _MFJSON = replace(
     suffixes=(".mfjson",),
     also=(),
     recognizes=lambda line: False,
-    write=geojson.write_moving,
+    write=feature_writers.mfjson,
     needs_times=True,
-    lost=geojson.lost_of_moving,
+    lost=feature_writers.lost_in_mfjson,
 )
 _GPX = Format(
     "gpx",
@@ -164,9 +164,9 @@ _GPX = Format(
     is_text=True,
     recognizes=lambda head: first_sign(head) == b"<" and _GPX_ROOT.search(head) is not None,
     read=gpx.GpxReader,
-    write=gpx.write,
+    write=feature_writers.gpx,
     lonlat_only=True,
-    lost=gpx.lost,
+    lost=feature_writers.lost_in_gpx,
 )
 # Known by its name.
 _GEOLIFE = Format(

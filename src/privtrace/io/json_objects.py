@@ -33,48 +33,43 @@ _DEPTH, _IN_STRING, _ESCAPED, _MATCHED, _AFTER_KEY, _INSIDE, _OPENED = range(7)
 _TOP, _START, _STOP, _FEATURES = range(4)
 
 
-def members(head: bytes) -> dict[str, Any] | None:
-    """Read what a collection says of itself before its features; None where the first object is none."""
-    text = head.removeprefix(b"\xef\xbb\xbf")
-    places, kinds = _scan(np.frombuffer(text, np.uint8), np.zeros(7, np.int64))
-    found = np.flatnonzero(kinds == _FEATURES)
-    if len(found) == 0 or np.any(kinds[: found[0]] == _STOP):
-        return None
-    try:
-        read = json.loads(text[: places[found[0]]] + b"[]}")
-    except (ValueError, RecursionError):
-        return {}
-    return read if isinstance(read, dict) else {}
+class Splitter:
+    """Split a text that comes in blocks into its features, each handed out where it ends."""
 
+    def __init__(self) -> None:
+        self.n_top = 0  # objects at the top so far
+        self.has_collection = False
+        self._state = np.zeros(7, np.int64)
+        self._begun: list[bytes] | None = None  # of the object that we are in
 
-def n_objects(file: BinaryIO, block_bytes: int, at_most: int) -> tuple[int, bool]:
-    """Count the objects at the top of a text, until there are so many; also tell if one is a collection."""
-    state = np.zeros(7, np.int64)
-    found, has_collection = 0, False
-    while found < at_most and (block := file.read(block_bytes)):
-        _, kinds = _scan(np.frombuffer(block, np.uint8), state)
-        found += int(np.sum(kinds == _TOP))
-        has_collection |= bool(np.any(kinds == _FEATURES))
-    return min(found, at_most), has_collection
+    @property
+    def is_whole(self) -> bool:
+        """Tell whether the text may end here."""
+        return bool(self._state[_DEPTH] == 0 and not self._state[_IN_STRING])
+
+    def split(self, block: bytes) -> list[bytes]:
+        """Take the next block, and give the features that end in it."""
+        found, start = [], 0
+        places, kinds = _scan(np.frombuffer(block, np.uint8), self._state)
+        self.n_top += int(np.sum(kinds == _TOP))
+        self.has_collection |= bool(np.any(kinds == _FEATURES))
+        for place, kind in zip(places.tolist(), kinds.tolist(), strict=True):
+            if kind == _STOP:
+                assert self._begun is not None
+                pieces = [*self._begun, block[start:place]]
+                found.append(b"".join(pieces) if sum(map(len, pieces)) <= LONGEST else TOO_LONG)
+            self._begun, start = ([], place) if kind in (_TOP, _START) else (None, 0)
+        if self._begun is not None and sum(map(len, self._begun)) <= LONGEST:
+            self._begun.append(block[start:])
+        return found
 
 
 def objects(file: BinaryIO, block_bytes: int) -> Iterator[list[bytes]]:
     """Yield the features of a text, some at a time. A text that ends inside an object ends with an EOFError."""
-    state = np.zeros(7, np.int64)
-    begun: list[bytes] | None = None  # of the object that we are in
+    splitter = Splitter()
     while block := file.read(block_bytes):
-        found = []
-        start = 0
-        places, kinds = _scan(np.frombuffer(block, np.uint8), state)
-        for place, kind in zip(places.tolist(), kinds.tolist(), strict=True):
-            if kind == _STOP:
-                assert begun is not None
-                found.append(_whole([*begun, block[start:place]]))
-            begun, start = ([], place) if kind in (_TOP, _START) else (None, 0)
-        if begun is not None and sum(map(len, begun)) <= LONGEST:
-            begun.append(block[start:])
-        yield found
-    if state[_DEPTH] != 0 or state[_IN_STRING]:
+        yield splitter.split(block)
+    if not splitter.is_whole:
         raise EOFError
 
 
@@ -89,8 +84,18 @@ def lines(file: BinaryIO, block_bytes: int) -> Iterator[list[bytes]]:
 _BEFORE = re.compile(rb"^(?:\xef\xbb\xbf)?[\x1e\s]+|^\xef\xbb\xbf|\s+$")
 
 
-def _whole(pieces: list[bytes]) -> bytes:
-    return b"".join(pieces) if sum(map(len, pieces)) <= LONGEST else TOO_LONG
+def members(head: bytes) -> dict[str, Any] | None:
+    """Read what a collection says of itself before its features; None where the first object is none."""
+    text = head.removeprefix(b"\xef\xbb\xbf")
+    places, kinds = _scan(np.frombuffer(text, np.uint8), np.zeros(7, np.int64))
+    found = np.flatnonzero(kinds == _FEATURES)
+    if len(found) == 0 or np.any(kinds[: found[0]] == _STOP):
+        return None
+    try:
+        read = json.loads(text[: places[found[0]]] + b"[]}")
+    except (ValueError, RecursionError):
+        return {}
+    return read if isinstance(read, dict) else {}
 
 
 @compiled
