@@ -411,7 +411,7 @@ def test_in_a_sequence_a_line_is_a_feature_whatever_it_holds(name: str, tmp_path
 def test_lines_that_are_json_only_together_are_none(tmp_path: Path) -> None:
     """Each line is parsed by itself: brackets that it leaves open do not swallow the next."""
     good = json.dumps(feature(line([1, 2]), traj_id="a"))
-    (tmp_path / "a.geojsonl").write_text('{"a":[1\n%s\n2]},{},{}\n' % good)
+    (tmp_path / "a.geojsonl").write_text("\n".join(['{"a":[1', good, "2]},{},{}"]))
     source = pt.read(tmp_path / "a.geojsonl")
     assert source.collect().ids.tolist() == ["a"] and source.dropped == {"not a feature, or not JSON": 2}
 
