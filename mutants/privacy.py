@@ -172,8 +172,8 @@ METHODS = (
         "review-claimed-for-all",
         "the statement of a foreign method does not say that nobody here reviewed it",
         "release.py",
-        "This method was not reviewed by the authors",
-        "This method was made for the authors",
+        "The authors of privtrace have not reviewed this method",
+        "The authors of privtrace have reviewed this method",
         ("methods/test_registry.py",),
     ),
     Mutant(

@@ -93,7 +93,7 @@ def test_two_fits_joined_are_not_one(one: Any, other: Any) -> None:
         [one.sample(5), replace(one.sample(5), about={})],
     ):
         about = pt.Trajectories.concatenate(parts).about
-        assert PRIVATE not in about and about[GUARANTEE].startswith("NOT PRIVATE: joined from parts")
+        assert PRIVATE not in about and about[GUARANTEE].startswith("NOT PRIVATE: it combines parts")
     assert pt.Trajectories.concatenate([walks(), walks()]).about == {}
 
 

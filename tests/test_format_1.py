@@ -56,7 +56,7 @@ def test_what_it_promises_is_the_same(name: str) -> None:
     assert release.spent == release.epsilon
     assert release.private == ("NOT PRIVATE" not in release.verdict)
     said = dict(release.statement())["Points and times"]
-    assert said == "Times are not synthesized. Points lie where the method puts them."
+    assert said == "Synthetic trips have no times. The method chooses where points lie."
 
 
 @pytest.mark.parametrize("name", SAMPLES)

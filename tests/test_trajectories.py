@@ -165,7 +165,7 @@ def test_parts_of_other_kinds_are_refused() -> None:
     one = entries(None, None, [1])
     with pytest.raises(pt.DataError, match="different gaps; read all parts with the same gap_minutes"):
         pt.Trajectories.concatenate([one, replace(one, gap_minutes=30.0)])
-    with pytest.raises(pt.DataError, match="some planar; give one kind"):
+    with pytest.raises(pt.DataError, match="some planar; use one kind"):
         pt.Trajectories.concatenate([one, replace(one, crs="lonlat")])
 
 

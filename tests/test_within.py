@@ -140,7 +140,7 @@ def test_the_curator_is_told_once_how_many_begin_in_the_period(days: str, loud: 
     for _ in range(2):
         assert sum(map(len, source.parts())) == n_kept
         source.tell(observer)
-    words = f"{n_kept} of 300 trajectories begin in the period {days}, in days of Europe/Lisbon; "
+    words = f"{n_kept} of 300 trips begin in the period {days} (local days in Europe/Lisbon); "
     assert observer.notes == [(f"{words}{begun.count(None)} have no time", loud)]
 
 

@@ -23,7 +23,7 @@ class StraightLines(pm.Settings):
     method: ClassVar[str] = "straight-lines"
 
     cells: int = pm.setting("Cells per side.", pm.Whole(1, 30), 8)
-    count_share: str = pm.share("the count, out of the density's", "0.02")
+    count_share: str = pm.share("the count (part of the density's share)", "0.02")
     density_share: str = pm.share("the count and the density", "0.2")
     trips_share: str = pm.share("trips", "0.8")
 
@@ -51,7 +51,7 @@ def released(settings: StraightLines, fitting: pm.Fitting) -> dict[str, Any]:
     crossing, grid = fitting.crossing, pm.Grid.uniform(fitting.region, settings.cells)
     n_trajectories = pm.measure_count(crossing, fitting.region, settings.public_count)
     density = pm.measure_density(crossing, grid)
-    table = pm.Table("trips", "trips from first to last cell, one per trajectory", (grid.n_cells, grid.n_cells))
+    table = pm.Table("trips", "trips from first to last cell, one per trip", (grid.n_cells, grid.n_cells))
     trips = crossing.measure("Measuring trips", partial(trips_of, grid=grid), table)
     return {"count": round(n_trajectories * pm.WEIGHT), "density": density, "trips": trips}
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 _OURS = "privtrace."
 GUARANTEE, PRIVATE, MODEL, TIMES = _OURS + "guarantee", _OURS + "private", _OURS + "model", _OURS + "times"
 
-MIXED = "NOT PRIVATE: joined from parts that do not all come from one model, so no promise holds for all of it"
+MIXED = "NOT PRIVATE: it combines parts that do not all come from one model, so no promise covers all of it"
 
 
 def joined(parts: Sequence[Mapping[str, str]]) -> dict[str, str]:

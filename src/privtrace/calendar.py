@@ -119,9 +119,7 @@ def _names() -> frozenset[str]:
 def _zone(name: str) -> Zone:
     """Find where the offset of a zone changes: weeks are looked at one by one, and the changes between them."""
     if not is_known(name):
-        raise SettingsError(
-            f"there is no time zone {name!r:.60}; give an IANA name, such as Europe/Lisbon or UTC"
-        )
+        raise SettingsError(f"there is no time zone {name!r:.60}; give an IANA name like Europe/Lisbon or UTC")
     zone = zoneinfo.ZoneInfo(name)
 
     def offset(utc_s: int) -> int:
@@ -211,7 +209,8 @@ class Period:
     def __post_init__(self) -> None:
         if not date(1970, 1, 1) <= self.first < self.end:
             raise SettingsError(
-                f"the period {self} must begin in 1970 or later and end on a later day, which is no part of it"
+                f"the period {self} must begin in 1970 or later and end on a later day (the end day "
+                "itself is excluded)"
             )
 
     @classmethod
@@ -223,8 +222,8 @@ class Period:
             first, end = (date.fromisoformat(day) for day in str(value).split("/"))
         except ValueError:
             raise SettingsError(
-                f"a period is two days, such as 2013-07-01/2014-07-01, of which the last is not part of it; "
-                f"not {value!r:.60}"
+                "a period is two days, the first one and the one after the last, for example "
+                f"2013-07-01/2014-07-01; not {value!r:.60}"
             ) from None
         return cls(first, end)
 

@@ -108,9 +108,9 @@ def from_bytes(content: bytes) -> Model:
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         # SettingsError is a ValueError: the constructors of the parts check what they are given.
         reason = f": {error}" if isinstance(error, SettingsError) else ""
-        raise ModelFormatError(f"the header is not that of a model of this format{reason}") from None
+        raise ModelFormatError(f"the header is not valid for this format{reason}") from None
     if to_bytes(model) != content:  # so nothing can stand in a file but what this version would write
-        raise ModelFormatError("the file says more than a model of this format; it is not sound")
+        raise ModelFormatError("the file has fields that this format does not have; it is not valid")
     return model
 
 
@@ -121,18 +121,20 @@ def _opened(content: bytes) -> tuple[dict[str, Any], memoryview]:
     _, version, header_bytes = _PREFIX.unpack_from(content)
     if version not in VERSIONS:
         raise ModelFormatError(
-            f"the file has format {version}, and this version of privtrace reads formats up to {VERSIONS[-1]}; "
-            "upgrade it"
+            f"the file has format {version}, but this version of privtrace reads formats up to "
+            f"{VERSIONS[-1]}; upgrade privtrace"
         )
     if hashlib.sha256(content[:-_CHECKSUM_BYTES]).digest() != content[-_CHECKSUM_BYTES:]:
-        raise ModelFormatError("the file is damaged or cut short: its checksum does not fit; fetch it again")
+        raise ModelFormatError(
+            "the file is damaged or incomplete: its checksum does not match; download it again"
+        )
     end = _PREFIX.size + header_bytes
     try:
         header = json.loads(content[_PREFIX.size : end].decode("ascii"))
     except (ValueError, RecursionError):
         header = None
     if not isinstance(header, dict) or end > len(content) - _CHECKSUM_BYTES:
-        raise ModelFormatError("the header cannot be read; the file is not sound")
+        raise ModelFormatError("the header cannot be read; the file is not valid")
     return header, memoryview(content)[end:-_CHECKSUM_BYTES]
 
 
@@ -197,7 +199,7 @@ def _calendar(header: dict[str, Any]) -> Calendar | None:
     breaks, offsets = (np.array([int(one) for one in entry[name]], np.int64) for name in ("breaks", "offsets"))
     right = len(offsets) == len(breaks) + 1 and np.all(np.diff(breaks) > 0) and np.all(np.abs(offsets) < DAY_S)
     if not right or np.any(np.abs(breaks) > _LATEST_S):
-        raise ModelFormatError("the time zone's offsets cannot be right; the file is not sound")
+        raise ModelFormatError("the offsets of the time zone are impossible; the file is not valid")
     zone = Zone(_zone_name(entry["timezone"], is_written=bool(timing.get("times"))), breaks, offsets)
     return Calendar(zone, _text(entry["tzdata"]), None if period is None else Period.of(period))
 
@@ -206,11 +208,10 @@ def _zone_name(value: Any, *, is_written: bool) -> str:
     """Take what looks like the name of a zone; where times are written in it, this machine has to know it."""
     name = _text(value)
     if _ZONE_NAME.fullmatch(name) is None:
-        raise ModelFormatError("the time zone has not the name of one; the file is not sound")
+        raise ModelFormatError("the time zone has no valid name; the file is not valid")
     if is_written and not is_known(name):
         raise ModelFormatError(
-            f"the model's times are shown in the time zone {name}, which this machine does not know; install a "
-            "newer tzdata"
+            f"the model uses the time zone {name}, which this machine does not know; install a newer tzdata"
         )
     return name
 
@@ -241,7 +242,7 @@ def _release(header: dict[str, Any]) -> Release:
         calendar=_calendar(header),
     )
     if release.spent > release.epsilon:
-        raise ModelFormatError("the ledger has spent more than epsilon; the file is not sound")
+        raise ModelFormatError("the ledger has spent more than epsilon; the file is not valid")
     return release
 
 
@@ -256,13 +257,13 @@ def _method(header: dict[str, Any]) -> tuple[registry.Method, str | None]:
         raise ModelFormatError(f"the model's method is {name!r}; {cure}")
     method = registry.find(name)
     if (method.package is None) != (package is None):
-        raise ModelFormatError(f"the file's method {name!r} is another one than the {name} known here")
+        raise ModelFormatError(f"the file's method {name!r} is not the {name} installed here")
     return method, package
 
 
 def _region(entry: dict[str, Any]) -> Region:
     if entry["crs"] is None:
-        raise ModelFormatError("the region has no coordinate system; the file is not sound")
+        raise ModelFormatError("the region has no coordinate system; the file is not valid")
     if "polygon" in entry:
         return Region.polygon(entry["polygon"], crs=entry["crs"])
     return Region.box(*entry["box"], crs=entry["crs"])
@@ -285,7 +286,7 @@ def _charge(entry: dict[str, Any], unit: Unit) -> Charge:
 def _text(value: Any) -> str:
     """Take text that is safe to show."""
     if not isinstance(value, str) or not value.isprintable() or len(value) > 500:
-        raise ModelFormatError("the header holds something else where text should be; the file is not sound")
+        raise ModelFormatError("the header has no text where text is expected; the file is not valid")
     return value
 
 
@@ -294,12 +295,12 @@ def _arrays(
 ) -> dict[str, npt.NDArray[Any]]:
     """Cut the body into arrays, exactly as the method's schema names them."""
     if [name for name, _, _ in listed] != list(schema):
-        raise ModelFormatError("the arrays are not those of the method")
+        raise ModelFormatError("the arrays do not match the method")
     arrays = {}
     position = 0
     for name, dtype, shape in listed:
         if dtype != schema[name][0] or len(shape) != schema[name][1] or min(shape) < 0:
-            raise ModelFormatError(f"the array {name} has not the type and shape of its method")
+            raise ModelFormatError(f"the array {name} does not have the type and shape of its method")
         n_bytes = int(np.prod(shape, dtype=object)) * np.dtype(dtype).itemsize
         if position + n_bytes > len(body):
             raise ModelFormatError("the arrays are longer than the file")
@@ -307,5 +308,5 @@ def _arrays(
         arrays[name] = np.frombuffer(body[position : position + n_bytes], dtype).reshape(shape).copy()
         position += n_bytes
     if position != len(body):
-        raise ModelFormatError("the file goes on after its arrays")
+        raise ModelFormatError("the file continues after its arrays")
     return arrays

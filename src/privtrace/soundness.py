@@ -15,7 +15,7 @@ def check_sound(checks: Mapping[str, bool]) -> None:
     """Refuse a model of which an array does not fit the rest."""
     for name, good in checks.items():
         if not good:
-            raise ModelFormatError(f"the model's {name} does not fit the rest of it; the file is not sound")
+            raise ModelFormatError(f"the model's {name} does not match the rest of it; the file is not valid")
 
 
 def within_limits(noisy: Integers) -> bool:

@@ -243,20 +243,20 @@ class Trajectories:
         if points.ndim != 2 or points.shape[1] != 2:
             raise DataError(f"points must have shape (n_points, 2), not {points.shape}")
         if offsets.ndim != 1 or len(offsets) == 0:
-            raise DataError("offsets must have one entry more than there are trajectories, the first 0")
+            raise DataError("offsets must start with 0 and have one entry more than there are trajectories")
         # Compared, not subtracted: differences of wild numbers would wrap around.
         if offsets[0] != 0 or offsets[-1] != len(points) or np.any(offsets[1:] < offsets[:-1]):
-            raise DataError("offsets must rise from 0 to the number of points without falling back")
+            raise DataError("offsets must never decrease, from 0 to the number of points")
         if self.times is not None and len(self.times) != len(points):
-            raise DataError("times must have one entry a point")
+            raise DataError("times must have one entry per point")
         if self.times is None or np.asarray(self.times).dtype.kind == "M":
             object.__setattr__(self, "moments", None)  # those of other times, before a `replace`
         if self.moments is not None and len(self.moments) != len(points):
-            raise DataError("moments must have one entry a point")
+            raise DataError("moments must have one entry per point")
         if self.users is not None and len(self.users) != len(offsets) - 1:
-            raise DataError("users must have one entry a trajectory")
+            raise DataError("users must have one entry per trajectory")
         if self.ids is not None and len(self.ids) != len(offsets) - 1:
-            raise DataError("ids must have one entry a trajectory")
+            raise DataError("ids must have one entry per trajectory")
         if self.crs not in ("lonlat", "planar"):
             raise SettingsError(f"crs must be 'lonlat' or 'planar', not {self.crs!r}")
         object.__setattr__(self, "points", points)
@@ -312,7 +312,7 @@ class Trajectories:
         if self.times is None:
             raise DataError(f"these trajectories have no times, so {consequence}; give times, or {instead}")
         raise DataError(
-            "the times of these trajectories are numbers, which set the order of points and are no clock, so "
+            "the times of these trajectories are numbers without a unit, which only order the points, so "
             f"{consequence}; give datetime64, or read them with time_unit= or time_format=, or {instead}"
         )
 
@@ -497,12 +497,12 @@ class Trajectories:
             return cls(np.empty((0, 2)), np.zeros(1, np.int64), crs=crs)
         if any(part.crs != parts[0].crs for part in parts):
             raise DataError(
-                "parts do not fit together: some are longitude and latitude, some planar; give one kind"
+                "the parts cannot be joined: some are longitude and latitude, some planar; use one kind"
             )
         if any(part.gap_minutes != parts[0].gap_minutes for part in parts):
             raise DataError(
-                "parts do not fit together: logs were cut into trajectories at different gaps; read all parts "
-                "with the same gap_minutes"
+                "the parts cannot be joined: their logs were cut at different gaps; read all parts with "
+                "the same gap_minutes"
             )
         lengths = np.concatenate([np.diff(part.offsets) for part in parts])
         return replace(
@@ -707,7 +707,7 @@ def _times(columns: list[Array | None], lengths: list[int]) -> Array | None:
         return None
     if len({column.dtype.kind == "M" for column in known}) > 1:
         raise DataError(
-            "parts do not fit together: some have calendar times, some have numbers as times; give one kind"
+            "the parts cannot be joined: some have calendar times, some have numbers as times; use one kind"
         )
     unknown = np.datetime64("NaT") if known[0].dtype.kind == "M" else np.nan
     return np.concatenate(

@@ -101,8 +101,8 @@ class Within:
         if found is not None:
             self._found[0] = None
             observer.note(
-                f"{found.n_kept:,} of {found.n_trajectories:,} trajectories begin in the period {self.period}, "
-                f"in days of {self.local.name}; {found.n_untimed:,} have no time",
+                f"{found.n_kept:,} of {found.n_trajectories:,} trips begin in the period {self.period} "
+                f"(local days in {self.local.name}); {found.n_untimed:,} have no time",
                 loud=found.n_kept == 0,
             )
 

@@ -111,13 +111,21 @@ ENDINGS = [
     (FIT + ACCOUNT, "drawn", "SIGTERM", 130, STAYS, ["t.ledger"], "1/2"),
     (FIT + ACCOUNT, "saving", "full", 2, STAYS, ["t.ledger"], "1/2"),
     (SCATTERED + ACCOUNT, "spooling", "full", 2, NOTHING, [], ""),
-    (FIT, "reading", "SIGINT", 130, "nothing was drawn or spent", [], ""),
+    (FIT, "reading", "SIGINT", 130, "no noise was drawn and no epsilon spent", [], ""),
     (FIT, "drawn", "SIGINT", 130, "noise was drawn, so epsilon 0.5 is spent", [], ""),
-    ([*FIT, "--noise-seed=1"], "saving", "SIGINT", 130, "NOT PRIVATE, so no budget is spent", [], ""),
+    ([*FIT, "--noise-seed=1"], "saving", "SIGINT", 130, "NOT PRIVATE and spends no budget", [], ""),
     (SYNTH + ACCOUNT, "generating", "SIGINT", 130, STAYS, ["m", "t.ledger"], "1/2"),
-    (SYNTH, "generating", "full", 2, "the fit is in m, and generating from it costs nothing", ["m"], ""),
-    (NOWHERE + ACCOUNT, "", "", 0, f"{STAYS}. Look before", ["m", "t.ledger"], "1/2"),
-    ([*NOWHERE, "--json", "--crs=planar"], "", "", 0, "epsilon 0.5 is spent. Look before", ["m"], ""),
+    (
+        SYNTH,
+        "generating",
+        "full",
+        2,
+        "the fitted model is saved in m; generating from it costs no privacy",
+        ["m"],
+        "",
+    ),
+    (NOWHERE + ACCOUNT, "", "", 0, f"{STAYS}. Before the next fit", ["m", "t.ledger"], "1/2"),
+    ([*NOWHERE, "--json", "--crs=planar"], "", "", 0, "epsilon 0.5 is spent. Before the next fit", ["m"], ""),
 ]
 
 
@@ -139,8 +147,8 @@ def test_the_last_words_say_what_was_spent(tmp_path: Path) -> None:
         assert (code, left) == (exit_code, files), (case, err)
         assert words in last and "Traceback" not in out + err, (case, err)
         assert err.startswith("for the curator only, NOT PRIVATE: " if code == 0 else "error: "), (case, err)
-        assert (code == 130) == ("interrupted; no half-written file is left" in last), (case, err)
+        assert (code == 130) == ("interrupted; no incomplete file is left behind" in last), (case, err)
         assert (how == "full") == ("No space left on device" in last), (case, err)
-        assert (code == 0) == ("no trajectory was usable" in last), (case, err)
+        assert (code == 0) == ("no trip was usable" in last), (case, err)
         assert "usable" not in out, case  # results may be published
     assert told[-1][2].rstrip().endswith("privtrace check ../t.csv --region=500,500,600,600 --crs=planar")

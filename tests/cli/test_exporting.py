@@ -58,7 +58,7 @@ def test_a_raster_is_density(folder: Path) -> None:
 def test_help_names_what_a_raster_can_hold(folder: Path) -> None:
     shown = " ".join(run("help", "export", cwd=folder).stdout.split())
     *most, last = RASTERS
-    assert f".tif (GeoTIFF) holds {', '.join(most)} or {last}." in shown
+    assert f".tif (GeoTIFF) for {', '.join(most)} or {last}." in shown
 
 
 def test_hours_are_written_of_models_with_times(folder: Path) -> None:

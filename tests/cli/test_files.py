@@ -115,7 +115,7 @@ def test_a_file_without_rows_is_sound_and_said_to_be_empty(tmp_path: Path) -> No
     (tmp_path / "a.csv").write_text("tid,x,y\n")
     done = run("check", "a.csv", "--region=0,0,10,10", cwd=tmp_path)
     assert "0 rows, 0 trajectories, 0 usable points\n  there are no rows" in done.stdout
-    assert "there are no rows in the data" in done.stderr and "swapped" not in done.stderr
+    assert "the data has no rows" in done.stderr and "swapped" not in done.stderr
 
 
 def test_a_region_that_cannot_be_is_refused_before_anything_is_told(dirty: Path) -> None:
@@ -162,7 +162,7 @@ def test_times_that_cannot_be_read_are_told_and_their_form_can_be_declared(tmp_p
     done = run(*fit, "--quiet", cwd=tmp_path)
     assert done.stderr.count(told) == 1 and "NOT PRIVATE" in done.stderr
     done = run(*fit, "--force", cwd=tmp_path)
-    assert "Times that can be read set the order of points" in done.stdout
+    assert "The times order the points" in done.stdout
     done = run("convert", "a.csv", "b.parquet", "--strict", cwd=tmp_path, code=2)
     assert "a.csv:2: time cannot be read" in done.stderr
     form = ["--time-format=%d/%m/%Y %H:%M", "--gap=30", "--json"]

@@ -44,7 +44,7 @@ def test_plan_fit_generate_and_explain(method: str, folder: Path) -> None:
     facts = json.loads(fitted.stdout)
     assert facts["method"] == method and facts["private"] is True
     assert [charge["stage"] for charge in facts["ledger"]] == stages
-    assert f"{registry.find(method).label}, as in version" in run("inspect", "a.model", cwd=folder).stdout
+    assert f"{registry.find(method).label}, privtrace version" in run("inspect", "a.model", cwd=folder).stdout
     run("generate", "a.model", "--count=300", "--seed=7", "--output=s.parquet", cwd=folder)
     table = pq.read_table(folder / "s.parquet")
     assert table.schema.metadata[b"privtrace.method"] == method.encode()

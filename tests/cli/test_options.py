@@ -110,7 +110,7 @@ def test_options_reach_their_settings() -> None:
         (("--order=3", "--method=privtrace"), "--order (order) must be 'adaptive', 1 or 2, not '3'"),
         (("--visits-share=much",), "--visits-share (visits_share) must be a positive decimal number"),
         (("--unit=walk",), "--unit (unit) must be 'trajectory' or 'user', not 'walk'"),
-        (("--unit=user",), "such as --max-per-user 5 (max_per_user=5)"),
+        (("--unit=user",), "for example --max-per-user 5 (max_per_user=5)"),
     ],
 )
 def test_mistakes_end_with_2_in_the_settings_own_words(

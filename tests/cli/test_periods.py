@@ -63,7 +63,7 @@ def test_a_release_of_a_period_is_compared_by_hand(folder: Path, file: str) -> N
         assert found["period"] == period and found["real"]["trajectories"] == count
         assert found["synthetic"]["trajectories"] == 105
     table = run(*arguments[:-1], f"--period={MONDAY}", cwd=folder).stdout
-    assert f"period     {MONDAY}, without the last day" in table
+    assert f"period     {MONDAY}, last day excluded" in table
     real, region = pt.read(folder / file, crs="planar"), pt.Region.box(0, 0, 10, 10)
     python = pt.evaluate(real, real, region=region, period=MONDAY, figures=False)
     assert python.inputs["real"]["trajectories"] == 40 and python["density"].value > 0
@@ -118,15 +118,15 @@ def test_an_empty_period_is_told_as_one(folder: Path) -> None:
     )  # fmt: skip
     told = done.stderr
     assert told.count(f"0 of 105 trajectories begin in the period {NEVER}, in days of UTC; 5 have no time") == 1
-    assert "no trajectory begins in the period; is it the one that was meant" in told
-    assert "there are no rows" not in told and "written to its end" not in told
-    assert "how many times can be read, since only trips that begin in the period count" in told
+    assert "no trip begins in the period. Is it the right period" in told
+    assert "no rows" not in told and "is complete" not in told
+    assert "how many times can be read (only trips that begin in the period count)" in told
 
 
 def test_without_a_period_nothing_is_said_of_one(folder: Path) -> None:
     (folder / "empty.csv").write_text("tid,x,y,t\n")
     told = run("fit", "empty.csv", BOX, "--crs=planar", "--epsilon=1", "--output=e.model", cwd=folder).stderr
-    assert "there are no rows in the data" in told and "period" not in told
+    assert "the data has no rows" in told and "period" not in told
 
 
 def test_after_one_pass_a_comparison_tells_it_too(folder: Path) -> None:

@@ -33,7 +33,7 @@ def test_a_plan_touches_no_data_and_speaks_plainly(tmp_path: Path) -> None:
         shown = run("plan", *arguments, *options, cwd=tmp_path)
         assert f"a trip from zone to zone is off by about ±{off} trips" in shown.stdout
         assert ("an hour of the week is off by about ±25 trips" in shown.stdout) == (not options)
-    assert "0.5" in shown.stdout and "MB" in shown.stdout and "No data was touched" in shown.stdout
+    assert "0.5" in shown.stdout and "MB" in shown.stdout and "No data was read" in shown.stdout
     assert "--max-states (max_states) limits the model to 100 states" in shown.stderr
     assert not list(tmp_path.iterdir())
 
@@ -157,8 +157,8 @@ def test_a_ledger_tells_what_became_of_it(tmp_path: Path, capsys: pytest.Capture
         contents.append(path.read_bytes())
     one, two = contents
     assert shown(two).endswith("Spent 2 of 4 in 2 fits; 2 is left")
-    assert "its end is lost" in shown(two.rpartition(b'{"when"')[0], code=2)
+    assert "its end is missing" in shown(two.rpartition(b'{"when"')[0], code=2)
     assert "is empty" in shown(b"", code=2)
-    assert "that fit was never granted" in shown(two + b'{"when": "20')
+    assert "that fit never started" in shown(two + b'{"when": "20')
     unfinished = shown(one[: one.index(b"\n")] + two[two.index(b"\n") :])
     assert "Spent 2 of 4" in unfinished and "1 fit at the end had only just been charged" in unfinished

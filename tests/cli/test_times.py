@@ -38,18 +38,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (("--spacing=1",), "With --times, and without --spacing (spacing), they are."),
-        (("--no-sampling",), "With --times, and without --no-sampling (sampling=False), they are."),
-        (("--no-times",), "With --times they are."),
-        (("--method=privtrace",), "With --times they are."),
+        (("--spacing=1",), "To get times, pass --times and leave out --spacing (spacing)."),
+        (("--no-sampling",), "To get times, pass --times and leave out --no-sampling (sampling=False)."),
+        (("--no-times",), "To get times, pass --times."),
+        (("--method=privtrace",), "To get times, pass --times."),
     ],
 )
 def test_what_stands_in_the_way_of_times_is_named(folder: Path, more: tuple[str, ...], words: str) -> None:
     said = run("fit", "timed.csv", *BOX, *more, "--output=a.model", "--force", cwd=folder).stdout
-    assert f"they are not synthesized. {words}" in said
-    if "and without" in words:  # what is said to help does
+    assert f"get no times. {words}" in said
+    if "leave out" in words:  # what is said to help does
         assert (
-            "Times are synthesized"
+            "Trips get times"
             in run("fit", "timed.csv", *BOX, "--times", "--output=a.model", "--force", cwd=folder).stdout
         )
 
@@ -86,8 +86,8 @@ def test_settings_that_were_left_open_say_what_stands_for_them(folder: Path) -> 
     run("fit", "timed.csv", *BOX, "--output=open.model", cwd=folder)
     shown = run("inspect", "open.model", cwd=folder).stdout
     settings = dict(line.split(maxsplit=1) for line in shown.partition("Settings\n")[2].splitlines())
-    assert settings["period"] == "all days" and settings["every"] == "measured with times"
-    assert settings["spacing"] == "as measured, else by rule" and settings["K"] == "by rule"
+    assert settings["period"] == "all days" and settings["every"] == "measured, with times"
+    assert settings["spacing"] == "as measured, or by rule" and settings["K"] == "by rule"
     page = pt.load(folder / "open.model").report().html
-    for words in ("all days", "measured with times", "as measured, else by rule"):
+    for words in ("all days", "measured, with times", "as measured, or by rule"):
         assert f">{words}</td>" in page

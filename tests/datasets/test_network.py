@@ -46,7 +46,7 @@ def test_edges_may_be_longer_than_the_straight_line():
         ({"nodes": [[0, 0, 0], [1, 0, 0], [0, 1, 0]]}, "shape"),
         ({"nodes": [[0, 0]]}, "two or more"),
         ({"nodes": [[0, 0], [300, 0], [0, np.nan]]}, "finite"),
-        ({"speeds": [10, 10]}, "one entry an edge"),
+        ({"speeds": [10, 10]}, "one entry per edge"),
         ({"starts": [0, 1, 3]}, "nodes 0 to 2"),
         ({"ends": [1, 2, -1]}, "nodes 0 to 2"),
         ({"starts": [0.0, 1.0, 2.5]}, "whole numbers"),
@@ -55,7 +55,7 @@ def test_edges_may_be_longer_than_the_straight_line():
         ({"lengths_m": [300, np.inf, 400]}, "lengths_m must be positive"),
         ({"lengths_m": [299, 500, 400]}, "straight line"),
         ({"classes": [0, 1, 4]}, "RoadClass"),
-        ({"classes": [0, 1]}, "one entry an edge"),
+        ({"classes": [0, 1]}, "one entry per edge"),
         ({"middle": (8.2, 90.0)}, "latitude"),
         ({"middle": (np.nan, 50.0)}, "latitude"),
         ({"starts": [0, 0, 2], "ends": [1, 1, 0]}, "same direction"),
@@ -74,7 +74,7 @@ def test_two_way_checks_like_the_network():
         Network.two_way(corners, np.array([0]), np.array([2]), np.array([10]))
     with pytest.raises(SettingsError, match="to itself"):
         Network.two_way(corners, np.array([0]), np.array([0]), np.array([10]))
-    with pytest.raises(SettingsError, match="one entry a street"):
+    with pytest.raises(SettingsError, match="one entry per street"):
         Network.two_way(corners, np.array([0]), np.array([1, 0]), np.array([10]))
 
 

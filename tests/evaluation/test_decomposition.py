@@ -219,7 +219,7 @@ def test_epsilons_in_any_form(epsilons: Any, wanderers: pt.Trajectories, quick: 
 
 def test_a_model_is_no_method(wanderers: pt.Trajectories, quick: dict[str, Any]) -> None:
     model = quick["synthesizer"].fit(wanderers)
-    with pytest.raises(pt.SettingsError, match="a method with its settings is needed"):
+    with pytest.raises(pt.SettingsError, match="give a method with its settings"):
         pt.explain(wanderers, model)
 
 
@@ -285,7 +285,7 @@ def test_little_data_is_explained(source: pt.Trajectories, quick: dict[str, Any]
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"epsilons": []}, "explain needs an epsilon at least"),
+        ({"epsilons": []}, "explain needs at least one epsilon"),
         ({"epsilons": ["none"]}, "epsilon"),
         ({"epsilons": [0]}, "epsilon"),
         ({"epsilons": [1, -1]}, "epsilon"),

@@ -114,7 +114,7 @@ def test_every_command_knows_it(installed: Path) -> None:
     assert "[1 to 30; default: 8]" in shown["help"]
     assert [s["stage"] for s in json.loads(shown["plan"])["stages"]] == ["count", "density", "trips"]
     assert "of the package privtrace-straight-lines 0.1.0" in shown["inspect"]
-    assert "was not reviewed" in shown["inspect"]
+    assert "have not reviewed" in shown["inspect"]
     assert json.loads(shown["inspect as JSON"])["settings"]["cells"] == 6
     assert pq.read_schema(installed / "s.parquet").metadata[b"privtrace.method"] == b"straight-lines"
     page = (installed / "a.html").read_text()

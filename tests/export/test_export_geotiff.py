@@ -53,9 +53,7 @@ def test_every_layer_has_a_band_for_each_part_of_the_day(name: str, what: str, t
     with rasterio.open(tmp_path / "a.tif") as file:
         spans = ("0 to 4 h", "4 to 8 h", "8 to 12 h", "12 to 16 h", "16 to 20 h", "20 to 24 h")
         assert file.descriptions == tuple(f"{layer.name}, {span}" for layer in view.layers for span in spans)
-        assert ("trips for each" if what == "hourly-density" else "per second") in file.tags()[
-            "privtrace.bands"
-        ]
+        assert ("trips per" if what == "hourly-density" else "per second") in file.tags()["privtrace.bands"]
         for number, layer in enumerate(view.layers):
             cells, passing = cells_of_pixels(layer.grid, file.width)[::-1], view.hours.passing[number]
             numbers = passing.trips / areas(layer.grid) if what == "hourly-density" else passing.speeds
@@ -108,7 +106,9 @@ def test_where_none_fit_pixels_are_as_many_as_may_be() -> None:
 
 def test_cells_finer_than_pixels_are_refused(tmp_path: Path) -> None:
     fine = Grid.uniform(pt.Region.box(0, 0, 10, 10, crs="planar"), 257)
-    with pytest.raises(pt.OutputError, match=r"257 pixels per side, and 256 is the limit; write .*\.geojson"):
+    with pytest.raises(
+        pt.OutputError, match=r"257 pixels per side, more than the limit of 256; write .*\.geojson"
+    ):
         pixels_per_side([fine])
 
 

@@ -130,7 +130,7 @@ def test_every_column_is_explained(what: str, tmp_path: Path) -> None:
     assert list(json.loads(schema.metadata[b"privtrace.columns"])) == schema.names
     assert schema.metadata[b"privtrace.product"].decode().startswith(f"{what}: ")
     if what == "od":
-        assert "walks on the model" in json.loads(schema.metadata[b"privtrace.columns"])["trips"]
+        assert "walks of the model" in json.loads(schema.metadata[b"privtrace.columns"])["trips"]
 
 
 @pytest.mark.parametrize("name", TIMED_MODELS)

@@ -54,11 +54,11 @@ def test_warnings() -> None:
     def said(count: int = 25_000, **settings: object) -> str:
         return " ".join(replace(SETTINGS, **settings).plan(count).warnings)  # type: ignore[arg-type]
 
-    assert "second order will hardly be used" in said()
+    assert "of the states will use second order" in said()
     assert "second order" not in said(order=1)
     assert "second order" not in said(states_factor=0.5)
-    assert "a factor of 5" in said(unit="user", max_per_user=5)
-    assert "rough shape" in said(50) and "rough shape" not in said()
+    assert "multiplies the noise by 5" in said(unit="user", max_per_user=5)
+    assert "rough picture" in said(50) and "rough picture" not in said()
     assert "above 10" in said(epsilon=20)
     assert "max_states" in said(max_states=50) and "max_states" not in said()
 

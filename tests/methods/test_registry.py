@@ -56,9 +56,9 @@ def test_a_foreign_method_says_so_wherever_it_goes(wanderers: pt.Trajectories, t
     model.save(tmp_path / "a.model")
     for shown in (model, pt.load(tmp_path / "a.model")):
         said = dict(shown.release.statement())["Method"]
-        assert shown.release.package == package and f"of the package {package}" in said
-        assert "was not reviewed by the authors of privtrace" in said
-        assert "was not reviewed by the authors of privtrace" in shown.report().html
+        assert shown.release.package == package and f"from the package {package}" in said
+        assert "The authors of privtrace have not reviewed this method" in said
+        assert "The authors of privtrace have not reviewed this method" in shown.report().html
     ours = pt.AdaTrace(epsilon=1, region=BOX).fit(wanderers)
     assert "reviewed" not in dict(ours.release.statement())["Method"]
     assert b"package" not in to_bytes(ours)
@@ -98,17 +98,17 @@ class Colliding(lines.StraightLines):  # type: ignore[misc,name-defined]
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"settings": Impostor}, "there is a method called bridgetrace already"),
-        ({"settings": Shouting}, "small letters"),
+        ({"settings": Impostor}, "a method called bridgetrace already exists"),
+        ({"settings": Shouting}, "lowercase letters"),
         ({"settings": object}, "must be a subclass of privtrace.methods.Settings"),
         ({"model": object}, "its model must be a subclass of privtrace.methods.Model"),
-        ({"colors": ("#fff", "red; } body {")}, "its colors, on light and on dark ground"),
-        ({"settings": Colliding}, "commands have an option seed already"),
+        ({"colors": ("#fff", "red; } body {")}, "its two colors"),
+        ({"settings": Colliding}, "the commands already have an option seed"),
         (
             {"schema": {"count": ("<i8", 1)}},
             "the schema must name the fields of the model: count, density, trips",
         ),
-        ({"schema": {**lines.SCHEMA, "trips": ("<f8", 2)}}, "arrays of a schema are of type <i8 or <i4"),
+        ({"schema": {**lines.SCHEMA, "trips": ("<f8", 2)}}, "arrays of a schema must have the type <i8 or <i4"),
     ],
 )
 def test_what_would_fail_later_is_refused(change: dict[str, Any], words: str) -> None:

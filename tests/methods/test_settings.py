@@ -25,7 +25,7 @@ from privtrace.testing.data import timed_wanderers
         ({"region": (0, 0, 1)}, "a region is four numbers .* not tuple"),
         ({"unit": "walk"}, "must be 'trajectory' or 'user'"),
         ({"unit": "user"}, "--max-per-user 5"),
-        ({"max_per_user": 5}, "goes with --unit user"),
+        ({"max_per_user": 5}, "only applies to --unit user"),
         ({"unit": "user", "max_per_user": 0}, r"max_per_user\) must be a whole number from 1 to 10000"),
         ({"unit": "user", "max_per_user": 10_001}, r"max_per_user\) must be"),
         ({"unit": "user", "max_per_user": "5"}, r"max_per_user\) must be"),
@@ -33,20 +33,20 @@ from privtrace.testing.data import timed_wanderers
         ({"public_count": -1}, "public_count"),
         ({"times": 1}, r"times\) must be True or False, not 1"),
         ({"sampling": "no"}, r"sampling\) must be True or False, not 'no'"),
-        ({"times": True, "sampling": False}, "times are set on points that are measured"),
-        ({"period": "2024"}, r"--period \(period\) must be two days, such as .*, not '2024'"),
-        ({"period": "2024-03-02/2024-03-01"}, r"--period \(period\) must be .* and one after the last"),
-        ({"period": "1969-03-02/2024-03-01"}, r"--period \(period\) must be .* in 1970 or later"),
+        ({"times": True, "sampling": False}, "times need measured points"),
+        ({"period": "2024"}, r"--period \(period\) must be two days, .*, not '2024'"),
+        ({"period": "2024-03-02/2024-03-01"}, r"--period \(period\) must be .* and the one after the last"),
+        ({"period": "1969-03-02/2024-03-01"}, r"--period \(period\) must be .*1970 or later"),
         ({"times": True, "every": 15}, r"every\) must be a time from 1ms to 24h with its unit"),
         ({"times": True, "every": "15 m"}, r"every\) must be a time"),
-        ({"times": False, "every": "15s"}, r"--every \(every\) is about times; pass --times"),
+        ({"times": False, "every": "15s"}, r"--every \(every\) needs times; also pass --times"),
         (
             {"sampling": False, "every": "15s"},
-            r"--every \(every\) is about times, and there are none with --no-sampling \(sampling=False\)",
+            r"--every \(every\) needs times, but --no-sampling \(sampling=False\) turns them off",
         ),
         (
             {"points_share": "0.5", "clock_share": "0.5"},
-            r"points_share\) and .* must leave something",
+            r"points_share\) and .* must leave some epsilon",
         ),
         ({"clock_share": "0"}, r"clock_share\) must be a positive"),
     ],
@@ -59,7 +59,7 @@ def test_bad_settings_are_refused_in_words(
 
 
 def test_a_spacing_that_is_in_the_way_of_times_is_named(region: pt.Region) -> None:
-    words = r"every\) is about times, and there are none with --spacing \(spacing\); leave out one or the other"
+    words = r"every\) needs times, but --spacing \(spacing\) turns them off; leave out one of the two"
     with pytest.raises(pt.SettingsError, match=words):
         pt.BridgeTrace(epsilon=1, region=region, spacing=50, every="15s")
     for left in ({"spacing": 50}, {"every": "15s"}):
@@ -78,7 +78,7 @@ PERIOD = "2013-07-08/2013-07-15"
         ({"period": PERIOD}, "no period can be applied", r"or leave out --period \(period\)"),
         (
             {"times": True, "period": PERIOD},
-            "times cannot be synthesized, nor can a period be applied",
+            "times cannot be synthesized and no period can be applied",
             r"or leave out --times \(times=True\) and --period \(period\)",
         ),
     ],

@@ -136,7 +136,10 @@ def test_trips_by_part_are_those_of_samples(method: str, region: pt.Region) -> N
     assert shown.keys() == counts.keys()
     assert all(shown[key] == pytest.approx(counts[key] * per_trip, rel=1e-4) for key in shown)
     assert all(flows.layer == view.trips.layer and flows.error is None for flows in view.hours.trips)
-    if view.trips_from == "Flows are counted on walks on the model, as synthetic trips are.":
+    if (
+        view.trips_from
+        == "Flows are counted on walks of the model, which is also how synthetic trips are made."
+    ):
         assert sum(flows.weights.sum() for flows in view.hours.trips) == pytest.approx(view.trips.weights.sum())
 
 

@@ -155,7 +155,7 @@ def test_what_can_be_refused_is_refused_before_any_pass(path: Path, region: pt.R
     path.write_bytes(whole[:40] + b"9" + whole[41:])
     refused(pt.BudgetFileError, "line 1 is damaged")
     path.write_bytes(whole[: whole[:-1].rindex(b"\n") + 1])
-    refused(pt.BudgetFileError, "its end is lost")
+    refused(pt.BudgetFileError, "its end is missing")
     path.write_bytes(b"")
     refused(pt.BudgetFileError, "is empty", limit=2)
 
@@ -191,7 +191,7 @@ def test_fits_that_draw_nothing_are_not_charged(
 def test_units_whose_epsilons_add_up_share_a_file(path: Path) -> None:
     charge(path, 1, limit=9, unit=Unit("user", 5))
     charge(path, 1, unit=Unit("user", 50, 30))
-    with pytest.raises(pt.SettingsError, match="do not add up"):
+    with pytest.raises(pt.SettingsError, match="cannot be added"):
         charge(path, 1, unit=Unit())
     charge(path.with_name("trips"), 1, limit=9, unit=Unit(gap_minutes=30))
     with pytest.raises(
@@ -246,7 +246,7 @@ def test_a_file_cut_anywhere_is_refused(content: bytes, path: Path) -> None:
 
 def check_refused(damaged: bytes, path: Path, line: int | None = None) -> None:
     path.write_bytes(damaged)
-    words = "damaged|not a budget file|end is lost|is empty" if line is None else f"line {line} is damaged"
+    words = "damaged|not a budget file|end is missing|is empty" if line is None else f"line {line} is damaged"
     for act in (
         lambda: pt.BudgetFile(path).read(),
         lambda: pt.BudgetFile(path, limit=4).check(Fraction(1), UNIT),
@@ -393,7 +393,7 @@ def test_a_disk_that_fails_for_good_is_told_of(path: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(budget_file.os, "fsync", fail)
     file = pt.BudgetFile(path)
-    with pytest.raises(pt.BudgetFileError, match=r"nothing was drawn, but `privtrace ledger .*` may show"):
+    with pytest.raises(pt.BudgetFileError, match=r"no noise was drawn, but `privtrace ledger .*` may show"):
         file.charge(Fraction(1), UNIT, "dpt")
     assert file.charged == 1  # the safe side
 

@@ -47,7 +47,7 @@ def test_refuses_before_drawing_and_charging() -> None:
     noise = CountingNoise()
     ledger = Ledger(Fraction(1), Unit(), noise)
     spend(ledger, "0.9")
-    with pytest.raises(BudgetExceeded, match=r"test asks for epsilon 0\.2, only 0\.1 of 1 is left"):
+    with pytest.raises(BudgetExceeded, match=r"test asks for epsilon 0\.2, but only 0\.1 of 1 is left"):
         spend(ledger, "0.2")
     assert noise.n_draws == 3 and ledger.spent == Fraction(9, 10)
 
@@ -84,7 +84,7 @@ def test_noise_is_for_accumulated_counts_under_the_same_unit_alone() -> None:
     """What was not bounded, or bounded for another unit, has another sensitivity than the one charged."""
     noise = CountingNoise()
     ledger = Ledger(Fraction(1), Unit("user", 5), noise)
-    with pytest.raises(TypeError, match="come from an Accumulator alone"):
+    with pytest.raises(TypeError, match="must come from an Accumulator"):
         Counts(Sums(np.zeros(1, np.int64), np.ones(1, np.int64)), 1, ledger.unit, object())
 
     class Forged(Counts):
@@ -96,7 +96,7 @@ def test_noise_is_for_accumulated_counts_under_the_same_unit_alone() -> None:
             lambda counts: ledger.laplace(counts, "s", "x", Fraction(1, 2)),
             lambda counts: ledger.laplace_blocks(counts, 1, "s", "x", Fraction(1, 2)),
         ):
-            with pytest.raises(TypeError, match="accumulated under the ledger's own unit"):
+            with pytest.raises(TypeError, match="accumulated for the unit of the ledger"):
                 spending(counts)
     assert ledger.spent == 0 and noise.n_draws == 0
 

@@ -46,14 +46,14 @@ def test_sentences_say_who_is_protected() -> None:
     trip = who_is_protected(Unit(gap_minutes=30))
     assert trip.startswith("One trip after splitting at gaps over 30 minutes") and "trajectories" not in trip
     assert (
-        "neighbors if, after dropping points without a time and splitting at gaps over 30 minutes, they differ "
-        "by one trip" in trip
+        "neighbors if they differ by one trip after dropping points without a time and splitting at gaps over "
+        "30 minutes." in trip
     )
     person = who_is_protected(Unit("user", 5))
     assert person.startswith("One person: all trajectories of one user together")
     assert "more than 5 trajectories, 5 chosen at random" in person and "without a user do not count" in person
     assert who_is_protected(Unit("user", 5, 12.5)).endswith(
-        "Points without a time do not count, and a trajectory is one trip after splitting at gaps over 12.5 "
+        "Points without a time do not count; a trajectory means one trip after splitting at gaps over 12.5 "
         "minutes."
     )
 
@@ -80,7 +80,7 @@ def test_releases_of_users_speak_of_users(wanderers: pt.Trajectories, region: pt
     assert "epsilon = 4 per user" in statement["Guarantee"]
     assert statement["Protected unit"] == who_is_protected(release.unit)
     assert "L1 sensitivity 3 trajectories" in statement["Mechanisms"]
-    assert "trajectories that count, at most 3 of a user," in statement["Public inputs"]
+    assert "trips that count (at most 3 per user)" in statement["Public inputs"]
     assert "SipHash" in statement["Randomness"]
     exact = setup.fit(with_users(wanderers, 30), noise=pt.NoNoise())
     assert 100 < exact.n_trajectories <= 150  # three of each of 50 users, where they are in the region

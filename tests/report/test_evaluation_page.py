@@ -78,10 +78,10 @@ def test_a_score_stands_between_its_limit_and_its_baseline(
 def test_title_and_headings_say_not_private(evaluation: pt.Evaluation, page: Element) -> None:
     assert page.all("title")[0].text == page.all("h1")[0].text == "NOT PRIVATE: spring <trips>"
     assert page.all("h1")[0].all("em")[0].text == "NOT PRIVATE" and page.all("header")[0].classes == ["red"]
-    assert "void the privacy statement" in page.all("p", "alarm")[0].text
-    captions = [figure.text for figure in page.section("Real beside synthetic").all("figcaption")][:3]
+    assert "the privacy statement no longer holds" in page.all("p", "alarm")[0].text
+    captions = [figure.text for figure in page.section("Real and synthetic side by side").all("figcaption")][:3]
     assert [("NOT PRIVATE" in caption) for caption in captions] == [True, False, True]
-    assert read(evaluation.report().html).all("title")[0].text == "NOT PRIVATE: real beside synthetic"
+    assert read(evaluation.report().html).all("title")[0].text == "NOT PRIVATE: real and synthetic side by side"
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_without_figures_there_is_no_page(tmp_path: Path) -> None:
 def test_sections_come_in_order(page: Element) -> None:
     assert [heading.text for heading in page.all("h2")] == [
         "Verdict",
-        "Real beside synthetic",
+        "Real and synthetic side by side",
         "How long, how far, from where to where",
         "When, how fast, and point by point",
         "Most frequent patterns",
@@ -181,7 +181,7 @@ def test_what_cannot_be_told_is_not(evaluation: pt.Evaluation) -> None:
 def test_a_copy_is_told_from_a_second_sample(seed: int, copied: bool) -> None:
     told = verdict(pt.evaluate(walks(200), walks(200, seed=seed), region=REGION))
     assert [alarm.text.split(":")[0] for alarm in told.all("p", "alarm")] == copied * [
-        "Closer to the real data than fresh data of the same size would be"
+        "Closer to the real data than new data of the same size would be"
     ]
 
 
@@ -234,7 +234,7 @@ def test_the_script_is_told_the_heat_of_every_cell(evaluation: pt.Evaluation, pa
     told = {number["name"]: number["values"] for number in grid["numbers"]}
     assert (grid["size"], grid["divisions"], grid["cells"]) == (80, None, None)
     assert np.allclose(told["real"], real, rtol=0.006) and np.allclose(told["synthetic"], synthetic, rtol=0.006)
-    assert np.allclose(told["synthetic less real"], synthetic - real, rtol=0.006)
+    assert np.allclose(told["synthetic minus real"], synthetic - real, rtol=0.006)
     assert real.any() and len(page.all("svg", "map")) == 3
 
 
@@ -308,9 +308,9 @@ def test_times_are_told_in_words_numbers_and_small_maps() -> None:
     assert [figure.text for figure in found.all("figcaption")][6:12] == [
         f"{hour} to {hour + 4} h" for hour in range(0, 24, 4)
     ]
-    assert "real 100 %" in found.text and "Local hours of Asia/Tokyo" in found.text
+    assert "real 100 %" in found.text and "Local time in Asia/Tokyo" in found.text
     compared = {row[0]: row[1:] for row in rows(page.section("What was compared").all("table")[0])}
-    assert compared["in the region without a usable time"] == ["0", "0"]
+    assert compared["in the region, without a usable time"] == ["0", "0"]
 
 
 def test_when_people_travel_is_judged(evaluation: pt.Evaluation) -> None:
@@ -337,7 +337,7 @@ def test_without_times_the_page_says_so(lacking: str, words: str, counts: list[s
     assert [chart.text.split(",")[0] for chart in found.all("figcaption")] == ["Jump", "Points"]
     assert "Left out: the " in page.section("All metrics").text
     compared = {row[0]: row[1:] for row in rows(page.section("What was compared").all("table")[0])}
-    assert compared.get("in the region without a usable time") == counts
+    assert compared.get("in the region, without a usable time") == counts
 
 
 def test_patterns_are_listed_with_their_place() -> None:
@@ -360,7 +360,7 @@ def test_patterns_are_listed_with_their_place() -> None:
 def test_where_nobody_moves_there_are_no_patterns() -> None:
     still = trajectories([(1, 1)], [(2, 2)])
     page = read(pt.evaluate(still, still, region=REGION).report().html)
-    assert "No real trajectory leaves its cell" in page.section("Most frequent patterns").text
+    assert "No real trip leaves its cell" in page.section("Most frequent patterns").text
 
 
 @pytest.mark.parametrize(
@@ -369,19 +369,22 @@ def test_where_nobody_moves_there_are_no_patterns() -> None:
         (
             0.5,
             (1, 2, 1, 2),
-            "50 % are no longer than the real median: as many short ones as the real data has. Long",
+            "50 % of the synthetic trips are at most as long as the real median: as many short trips as in "
+            "the real data. Long",
         ),
         (
             0.8,
             (1, 2, 1, 2),
-            "80 % are no longer than the real median: more short ones than the real data has. Long",
+            "80 % of the synthetic trips are at most as long as the real median: more short trips than in "
+            "the real data. Long",
         ),
         (
             0.2,
             (2, 1, 2, 1),
-            "20 % are no longer than the real median: fewer short ones than the real data has. Short",
+            "20 % of the synthetic trips are at most as long as the real median: fewer short trips than in "
+            "the real data. Short",
         ),
-        (0.2, (1, 2, 2, 1), "has. Neither half fares worse throughout."),
+        (0.2, (1, 2, 2, 1), "data. Neither half is consistently worse."),
     ],
 )
 def test_how_short_and_long_trips_fare(
@@ -408,7 +411,7 @@ def test_an_empty_synthetic_set_makes_a_page_without_holes(has_times: bool) -> N
     assert len(page.all("svg", "small-map")) == 12 * has_times
     text = page.all("main")[0].text
     labels = " ".join(svg.attributes.get("aria-label") or "" for svg in page.all("svg"))
-    assert "real trajectories with 0 synthetic ones" in text
+    assert "real trips with 0 synthetic trips" in text
     assert not re.search(r"\bnan\b", text + labels)
     assert "no synthetic trips" in page.section("Short and long trips").text
 

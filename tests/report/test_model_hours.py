@@ -67,21 +67,21 @@ def test_the_section_shows_all_sizes_and_the_week(method: str) -> None:
 @METHODS
 def test_it_says_whose_hours_and_days_these_are(method: str) -> None:
     words = page(method).section(SECTION).all("p")[0].text
-    assert "Europe/Lisbon" in words and "date is drawn and not measured; only its weekday and hour are" in words
+    assert "Europe/Lisbon" in words and "Only the weekday and hour of a trip are measured" in words
     facts = page(method).all("dl", "facts")[0].text
     if method == "PrivTrace":
-        assert "from 2024-01-01 up to, and without, 2024-01-15" in words
+        assert "from 2024-01-01 up to, but not including, 2024-01-15" in words
         assert "Time 1 Jan to 14 Jan 2024" in facts
     else:
         assert "typical week" in words and "Time a typical week" in facts
-    assert ("Points come every 30 s, as was declared" in words) == (method == "AdaTrace")
+    assert ("Points are 30 s apart, as declared" in words) == (method == "AdaTrace")
 
 
 @METHODS
 def test_uses_follow(method: str) -> None:
-    uses = page(method).section("What it can be used for, and what not").text
-    assert "When trips depart" in uses and "Nothing about single days" in uses
-    assert "times are not synthesized" not in page(method).text
+    uses = page(method).section("What it is for, and what it is not for").text
+    assert "departures by hour of the week" in uses and "Single days" in uses
+    assert "synthetic trips have no times" not in page(method).text
 
 
 def test_settings_of_times_are_listed() -> None:
@@ -168,7 +168,7 @@ def test_the_script_is_told_trips_speeds_and_shades(method: str) -> None:
         for letters in (*grid["shades"]["trips"], *grid["shades"]["speed"]):
             assert len(letters) == layer.grid.n_cells and re.fullmatch("[a-x.]*", letters)
         for part, (trips, speeds) in enumerate(grid["parts"]):
-            assert trips["name"] == "trips that pass" and speeds["unit"] == " units/s"
+            assert trips["name"] == "trips through" and speeds["unit"] == " units/s"
             assert np.allclose(trips["values"], passing.trips[part], rtol=5e-3)
             told = [np.nan if speed is None else speed for speed in speeds["values"]]
             assert np.allclose(told, passing.speeds[part], rtol=5e-3, equal_nan=True)
@@ -199,14 +199,14 @@ def test_points_alone_have_a_section_of_their_own() -> None:
     assert not section.all("div", "parts")
     radios = {one.attributes.get("name") for one in told.all("input")}
     assert "part" not in radios and "Time" not in told.all("dl", "facts")[0].text
-    uses = told.section("What it can be used for, and what not").text
-    assert "times are not synthesized" in uses
+    uses = told.section("What it is for, and what it is not for").text
+    assert "synthetic trips have no times" in uses
     plain = fitted(pt.BridgeTrace(epsilon=10, region=REGION, rounds=1, sampling=False, times=False), data)
     assert [one.text for one in read(plain.report().html).all("h2")] == [
-        "What is promised",
+        "The privacy promise",
         "The model on a map",
         "The synthetic trips",
-        "What it can be used for, and what not",
+        "What it is for, and what it is not for",
         "How it was made",
     ]
 
@@ -217,7 +217,7 @@ def test_a_model_of_nothing_has_no_hours_to_show() -> None:
     )
     settings = pt.AdaTrace(epsilon=1, region=REGION, N=2, times=True)
     html = settings.fit(nothing, noise=pt.NoNoise()).report().html
-    assert "The model takes the data to be empty" in html and SECTION not in html
+    assert "By its noisy count the data is empty" in html and SECTION not in html
 
 
 def test_a_band_lies_around_noisy_numbers_and_not_below_zero() -> None:

@@ -70,7 +70,7 @@ def lead(page: Element) -> str:
 
 
 def plain_words(page: Element) -> str:
-    return page.section("What is promised").all("p")[0].text
+    return page.section("The privacy promise").all("p")[0].text
 
 
 def test_the_page_is_made_on_a_machine_without_the_data(tmp_path: Path) -> None:
@@ -115,24 +115,24 @@ def test_nothing_of_where_and_when_it_was_made_is_told(tmp_path: Path) -> None:
 
 def test_sections_come_in_order(page: Element) -> None:
     assert [heading.text for heading in page.all("h2")] == [
-        "What is promised",
+        "The privacy promise",
         "The model on a map",
         "The synthetic trips",
-        "What it can be used for, and what not",
+        "What it is for, and what it is not for",
         "How it was made",
     ]
     assert page.all("h1")[0].text == "Trips" and page.all("title")[0].text == "Trips"
 
 
-def test_it_begins_with_what_it_is_in_two_sentences(page: Element) -> None:
+def test_it_begins_with_what_it_is_in_four_sentences(page: Element) -> None:
     sentences = re.split(r"(?<=[a-z])\. (?=[A-Z])", lead(page))
-    assert len(sentences) == 2
-    assert "statistical model of the movement in an area of 10 units by 10 units" in sentences[0]
-    assert "epsilon 2.5 per trajectory" in sentences[0] and "from the model file alone" in sentences[1]
+    assert len(sentences) == 4
+    assert "statistical model of movement in an area of 10 units by 10 units" in sentences[0]
+    assert "epsilon 2.5 per trajectory" in sentences[0] and "from the model file alone" in sentences[-1]
 
 
 def test_the_statement_is_complete(page: Element, model: Any) -> None:
-    (answers,) = page.section("What is promised").all("dl", "answers")
+    (answers,) = page.section("The privacy promise").all("dl", "answers")
     told = dict(zip(*([found.text for found in answers.all(tag)] for tag in ("dt", "dd")), strict=True))
     assert list(told) == QUESTIONS
     statement = dict(model.release.statement())
@@ -146,7 +146,7 @@ def test_the_statement_is_complete(page: Element, model: Any) -> None:
 def test_every_mechanism_has_its_row(method: str) -> None:
     settings = METHODS[method](epsilon="1.5", region=REGION, unit="user", max_per_user=3)
     model = fitted(settings, replace(walks(90), users=np.arange(90) // 5))
-    _, table = read(model.report().html).section("What is promised").all("table")
+    _, table = read(model.report().html).section("The privacy promise").all("table")
     _, *listed, foot = rows(table)
     charges = model.release.charges
     assert [row[:2] for row in listed] == [[charge.stage, charge.statistic] for charge in charges]
@@ -178,14 +178,14 @@ def test_a_seeded_model_is_red_from_the_title_on(model: Any) -> None:
     assert len(red) == 3 and all(text.startswith("NOT PRIVATE") for text in red)
     facts = page.all("dl", "facts")[0].text
     assert "Privacy budget NOT PRIVATE" in facts and "Protected nobody" in facts
-    assert "No promise is made" in plain_words(page) and "pure differential privacy" not in lead(page)
+    assert "There is no promise" in plain_words(page) and "pure differential privacy" not in lead(page)
 
 
 @pytest.mark.parametrize("epsilon", ["0.001", "0.01", "0.1", "1", "2", "5", "7", "10"])
 def test_epsilon_in_plain_words(model: Any, epsilon: str) -> None:
     words = plain_words(read(at(model, epsilon).report().html))
-    factor = re.search(r"by a factor of ([\d.,]+) at most", words)
-    sure = re.search(r"can be ([\d.]+) % sure of it at most", words)
+    factor = re.search(r"by a factor of at most ([\d.,]*\d)", words)
+    sure = re.search(r"can be at most ([\d.]+) % sure of it", words)
     assert factor and sure
     # The bound holds as it is written: it is never rounded down.
     bound = float(factor[1].replace(",", ""))
@@ -197,8 +197,8 @@ def test_epsilon_in_plain_words(model: Any, epsilon: str) -> None:
 @pytest.mark.parametrize("epsilon", ["20", "50", "1000"])
 def test_a_large_epsilon_promises_little_and_says_so(model: Any, epsilon: str) -> None:
     words = plain_words(read(at(model, epsilon).report().html))
-    assert f"e to the power of {int(epsilon):,} at most" in words and "practically certain" in words
-    assert "%" not in words and "inf" not in words.split()
+    assert f"at most e to the power of {int(epsilon):,};" in words and "practically certain" in words
+    assert "% sure" not in words and "inf" not in words.split()
 
 
 @pytest.mark.parametrize("epsilon", ["0.001", "0.05", "0.1", "0.2", "0.5", "1", "2", "7", "20", "1/3"])
@@ -207,7 +207,7 @@ def test_what_can_be_learned_of_someone_with_many_trips(model: Any, epsilon: str
     """Under the trajectory unit epsilon grows with the trips; no bound is rounded down or told too gently."""
     charges = tuple(replace(c, unit=unit.kind, sensitivity=unit.sensitivity) for c in model.release.charges)
     release = replace(model.release, epsilon=Fraction(epsilon), unit=unit, charges=charges)
-    found = read(promise(release)).section("What is promised")
+    found = read(promise(release)).section("The privacy promise")
     listed = rows(found.all("table")[0])
     answers = dict(release.statement())[MANY_TRIPS]
     assert [row[0] for row in listed[1:]] == ["1", "5", "20"] and MANY_TRIPS in found.text
@@ -218,11 +218,11 @@ def test_what_can_be_learned_of_someone_with_many_trips(model: Any, epsilon: str
         number = re.match(r"(practically )?([\d.]+) %", sure)
         assert number and bound <= float(number[2]) / 100 <= min(1, bound + 0.002)
         assert ("hardly any protection" in sure) == (0.99 <= bound and n * Fraction(epsilon) <= 10)
-        assert ("no protection worth the name" in sure) == (n * Fraction(epsilon) > 10)
-    together = "All that one person did is protected together" in found.text
-    assert together == (unit.kind == "user") != ("Each trip is protected by itself" in found.text)
+        assert ("no real protection" in sure) == (n * Fraction(epsilon) > 10)
+    together = "Everything one person did is protected together" in found.text
+    assert together == (unit.kind == "user") != ("Each trip is protected separately" in found.text)
     assert "read twice the ε" not in found.text
-    declared = read(promise(replace(release, public_count=7))).section("What is promised")
+    declared = read(promise(replace(release, public_count=7))).section("The privacy promise")
     assert "read twice the ε" in declared.text
 
 
@@ -235,12 +235,12 @@ def test_without_a_promise_there_is_no_table_of_it(model: Any) -> None:
 @pytest.mark.parametrize(
     ("setup", "budget", "protected", "words"),
     [
-        ({}, "ε = 2", "each trajectory", "whichever trajectory is left out of the data,"),
+        ({}, "ε = 2", "each trajectory", "take any trajectory out of the data,"),
         (
             {"unit": "user", "max_per_user": 2},
             "ε = 2",
             "each user",
-            "whichever person is left out of the data, with all their trajectories,",
+            "take any person out of the data, with all their trajectories,",
         ),
     ],
     ids=["trajectories", "users"],
@@ -256,20 +256,20 @@ def test_trips_between_gaps_are_called_so() -> None:
     data = replace(walks(60), gap_minutes=30.0)
     page = read(fitted(pt.PrivTrace(epsilon=2, region=REGION), data).report().html)
     assert "per trip between gaps over 30 minutes" in lead(page)
-    assert "a given trip between gaps over 30 minutes is in it too" in plain_words(page)
+    assert "a certain trip between gaps over 30 minutes is in it too" in plain_words(page)
 
 
 def test_a_declared_count_is_said_to_be_one() -> None:
     page = read(fitted(pt.PrivTrace(epsilon=2, region=REGION, public_count=1234), walks(60)).report().html)
     assert "Trajectories 1,234, declared" in page.all("dl", "facts")[0].text
-    promise = page.section("What is promised").text
-    assert "declared as public, and is not protected" in promise and "2 epsilon = 4" in promise
-    assert "for replacing a trajectory by another, at twice the epsilon" in promise
+    promise = page.section("The privacy promise").text
+    assert "declared public and is not protected" in promise and "2 epsilon = 4" in promise
+    assert "about replacing one trajectory by another, at twice the epsilon" in promise
 
 
 def test_the_bound_is_promised_against_those_who_know_all_the_rest(page: Element) -> None:
     # Not "whatever else they know": who takes many to come or stay away together learns more of each.
-    assert "Someone who knows all the rest of the data, and finds it as likely as not" in plain_words(page)
+    assert "Suppose someone knows all the rest of the data and gives a 50 % chance" in plain_words(page)
 
 
 @pytest.mark.parametrize("n_added", [1, 2, 9, 100])
@@ -323,30 +323,30 @@ def test_the_making_names_the_model_file_and_all_settings(page: Element, model: 
     sizes, settings = (dict(rows(table)[1:]) for table in found.all("table"))
     assert set(settings) == set(model.release.settings) and settings["theta2"] == "5.0"
     assert settings["K"] == "by rule" and sizes["Trajectories"] == f"{model.n_trajectories:,}"
-    assert f"version {pt.__version__} of privtrace" in found.text
+    assert f"privtrace version {pt.__version__}" in found.text
 
 
 @pytest.mark.parametrize(
     ("box", "crs", "words"),
     [
-        ((-8.7, 41.1, -8.54, 41.22), "lonlat", "between longitude −8.7 and −8.54, latitude 41.1 and 41.22;"),
-        ((0, 3500, 24000, 31000), "planar", "between x = 0 and 24,000, y = 3,500 and 31,000;"),
+        ((-8.7, 41.1, -8.54, 41.22), "lonlat", "longitude −8.7 to −8.54 and latitude 41.1 to 41.22;"),
+        ((0, 3500, 24000, 31000), "planar", "x = 0 to 24,000 and y = 3,500 to 31,000;"),
     ],
 )
 def test_the_map_can_be_found_on_another(box: tuple[float, ...], crs: str, words: str) -> None:
     model = pt.PrivTrace(epsilon=1, region=pt.Region.box(*box)).fit(walks(50, box, crs=crs), noise=pt.NoNoise())
     text = read(model.report().html).section("The model on a map").text
-    assert f"The map lies {words} north is up." in text
-    assert "States are the cells that trips are described by" in text
+    assert f"The map covers {words} north is up." in text
+    assert "States are the cells that describe trips" in text
 
 
 def test_uses_name_the_cell_and_its_noise(page: Element, model: Any) -> None:
-    found = page.section("What it can be used for, and what not")
+    found = page.section("What it is for, and what it is not for")
     assert [heading.text for heading in found.all("h3")] == ["Good for", "Not for"]
     finest = model.view().layers[-1]
     sides = finest.grid.boxes[:, 2] - finest.grid.boxes[:, 0]
     assert f"{sides.min():,.4g} units to {sides.max():,.4g} units wide" in found.text
-    noise = re.search(r"a cell's visits are off by about ± ([\d.,]+)", found.text)
+    noise = re.search(r"the visits of a cell are off by about ± ([\d.,]+)", found.text)
     assert noise and float(noise[1].replace(",", "")) == pytest.approx(finest.visits.error, rel=0.06)
 
 
@@ -354,7 +354,7 @@ def test_uses_name_the_cell_and_its_noise(page: Element, model: Any) -> None:
 def test_a_model_of_nothing_makes_a_page(method: str) -> None:
     nothing = METHODS[method](epsilon=1, region=REGION).fit(trajectories(), noise=pt.NoNoise())
     page = read(nothing.report().html)
-    assert "takes the data to be empty" in page.section("The synthetic trips").text
+    assert "the data is empty" in page.section("The synthetic trips").text
     assert page.all("title")[0].text == f"NOT PRIVATE: Synthetic trips by {method}"
 
 

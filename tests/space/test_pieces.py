@@ -246,7 +246,7 @@ def test_tiny_islands_in_a_wide_sea_are_cut_within_limits() -> None:
     assert coarse.n_cells == 2
     grid = refine_to(coarse, coarse.spread(np.array([50.0, 80.0])), 1000)
     assert 2 <= grid.n_cells <= 1000 and grid.n_slots <= MAX_SLOTS
-    with pytest.raises(pt.SettingsError, match="not more"):
+    with pytest.raises(pt.SettingsError, match="at most"):
         Grid(far, np.full((12, 12), 1000, np.int32))
 
 
@@ -257,7 +257,7 @@ def test_a_polygon_that_would_take_minutes_is_refused(monkeypatch: pytest.Monkey
     comb = pt.Region.polygon([[*tips.tolist(), [4e3, 1e4], [0, 1e4], tips[0].tolist()]], crs="planar")
     assert Grid.uniform(comb, 2).n_cells == 4
     monkeypatch.setattr("privtrace.space.pieces._MAX_WORK", 1 << 20)
-    with pytest.raises(pt.SettingsError, match="too intricate"):
+    with pytest.raises(pt.SettingsError, match="too complex"):
         Grid.uniform(comb, 2).encode(trajectories([(1, 1)]))
 
 
@@ -269,7 +269,7 @@ def test_looking_for_edges_where_there_are_none_is_work_too(monkeypatch: pytest.
     comb = pt.Region.polygon([corners], crs="planar")
     monkeypatch.setattr("privtrace.space.pieces._MAX_WORK", 1 << 22)
     assert Grid(comb, np.array([[1, 1], [1, 2]], np.int32)).n_cells > 0
-    with pytest.raises(pt.SettingsError, match="too intricate"):
+    with pytest.raises(pt.SettingsError, match="too complex"):
         Grid(comb, np.array([[1, 1], [1, 200]], np.int32)).slots.sum()
 
 
@@ -356,7 +356,7 @@ class Listener(Silent):
     ("box", "word", "is_loud"),
     [
         ((0, 0, 10, 10), "of 600 trajectories", False),
-        ((20, 0, 30, 10), "would if x and y changed places; are longitude and latitude swapped", True),
+        ((20, 0, 30, 10), "would lie in it with x and y swapped. Are longitude and latitude swapped", True),
         ((50, 50, 60, 60), "are usable", True),
     ],
 )

@@ -105,7 +105,7 @@ def test_over_a_box_paths_go_diagonally_and_then_straight() -> None:
 
 
 def test_grids_over_a_polygon_have_a_limit() -> None:
-    with pytest.raises(pt.SettingsError, match="set fewer, or take a box"):
+    with pytest.raises(pt.SettingsError, match="set fewer cells, or use a box"):
         shortest_paths(Grid.uniform(polygons.region("ell"), MOST_OVER_POLYGON + 1))
 
 

@@ -176,7 +176,7 @@ BREAKS = {
     "straying by the count": (
         replace(lines.METHOD, settings=Straying, model=StrayingModel),
         "contract",
-        "makes what the seed says alone",
+        "depends on nothing but the seed when it generates",
     ),
 }
 

@@ -53,7 +53,7 @@ def app_for(arguments: Sequence[str]) -> typer.Typer:
         pretty_exceptions_enable=False,
         rich_markup_mode=None,  # the boxes of rich cut long option names
         context_settings={"max_content_width": 110},
-        help="Publish movement data as synthetic trajectories, under pure epsilon-differential privacy.",
+        help="Publish movement data as synthetic trips, with pure epsilon-differential privacy.",
     )
     for command in COMMANDS:
         bound = command.bound(offered.all) if isinstance(command, Command) else command
@@ -67,7 +67,7 @@ def _help(app: typer.Typer) -> Callable[..., None]:
     def show_help(
         command: Annotated[str | None, typer.Argument(help="A command.")] = None,
         method: Annotated[
-            str | None, typer.Option(metavar="NAME", help="Show the settings of this method too.")
+            str | None, typer.Option(metavar="NAME", help="Also show the settings of this method.")
         ] = None,
     ) -> None:
         """Show what a command does, with examples to paste."""

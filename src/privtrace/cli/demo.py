@@ -23,10 +23,10 @@ def demo(
     threads: ThreadCount = None,
     quiet: Quiet = False,
 ) -> None:
-    """Show the whole way once, on data that it makes.
+    """Show everything once, on invented data.
 
-    Make a city and 20,000 trips in four weeks of it, fit at epsilon 1, generate trips with times, and write two
-    pages: one about the model, to publish, and one that compares with the real data, to keep.
+    Invents a city with 20,000 trips in four weeks, fits a model at epsilon 1, generates trips with times, and
+    writes two pages: one about the model, to publish, and one that compares with the real data, to keep.
 
     \b
     Example:
@@ -76,5 +76,7 @@ def demo(
     for name, path in files.items():
         screen.say(f"  {name:10} {path}")
     screen.say("Open in a browser:", style="bold")
-    screen.say(f"  {files['report']}   what the model is and promises; to publish", style="bold")
-    screen.say(f"  {files['evaluation']}   real beside synthetic; for the curator only", style="bold")
+    screen.say(f"  {files['report']}   the model and its privacy promise; may be published", style="bold")
+    screen.say(
+        f"  {files['evaluation']}   real and synthetic trips side by side; for the curator only", style="bold"
+    )

@@ -25,9 +25,9 @@ from privtrace.cli.taking import takes
 
 @takes(ComparingOptions)
 def evaluate(
-    real: Annotated[Path, typer.Argument(metavar="REAL", help="The real trajectories: a file or folder.")],
+    real: Annotated[Path, typer.Argument(metavar="REAL", help="The real trips: a file or folder.")],
     synthetic: Annotated[
-        Path, typer.Argument(metavar="SYNTHETIC", help="The synthetic ones, whichever tool made them.")
+        Path, typer.Argument(metavar="SYNTHETIC", help="The synthetic trips, made by any tool.")
     ],
     options: ComparingOptions,
     *,
@@ -37,34 +37,36 @@ def evaluate(
     bootstrap: Annotated[
         int,
         typer.Option(
-            min=0, metavar="N", help="Resample so often for 95 % intervals, at least twice; 0 for none."
+            min=0,
+            metavar="N",
+            help="Number of bootstrap samples for 95 % intervals: 0 for none, or at least 2.",
         ),
     ] = 0,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Write a page too; its name gets NOT-PRIVATE where it lacks it."),
+        typer.Option("--output", "-o", help="Also write an HTML page; NOT-PRIVATE is added to its name."),
     ] = None,
     title: PageTitle = None,
     period: Annotated[
         str | None,
         typer.Option(
             metavar="DAY/DAY",
-            help="Compare with the real trips that begin on these days, without the last, as --period of fit.",
+            help="Use only real trips that begin on these days (last day excluded), like --period of fit.",
         ),
     ] = None,
     force: Force = False,
 ) -> None:
-    """Compare synthetic trajectories with real ones. NOT PRIVATE.
+    """Compare synthetic trips with real ones. NOT PRIVATE.
 
-    Each metric comes with its limit, one random half of the real data against the other, and its random
-    baseline, a uniform random walk over the region. Both files are clipped to the region in the same way.
+    Each metric comes with two marks: its limit (one random half of the real data against the other) and its
+    random baseline (a uniform random walk over the region). Both files are clipped to the region alike.
 
     \b
     Profiles:
-      paper     length, diameter, density, pattern, and how short and long trajectories fare
+      paper     length, diameter, density, pattern, and how well short and long trips are reproduced
       adatrace  the metrics of AdaTrace
       mobility  origins and destinations, visits, gyration, turns, prediction
-      time      departures, durations, speeds, how points are spread; most of it needs times in both files
+      time      departures, durations, speeds, how points are spaced; most need times in both files
       all       all of them
 
     \b
@@ -123,7 +125,7 @@ def evaluate(
     screen.data({**result.to_dict(), **({} if page is None else {"page": str(page)})})
     screen.say(str(result))
     if page is not None:
-        screen.say(f"\nPage written to {page}: NOT PRIVATE, keep it where the data is kept.", style="bold")
+        screen.say(f"\nPage written to {page}. NOT PRIVATE: keep it with the data.", style="bold")
 
 
 @takes(ExplainOptions, without=("epsilon",))
@@ -131,17 +133,17 @@ def explain(
     trips: InputPath,
     options: ExplainOptions,
     epsilons: Annotated[
-        str, typer.Option(metavar="NUMBER,...", help="The budgets to explain, such as 0.2,1,2.")
+        str, typer.Option(metavar="NUMBER,...", help="The budgets to explain, separated by commas.")
     ] = "0.2,1,2",
-    runs: Annotated[int, typer.Option(min=1, help="Runs to take the mean of.")] = 5,
+    runs: Annotated[int, typer.Option(min=1, help="Number of runs to average.")] = 5,
     profile: ProfileOption = ProfileName.paper,
     seed: EvaluationSeed = 1,
 ) -> None:
-    """Say where a method's error comes from. NOT PRIVATE: for public data and test data.
+    """Show where a method's error comes from. NOT PRIVATE: for public data and test data.
 
-    The error of each metric is decomposed: what is lost by setting points anew on the real lines, by putting
-    real paths into cells, what the model adds without noise, and what noise adds at each epsilon. So it shows
-    what more data or a larger epsilon would buy. It fits the data many times and publishes nothing.
+    Splits the error of each metric into parts: placing new points on the real lines, converting real paths to
+    cells, the model without noise, and the noise at each epsilon. This shows what more data or a larger epsilon
+    would gain. The command fits the data many times and publishes nothing.
 
     \b
     Examples:

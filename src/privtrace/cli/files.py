@@ -35,33 +35,35 @@ SHOWN = 20
 @takes(ConvertOptions)
 def convert(
     trips: InputPath,
-    output: Annotated[Path, typer.Argument(metavar="OUT", help="Where to write; the suffix names the format.")],
+    output: Annotated[
+        Path, typer.Argument(metavar="OUT", help="Where to write; the file extension sets the format.")
+    ],
     options: ConvertOptions,
     to: Annotated[
-        FormatName | None, typer.Option(help="The format, where the suffix does not name it.")
+        FormatName | None, typer.Option(help="The output format, if the file extension does not tell.")
     ] = None,
-    sort: Annotated[bool, typer.Option("--sort", help="Order trajectories by user and id.")] = False,
+    sort: Annotated[bool, typer.Option("--sort", help="Sort trips by user and id.")] = False,
 ) -> None:
     """Convert trajectories from one format to another.
 
-    Users, times and ids are kept where the format can hold them. Nothing becomes private by it: the output is
+    Users, times and ids are kept if the format can hold them. Converting makes nothing private: the output is
     as private as the input.
 
     \b
     Formats:
-      parquet     .parquet .pq     a table of points, one row a point
-      csv         .csv             the same as text; any common delimiter is read, also from .txt
+      parquet     .parquet .pq     a table with one row per point
+      csv         .csv             the same as text, with any common delimiter; also .txt
       tsv         .tsv .tab        the same with tabs
-      geoparquet  .geoparquet      the same with geometries; --to geoparquet-lines: one row a trajectory
-      gpkg        .gpkg            GeoPackage, one row a trajectory; needs privtrace[geo]
-      geojson     .geojson         a feature per trajectory; also points are read
-      mfjson      .mfjson          OGC Moving Features: needs times
-      gpx         .gpx             a track per trajectory
-      dat         .dat             the text of AdaTrace and PrivTrace: #0: and >0:x,y;x,y;
+      geoparquet  .geoparquet      the same with geometries; --to geoparquet-lines: one row per trip
+      gpkg        .gpkg            GeoPackage, one row per trip; needs privtrace[geo]
+      geojson     .geojson         one feature per trip; points can be read too
+      mfjson      .mfjson          OGC Moving Features; needs times
+      gpx         .gpx             one track per trip
+      dat         .dat             the text format of AdaTrace and PrivTrace: #0: and >0:x,y;x,y;
       porto       --to porto       the taxi trips of the ECML-PKDD 2015 competition, with POLYLINE
       geolife     --to geolife     a folder of Geolife's PLT files; --gap cuts logs into trips
-    Text may be packed, as in .csv.gz, and tables may be folders of files. Times are ISO 8601; others take
-    --time-format or --time-unit, and local ones --timezone.
+    Text files may be compressed (.csv.gz), and a table may be a folder of files. Times are ISO 8601; for
+    others use --time-format or --time-unit, and --timezone for local times.
 
     \b
     Examples:
@@ -110,7 +112,7 @@ def check(
     trips: InputPath,
     options: InputOptions,
     region: Annotated[
-        str | None, typer.Option(metavar="W,S,E,N|FILE", help="Also tell how much lies in this region.")
+        str | None, typer.Option(metavar="W,S,E,N|FILE", help="Also report how much lies in this region.")
     ] = None,
     everything: Annotated[
         bool, typer.Option("--all", help=f"List every fault, not only the first {SHOWN} for each reason.")
@@ -118,12 +120,12 @@ def check(
     threads: ThreadCount = None,
     as_json: AsJson = False,
 ) -> None:
-    """Tell what is wrong with a file of trajectories.
+    """Check a file of trips and list what is wrong with it. NOT PRIVATE.
 
-    A line for each fault: file, line and reason, never a value; then the numbers. NOT PRIVATE.
+    Prints one line per fault (file, line and reason, never a value), then the totals.
 
-    Where a format has no lines, the number is that of the row. Exits with 1 if anything was dropped, with 0 if
-    all is usable. The numbers are exact: they are for the curator alone.
+    If a format has no lines, the number is the row. Exits with 1 if anything was dropped, with 0 if everything
+    is usable. The numbers are exact, so they are for the curator only.
 
     \b
     Examples:
@@ -137,7 +139,7 @@ def check(
     screen = Screen(as_json=as_json, candid=True)
     with options.source(trips) as source:
         area = None if region is None else Region.parse(region).for_data(source.crs)
-        screen.say(f"NOT PRIVATE: exact facts about {trips}, for the curator only", style="bold")
+        screen.say(f"NOT PRIVATE: exact numbers about {trips}, for the curator only", style="bold")
         listed: list[dict[str, Any]] = []
         reasons: Counter[str] = Counter()
         for fault in source.faults():
@@ -166,7 +168,7 @@ def _tell_region(source: FileSource, region: Region, screen: Screen) -> None:
     from privtrace.space.inside import tell_inside
 
     passes = Passes(source, Threads(), screen)
-    tell_inside(passes.map(region.tally, "Counting trajectories in the region"), screen)
+    tell_inside(passes.map(region.tally, "Counting trips in the region"), screen)
 
 
 def _show(found: Remarks, reasons: Counter[str], screen: Screen) -> None:
@@ -177,7 +179,7 @@ def _show(found: Remarks, reasons: Counter[str], screen: Screen) -> None:
     for reason, count in reasons.most_common():
         screen.say(f"  {count:>12,}  {reason}")
     if found.n_rows == 0:
-        screen.say("  there are no rows; check that the file was written to its end")
+        screen.say("  there are no rows; check that the file is complete")
     elif not reasons:
         screen.say("  all rows are usable")
     for count, words in _odd(found):
@@ -185,15 +187,15 @@ def _show(found: Remarks, reasons: Counter[str], screen: Screen) -> None:
             screen.say(f"  {count:>12,}  {words}")
     if found.n_swapped:
         screen.warn(
-            f"{counted(found.n_swapped, 'point')} can be on Earth only with longitude and latitude swapped; if "
-            "they are, exchange the names: --columns lon=NAME,lat=NAME"
+            f"{counted(found.n_swapped, 'point')} can only be on Earth if longitude and latitude are "
+            "swapped. If they are, swap the column names: --columns lon=NAME,lat=NAME"
         )
 
 
 def _odd(found: Remarks) -> list[tuple[int, str]]:
     return [
-        (found.n_scattered, "trajectories whose rows do not stand together: they are joined"),
-        (found.n_out_of_order, "trajectories whose times are out of order: they are sorted"),
-        (found.n_single, "trajectories of one point: they count"),
-        (found.n_repeated, "points where the one before was: they are kept"),
+        (found.n_scattered, "trips with scattered rows: the rows are joined"),
+        (found.n_out_of_order, "trips with times out of order: the points are sorted"),
+        (found.n_single, "trips with a single point: they count"),
+        (found.n_repeated, "points at the same place as the previous point: they are kept"),
     ]

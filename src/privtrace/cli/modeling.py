@@ -30,18 +30,18 @@ if TYPE_CHECKING:
     from privtrace.trajectories import Source
 
 Count = Annotated[
-    int | None, typer.Option(min=0, help="Trajectories to make; the model's own (noisy) number by default.")
+    int | None, typer.Option(min=0, help="Number of trips to make; by default the model's own (noisy) number.")
 ]
 Seed = Annotated[
-    int | None, typer.Option(help="Repeat the same trajectories from the same model; never affects privacy.")
+    int | None, typer.Option(help="The same seed and model give the same trips; it never affects privacy.")
 ]
 
 
 @takes(FitOptions, without=("names",))
 def fit(trips: InputPath, output: OutputPath, options: FitOptions) -> None:
-    """Fit a model, spending epsilon once. The model may be published.
+    """Fit a model; this spends epsilon once. The model may be published.
 
-    `privtrace help fit --method NAME` shows the settings of a method too.
+    `privtrace help fit --method NAME` also shows the settings of a method.
 
     \b
     Examples:
@@ -73,7 +73,7 @@ def fit(trips: InputPath, output: OutputPath, options: FitOptions) -> None:
 def generate(
     model: ModelPath, output: OutputPath, options: OutputOptions, count: Count = None, seed: Seed = None
 ) -> None:
-    """Generate synthetic trajectories from a model. It costs no privacy, however many.
+    """Generate synthetic trips from a model. This costs no privacy, no matter how many.
 
     \b
     Examples:
@@ -100,18 +100,20 @@ def synth(
     *,
     count: Count = None,
     seed: Seed = None,
-    model: Annotated[Path | None, typer.Option(help="Keep the model too, in this file.")] = None,
+    model: Annotated[Path | None, typer.Option(help="Also save the model, in this file.")] = None,
     report: Annotated[
-        Path | None, typer.Option(help="Write a page about the model too; it may be published with it.")
+        Path | None, typer.Option(help="Also write a page about the model, to publish with it.")
     ] = None,
     evaluation: Annotated[
         Path | None,
-        typer.Option(help="Write a page that compares with the real data: its name gets NOT-PRIVATE added."),
+        typer.Option(
+            help="Also write a page that compares with the real data; NOT-PRIVATE is added to its name."
+        ),
     ] = None,
     title: PageTitle = None,
     note: PageNote = None,
 ) -> None:
-    """Fit and generate in one go.
+    """Fit a model and generate trips in one step.
 
     \b
     Examples:
@@ -144,7 +146,9 @@ def synth(
         fitted, met = _fitted(source, synthesizer, spending, options, screen)
         if kept is not None:  # first, since epsilon is spent by now
             fitted.save(kept)
-            stack.enter_context(ending(lambda: f"the fit is in {model}, and generating from it costs nothing"))
+            stack.enter_context(
+                ending(lambda: f"the fitted model is saved in {model}; generating from it costs no privacy")
+            )
         measuring = None if compared is None else _measuring(fitted, source.zone, output, options, screen)
         _write_synthetic(fitted, made, count, seed, options, screen, measuring)
         if release_page is not None:
@@ -159,9 +163,9 @@ def synth(
         show_model(fitted, screen)
         spending.tell(screen)
         if report is not None:
-            screen.say(f"Page written to {report}; publish it with the model, if you like.")
+            screen.say(f"Page written to {report}. You may publish it with the model.")
         if compared is not None:
-            screen.say(f"Page written to {compared}: NOT PRIVATE, keep it where the data is kept.")
+            screen.say(f"Page written to {compared}. NOT PRIVATE: keep it with the data.")
         tell_unusable(trips, options, spending, screen)
 
 
@@ -192,22 +196,20 @@ def _fitted(
 def _about_times(source: FileSource, synthesizer: Settings) -> str:
     """Say whether times are synthesized, and how to have it otherwise."""
     if synthesizer.settled(source).times:
-        days = (
-            ""
-            if synthesizer.period
-            else "; --period says which days they are of, else they are a typical week's"
-        )
-        return f"Times are synthesized, local to {source.zone}{days}. Without them: --no-times."
+        days = "" if synthesizer.period else "; without --period they fall in a typical week"
+        return f"Trips get times, in the time zone {source.zone}{days}. To leave times out: --no-times."
     if not source.has_times:
-        return "The data has no times, so none are synthesized."
+        return "The data has no times, so synthetic trips have none."
     if not source.has_clock:
         return (
-            "Times are numbers of no declared unit: they set the order of points, and are not synthesized. "
-            "--time-unit says what they count."
+            "The times are numbers without a unit: they order the points, but synthetic trips get no "
+            "times. Set the unit with --time-unit."
         )
     instead = " and ".join(synthesizer.against_times)
-    cure = f"With --times, and without {instead}, they are." if instead else "With --times they are."
-    return f"Times that can be read set the order of points; they are not synthesized. {cure}"
+    cure = (
+        f"To get times, pass --times and leave out {instead}." if instead else ("To get times, pass --times.")
+    )
+    return f"The times order the points, but synthetic trips get no times. {cure}"
 
 
 def _measuring(model: Model, zone: str, output: Path, options: FitOptions, screen: Screen) -> Measuring:
@@ -241,7 +243,7 @@ def _write_synthetic(
     count = model.n_trajectories if count is None else count
     lost: set[str] = set()
     n_capped = 0
-    with screen.stage("Generating synthetic trajectories", count) as advance:
+    with screen.stage("Generating synthetic trips", count) as advance:
 
         def blocks() -> Iterator[Trajectories]:
             nonlocal n_capped
@@ -256,4 +258,4 @@ def _write_synthetic(
     tell_lost(lost, output.path, screen)
     if n_capped:
         screen.warn(capped_walks(n_capped))
-    screen.say(f"{count:,} synthetic trajectories written to {output.path}. {model.release.when}")
+    screen.say(f"{count:,} synthetic trips written to {output.path}. {model.release.when}")

@@ -78,26 +78,29 @@ RegionText = Annotated[
 ]
 ProfileOption = Annotated[ProfileName, typer.Option("--profile", help="Which metrics.")]
 EvaluationSeed = Annotated[
-    int, typer.Option("--seed", min=0, help="Draw circles, halves and walks from this: same seed, same table.")
+    int,
+    typer.Option(
+        "--seed", min=0, help="Seed for circles, halves and walks: the same seed gives the same table."
+    ),
 ]
 OutputPath = Annotated[Path, typer.Option("--output", "-o", help="Where to write.")]
 PageTitle = Annotated[
-    str | None, typer.Option("--title", metavar="TEXT", help="What the page is called; it must be public.")
+    str | None, typer.Option("--title", metavar="TEXT", help="The page's title; it must be public.")
 ]
 PageNote = Annotated[
     str | None,
-    typer.Option("--note", metavar="TEXT", help="A public word on the page: who publishes it, whom to ask."),
+    typer.Option("--note", metavar="TEXT", help="A public note on the page: who publishes it, whom to ask."),
 ]
 ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file.")]
 Names = Annotated[
     NamesName | None,
-    typer.Option("--names", help="Name the columns as this program does: uid, tid, datetime, lat, lng."),
+    typer.Option("--names", help="Use the column names of scikit-mobility: uid, tid, datetime, lat, lng."),
 ]
 ThreadCount = Annotated[
     int | None,
-    typer.Option("--threads", min=1, metavar="INTEGER", help="Threads to work on; all cores by default."),
+    typer.Option("--threads", min=1, metavar="INTEGER", help="Number of threads; all cores by default."),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors and warnings.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors and warnings.")]
 
 
 @dataclass(frozen=True)
@@ -131,33 +134,33 @@ class InputOptions:
         str | None,
         typer.Option(
             metavar="ROLE=NAME,...",
-            help="Names of columns, such as lon=X,lat=Y,traj_id=Z.",
+            help="Column names, for example lon=X,lat=Y,traj_id=Z.",
         ),
     ] = None
     crs: Annotated[CrsName | None, typer.Option(help="Read coordinates as these.")] = None
     gap: Annotated[
         float | None,
-        typer.Option(metavar="MINUTES", help="Cut logs into trips at longer gaps."),
+        typer.Option(metavar="MINUTES", help="Cut logs into trips wherever a gap is longer."),
     ] = None
     time_format: Annotated[
         str | None,
-        typer.Option(metavar="PATTERN", help="How times are written; else ISO 8601 (iso)."),
+        typer.Option(metavar="PATTERN", help="How times are written; ISO 8601 (iso) by default."),
     ] = None
     time_unit: Annotated[
         TimeUnitName | None,
-        typer.Option(help="What times that are numbers count since 1970."),
+        typer.Option(help="The unit of numeric times since 1970."),
     ] = None
     timezone: Annotated[
         str | None,
-        typer.Option(metavar="ZONE", help="Zone of local times, such as Europe/Lisbon."),
+        typer.Option(metavar="ZONE", help="Time zone of local times, for example Europe/Lisbon."),
     ] = None
     format: Annotated[
         FormatName | None,
-        typer.Option(metavar="NAME", help="The format of the input; see `help convert`."),
+        typer.Option(metavar="NAME", help="The input format; see `help convert`."),
     ] = None
-    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first bad row; else it is dropped.")] = (
-        False
-    )
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Stop at the first bad row instead of dropping it.")
+    ] = False
 
     def source(self, path: Path) -> FileSource:
         """Open the input as the options say."""
@@ -185,8 +188,8 @@ class InputOptions:
 
         if self.strict and (fault := next(source.faults(), None)) is not None:
             raise DataError(
-                f"{fault} (for the curator only, NOT PRIVATE); mend the row, or leave out --strict to drop "
-                "what is bad (privtrace check lists all)"
+                f"{fault} (for the curator only, NOT PRIVATE); fix the row, or leave out --strict to drop "
+                "bad rows (privtrace check lists them all)"
             )
         return source
 
@@ -220,16 +223,16 @@ class FitOptions(OutputOptions, InputOptions, MethodOptions):
         Path | None,
         typer.Option(
             metavar="NAME.ledger",
-            help="Charge this data set's own ledger.",
+            help="Charge the fit to this budget file.",
         ),
     ] = None
     limit: Annotated[
         str | None,
-        typer.Option(metavar="NUMBER", help="Epsilon that a new budget file may ever spend."),
+        typer.Option(metavar="NUMBER", help="Total epsilon that a new budget file allows."),
     ] = None
     noise_seed: Annotated[
         int | None,
-        typer.Option(metavar="SEED", help="Repeatable noise, for benchmarks: NOT PRIVATE."),
+        typer.Option(metavar="SEED", help="Repeatable noise for benchmarks: NOT PRIVATE."),
     ] = None
 
     @property
@@ -244,7 +247,7 @@ class FitOptions(OutputOptions, InputOptions, MethodOptions):
 
         if self.budget_file is None:
             if self.limit is not None:
-                raise SettingsError("--limit is the limit of a budget file: name one with --budget-file")
+                raise SettingsError("--limit is the limit of a budget file; name the file with --budget-file")
             return None
         return BudgetFile(self.budget_file, self.limit, note)
 
@@ -265,25 +268,26 @@ class ComparingOptions(WorkingOptions, InputOptions):
         str | None,
         typer.Option(
             metavar="ROLE=NAME,...",
-            help="The same for the synthetic file; if left out, as --columns or by known names.",
+            help="--columns for the synthetic file; by default the same, or known names.",
         ),
     ] = None
     synthetic_gap: Annotated[
-        float | None, typer.Option(metavar="MINUTES", help="As --gap, which is for the real logs alone.")
+        float | None,
+        typer.Option(
+            metavar="MINUTES", help="--gap for the synthetic file; --gap itself is for the real one only."
+        ),
     ] = None
     synthetic_time_format: Annotated[
         str | None,
-        typer.Option(metavar="PATTERN", help="As --time-format, which is for the real times alone."),
+        typer.Option(metavar="PATTERN", help="--time-format for the synthetic file."),
     ] = None
     synthetic_time_unit: Annotated[
-        TimeUnitName | None, typer.Option(help="As --time-unit, which is for the real times alone.")
+        TimeUnitName | None, typer.Option(help="--time-unit for the synthetic file.")
     ] = None
     synthetic_timezone: Annotated[
-        str | None, typer.Option(metavar="ZONE", help="As --timezone; if left out, the same.")
+        str | None, typer.Option(metavar="ZONE", help="--timezone for the synthetic file; by default the same.")
     ] = None
-    synthetic_format: Annotated[
-        FormatName | None, typer.Option(help="As --format, which is for the real input alone.")
-    ] = None
+    synthetic_format: Annotated[FormatName | None, typer.Option(help="--format for the synthetic file.")] = None
 
     def synthetic_source(self, path: Path) -> FileSource:
         """Open the synthetic input as the options say.

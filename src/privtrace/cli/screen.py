@@ -129,7 +129,7 @@ def check_apart(
             continue
         other = taken.setdefault(os.path.realpath(path), name)
         if other != name:
-            raise OutputError(f"{path}: {name} and {other} are the same file; give {name} a path of its own")
+            raise OutputError(f"{path}: {name} and {other} are the same file; give {name} another path")
 
 
 def counted(number: int, noun: str) -> str:
@@ -161,7 +161,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
         except (KeyboardInterrupt, SystemError) as error:
             if not _is_interrupt(error):
                 raise
-            _fail("interrupted; no half-written file is left", error)
+            _fail("interrupted; no incomplete file is left behind", error)
             raise typer.Exit(130) from None
 
     return run

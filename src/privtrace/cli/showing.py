@@ -96,9 +96,10 @@ def export(
     what: Annotated[
         ProductName | None,
         typer.Option(
-            help="Trips from cell to cell; visits, starts and ends of cells; moves; the cells; "
-            "departures; trips, density or speeds by part of the day.",
-            show_default="density for .tif, otherwise required",
+            help="Which table: trips between cells (od); visits, starts and ends per cell (density); "
+            "moves (transitions); the cells (grid); departures; or trips, density, speeds by part "
+            "of the day.",
+            show_default="density for .tif; otherwise required",
         ),
     ] = None,
     force: Force = False,
@@ -108,9 +109,9 @@ def export(
 ) -> None:
     """Export tables and maps of a model. It costs no privacy.
 
-    They show trips, density, moves or the cells; of models with times also departures, and trips, density and
-    speeds by part of the day. docs/export.md says what each column means. The suffix of the output is the
-    format: .csv, .parquet or .geojson; .tif (GeoTIFF) holds density, hourly-density or speeds.
+    Export trips, density, moves or the cells; from models with times also departures, and trips, density and
+    speeds by part of the day. docs/export.md explains every column. The file extension sets the format: .csv,
+    .parquet or .geojson; .tif (GeoTIFF) for density, hourly-density or speeds.
 
     \b
     Examples:

@@ -28,15 +28,15 @@ def plan(
     count: Annotated[
         int,
         typer.Option(
-            min=1, metavar="N", help="About how many trajectories there are; of users, how many count."
+            min=1, metavar="N", help="About how many trips the data has; with --unit user, how many count."
         ),
     ],
     options: MethodOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Say what a fit would give, before spending anything.
+    """Predict what a fit would give, before spending anything.
 
-    That is states, noise, memory and time. No data is touched.
+    Shows states, noise, memory and time. Reads no data.
 
     \b
     Examples:
@@ -53,13 +53,14 @@ def plan(
     screen = Screen(as_json=as_json)
     screen.data({**_described(asked), "instead": [_described(half), _described(twice)]})
     screen.say(
-        f"Planned for about {counted(count, 'trajectory')} at epsilon {decimal(asked.epsilon)} per "
-        f"{asked.unit.kind}. No data was touched.\n",
+        f"Planned for about {counted(count, 'trip')} at epsilon {decimal(asked.epsilon)} per "
+        f"{asked.unit.kind}. No data was read.\n",
         style="bold",
     )
     screen.say(asked.grid)
     screen.say(
-        f"An average state sees {_number(asked.per_state)} trips, where each trip has a total weight of one.\n"
+        f"An average state gets a weight of {_number(asked.per_state)}, where every trip contributes a "
+        "total weight of 1.\n"
     )
     screen.say("The noise", style="bold")
     for stage in asked.stages:
@@ -67,22 +68,22 @@ def plan(
     screen.say("\nOther budgets", style="bold")
     _show_table([half, asked, twice], screen)
     screen.say(
-        f"\nExpect about {asked.memory_mb:,} MB of memory, and {_number(asked.seconds)} s on two cores besides "
-        "the passes over the data (half a second a million points)."
+        f"\nExpect about {asked.memory_mb:,} MB of memory, and {_number(asked.seconds)} s on two cores, "
+        "plus half a second per million points to read the data."
     )
     for warning in asked.warnings:
         screen.warn(warning)
     if refusal := _refusal_in_degrees(synthesizer.region):
-        screen.warn(f"if the data is in longitude and latitude, fit will refuse: {refusal}")
+        screen.warn(f"if the data is in longitude and latitude, fit will refuse this region: {refusal}")
 
 
 def ledger(
     budget_file: Annotated[Path, typer.Argument(metavar="NAME.ledger", help="A budget file.")],
     as_json: AsJson = False,
 ) -> None:
-    """Show what was spent on a data set, fit by fit, and what is left. For the curator.
+    """Show what each fit on a data set spent, and what is left. For the curator.
 
-    A file that was changed, cut or emptied is refused; docs/data.md says what does not show.
+    Refuses a file that was changed, cut or emptied; docs/data.md lists what it cannot detect.
 
     \b
     Examples:
@@ -113,16 +114,14 @@ def ledger(
     screen.say(_standing(record).capitalize())
     if record.n_unfinished:
         screen.warn(
-            f"{counted(record.n_unfinished, 'fit')} at the end had only just been charged when the machine or "
-            "the program stopped; nothing was drawn, but it counts"
+            f"{counted(record.n_unfinished, 'fit')} at the end stopped right after being charged; no "
+            "noise was drawn, but the charge counts"
         )
     if record.torn:
-        screen.warn(
-            "the last line was cut off while it was written; that fit was never granted, and drew nothing"
-        )
+        screen.warn("the last line was cut off while being written; that fit never started and drew no noise")
     if not record.has_head:
         screen.warn(
-            "the file is of version 1, where the loss of last lines does not show; the next fit renews it"
+            "the file has format 1, which cannot show that its last lines were lost; the next fit upgrades it"
         )
 
 
@@ -149,14 +148,14 @@ class Spending:
         from privtrace.privacy.noise import SystemNoise
 
         if not isinstance(self.noise, SystemNoise):
-            return "the noise is seeded and the fit NOT PRIVATE, so no budget is spent"
+            return "the noise is seeded, so the fit is NOT PRIVATE and spends no budget"
         if self.budget_file is None:
             spent = f"noise was drawn, so epsilon {decimal(self.epsilon)} is spent"
-            return spent if self.noise.drew else "nothing was drawn or spent"
+            return spent if self.noise.drew else "no noise was drawn and no epsilon spent"
         if not self.budget_file.charged:
-            return f"nothing was drawn, and nothing charged to {self.budget_file.path}"
+            return f"no noise was drawn, and nothing was charged to {self.budget_file.path}"
         charged = f"epsilon {decimal(self.budget_file.charged)} stays charged to {self.budget_file.path}"
-        return charged if self.noise.drew else f"{charged}, although nothing was drawn"
+        return charged if self.noise.drew else f"{charged}, although no noise was drawn"
 
     def tell(self, screen: Screen) -> None:
         """Say how the budget file stands after the fit; a file that is new by mistake shows."""
@@ -178,10 +177,10 @@ def tell_unusable(trips: Path, options: FitOptions, spending: Spending, screen: 
     words += [f"{option(name)}={value}" for name, value in given.items()]
     look = "how much of the data lies in the region"
     if "period" in options.given:
-        look = f"{look} and how many times can be read, since only trips that begin in the period count"
+        look = f"{look} and how many times can be read (only trips that begin in the period count)"
     screen.note(
-        f"no trajectory was usable, so what was fitted is noise alone; {spending.words()}. Look before the "
-        f"next fit, without spending, {look}: {shlex.join(words)}",
+        f"no trip was usable, so the model is pure noise; {spending.words()}. Before the next fit, check "
+        f"{look}, which spends nothing: {shlex.join(words)}",
         loud=True,
     )
 
@@ -216,7 +215,7 @@ def _show_table(plans: list[Plan], screen: Screen) -> None:
     rows = {
         "epsilon": [decimal(plan.epsilon) for plan in plans],
         "states": [f"{plan.states:,}" for plan in plans],
-        "trips that an average state sees": [_number(plan.per_state) for plan in plans],
+        "weight of an average state": [_number(plan.per_state) for plan in plans],
     }
     for number, stage in enumerate(plans[0].stages):
         rows[f"{stage.what} is off by"] = [f"±{_number(plan.stages[number].error)}" for plan in plans]

@@ -195,8 +195,8 @@ class Commands(TyperGroup):
                 raise
             named = _method_in(sys.argv) or DEFAULT_METHOD
             Screen().fail(
-                f"{option} is a setting of {' and '.join(methods)}, and the method is {named}; leave it out, "
-                f"or take --method {methods[0]}"
+                f"{option} is a setting of {' and '.join(methods)}, and the method is {named}; leave it "
+                f"out, or use --method {methods[0]}"
             )
             raise typer.Exit(2) from None
 

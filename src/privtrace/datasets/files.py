@@ -48,7 +48,7 @@ def read_network(
     ends, lengths_m, points = _mended(points, ends, lengths, middle)
     kept, whole, ends = largest_component(len(points), ends)
     if not len(ends):
-        raise DataError(f"{edges}: no edge joins two of the nodes; a network needs one at least")
+        raise DataError(f"{edges}: no edge joins two of the nodes; a network needs at least one")
     speeds, lengths_m = np.full(len(ends), speed), lengths_m[whole]
     return Network.two_way(
         points[kept], ends[:, 0], ends[:, 1], speeds, lengths_m=lengths_m, middle=middle, zone=zone
@@ -60,19 +60,17 @@ def _read_nodes(path: Path, crs: Crs) -> tuple[Integers, Floats]:
     values, lines = _read_numbers(path, "id x y")
     if crs == "lonlat":
         wild = np.any(np.abs(values[:, 1:]) > (180, 89.9), axis=1)
-        _refuse(
-            path, lines, wild, "is not at a longitude and latitude; pass crs='planar' for planar coordinates"
-        )
+        _refuse(path, lines, wild, "is not a longitude and latitude; pass crs='planar' for planar coordinates")
     values, lines = values[order := np.argsort(values[:, 0], kind="stable")], lines[order]
     ids = values[:, 0].astype(np.int64)
-    _refuse(path, lines, np.diff(ids, prepend=-1) == 0, "has the id of an earlier line; ids must differ")
+    _refuse(path, lines, np.diff(ids, prepend=-1) == 0, "repeats the id of an earlier line; ids must be unique")
     return ids, values[:, 1:]
 
 
 def _read_edges(path: Path, nodes: Path, ids: Integers) -> tuple[Integers, Floats]:
     """Read the ends of edges, as places among the nodes, and their lengths."""
     values, lines = _read_numbers(path, "id from to length")
-    _refuse(path, lines, values[:, 3] < 0, "has a length below zero")
+    _refuse(path, lines, values[:, 3] < 0, "has a negative length")
     named = values[:, 1:3].astype(np.int64)
     places = np.searchsorted(ids, named).clip(max=len(ids) - 1)
     _refuse(path, lines, np.any(ids[places] != named, axis=1), f"names a node that is not in {nodes}")
@@ -86,20 +84,20 @@ def _read_numbers(path: Path, columns: str) -> tuple[Floats, Integers]:
     except OSError as error:
         raise DataError(f"{path}: cannot be opened ({error.strerror}); check the path") from None
     except UnicodeDecodeError:
-        raise DataError(f"{path}: is not a plain text file of lines `{columns}`") from None
+        raise DataError(f"{path}: is not a plain text file with lines `{columns}`") from None
     lines = np.array([line for line, row in enumerate(rows, start=1) if row], dtype=np.int64)
     rows = [row for row in rows if row]
     width = len(columns.split())
     wrong = np.array([len(row) != width for row in rows], dtype=bool)
     _refuse(path, lines, wrong, f"is not of the form `{columns}`")
     if not rows:
-        raise DataError(f"{path}: is empty; lines `{columns}` are expected")
+        raise DataError(f"{path}: is empty; expected lines `{columns}`")
     values = np.array([[_number(word) for word in row] for row in rows])
     _refuse(path, lines, ~np.all(np.isfinite(values), axis=1), f"must hold finite numbers, `{columns}`")
     n_ids = sum(name in ("id", "from", "to") for name in columns.split())
     ids = values[:, :n_ids]
     odd = np.any((ids != np.floor(ids)) | (ids < 0) | (ids > 2**53), axis=1)
-    _refuse(path, lines, odd, "has an id that is not a whole number from 0 on")
+    _refuse(path, lines, odd, "has an id that is not a whole number of 0 or more")
     return values, lines
 
 

@@ -67,16 +67,20 @@ class Network:
 
     def _check_nodes(self) -> None:
         if self.nodes.ndim != 2 or self.nodes.shape[1] != 2 or len(self.nodes) < 2:
-            raise SettingsError(f"nodes must have shape (n_nodes, 2), two or more, not {self.nodes.shape}")
+            raise SettingsError(
+                f"nodes must have shape (n_nodes, 2) with two or more rows, not {self.nodes.shape}"
+            )
         if not np.all(np.isfinite(self.nodes)):
-            raise SettingsError("nodes must be finite; drop those with missing or infinite coordinates")
+            raise SettingsError("nodes must be finite; drop nodes with missing or infinite coordinates")
         if self.middle is not None and not (abs(self.middle[0]) <= 180 and abs(self.middle[1]) < 90):
-            raise SettingsError(f"middle must be a longitude and a latitude off the poles, not {self.middle}")
+            raise SettingsError(
+                f"middle must be a longitude and a latitude away from the poles, not {self.middle}"
+            )
 
     def _check_edges(self) -> None:
         arrays = (self.starts, self.ends, self.lengths_m, self.speeds, self.classes)
         if {array.shape for array in arrays} != {(self.n_edges,)}:
-            raise SettingsError("starts, ends, lengths_m, speeds and classes must each have one entry an edge")
+            raise SettingsError("starts, ends, lengths_m, speeds and classes must each have one entry per edge")
         joined = np.concatenate([self.starts, self.ends])
         if np.any(joined < 0) or np.any(joined >= self.n_nodes):
             raise SettingsError(f"edges must join nodes 0 to {self.n_nodes - 1}")
@@ -98,7 +102,7 @@ class Network:
         n_components, _ = connected_components(self.travel_times(), connection="strong")
         if n_components > 1:
             raise SettingsError(
-                f"every node must be reachable from every other, but the network falls into {n_components} "
+                f"every node must be reachable from every other, but the network has {n_components} "
                 "components; keep the largest"
             )
 
@@ -125,7 +129,7 @@ class Network:
             _indices("ends", ends),
         )
         if starts.shape != ends.shape:
-            raise SettingsError("starts and ends must each have one entry a street")
+            raise SettingsError("starts and ends must each have one entry per street")
         if lengths_m is None:
             # Clipped, so that an edge to a node that is not there meets the constructor's check and message.
             spans = nodes.take(ends, axis=0, mode="clip") - nodes.take(starts, axis=0, mode="clip")

@@ -155,12 +155,12 @@ PROFILE = Profile(
     "adatrace",
     measuring,
     (
-        Metric("query", query, "trajectories through circles, relative error"),
+        Metric("query", query, "trips through circles, relative error"),
         Metric("coverage", coverage, "ranking of cells by visitors, Kendall's tau", 1.0, -1.0, 1.0),
-        Metric("frequent_f1", frequent_f1, "lists of most frequent patterns, F1", 1.0, high=1.0),
-        Metric("frequent_support", frequent_support, "counts of most frequent patterns, relative error"),
+        Metric("frequent_f1", frequent_f1, "top patterns, F1", 1.0, high=1.0),
+        Metric("frequent_support", frequent_support, "counts of the top patterns, relative error"),
         Metric("trip", trip, "first and last cell, JSD", high=LN2),
-        Metric("length_20", length_20, "distribution of lengths in 20 bins, JSD", high=LN2),
-        Metric("diameter_20", diameter_20, "distribution of diameters in 20 bins, JSD", high=LN2),
+        Metric("length_20", length_20, "trip length in 20 bins, JSD", high=LN2),
+        Metric("diameter_20", diameter_20, "diameter in 20 bins, JSD", high=LN2),
     ),
 )

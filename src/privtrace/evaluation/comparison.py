@@ -98,8 +98,9 @@ class Comparison:
         check_source(source)
         if source.crs != self.crs:
             raise DataError(
-                f"the real data is {self.crs} and the {role} data is {source.crs}: they cannot be "
-                "compared. If both hold the same coordinates, say which with --crs (crs=...); else project one"
+                f"the real data is {self.crs} and the {role} data is {source.crs}, so they cannot be "
+                "compared. If both use the same coordinates, say which with --crs (crs=...); otherwise "
+                "project one of them"
             )
         measuring = self.measuring(role, getattr(source, "path", None))
         needs_clock = "time" in self.measures and getattr(source, "has_clock", False)

@@ -130,12 +130,14 @@ class Explanation:
                 "",
                 *aligned([head, *(row for metric in self.metrics for row in self._rows(metric))]),
                 "",
-                "limit: chance alone, one random half of the real data against the other.",
-                *(["points: the real lines, with points set anew."] if "points" in names else []),
-                "cells: the real paths through the cells and back. structure: the model without noise.",
-                f"release: with noise, mean and standard deviation of runs ({self.inputs['runs']}).",
+                "limit: one random half of the real data against the other (chance alone).",
+                *(["points: the real lines with new points."] if "points" in names else []),
+                "cells: the real paths, converted to cells and back. structure: the model without noise.",
+                "release: the model with noise, mean and standard deviation over the runs "
+                f"({self.inputs['runs']}).",
                 "baseline: a uniform random walk over the region.",
-                f"{', '.join(head[-len(added) :])}: what each adds to the error; the sum is the release's.",
+                f"{', '.join(head[-len(added) :])}: what each adds to the error; they sum to the error of "
+                "the release.",
             ]
         )
 
@@ -184,17 +186,19 @@ def explain(
     if not isinstance(runs, int) or not 1 <= runs <= MOST_RUNS:
         raise SettingsError(f"runs must be a whole number from 1 to {MOST_RUNS:,}, not {runs}")
     if isinstance(seed, int) and seed + runs > 1 << 64:
-        raise SettingsError(f"a seed is a whole number from 0 to 2**64 - 1, for each run the next, not {seed}")
+        raise SettingsError(
+            f"a seed is a whole number from 0 to 2**64 - 1 (each run uses the next one), not {seed}"
+        )
     if not hasattr(synthesizer, "at"):
         raise SettingsError(
-            f"a method with its settings is needed, such as BridgeTrace(epsilon=1, region=region), "
-            f"not {type(synthesizer).__name__}"
+            "give a method with its settings, for example BridgeTrace(epsilon=1, region=region), not "
+            f"{type(synthesizer).__name__}"
         )
     texts = _texts(epsilons)
     for text in texts:
         synthesizer.at(text)  # refuses what cannot be one, before any pass
     if not texts:
-        raise SettingsError("explain needs an epsilon at least, such as --epsilons 0.2,1,2")
+        raise SettingsError("explain needs at least one epsilon, for example --epsilons 0.2,1,2")
     with opened(real) as given, synthesizer.meeting(given) as (settled, met):
         reference = Reference.of(
             met,

@@ -141,31 +141,32 @@ def check(measured: MeasuredSet, role: Role, frame: Frame, observer: Observer) -
     n_points, n_inside = measured.tally.n_points, measured.tally.n_inside
     if measured.tally.n_swapped > 100 * n_inside:  # a few points are inside by chance
         raise DataError(
-            f"{name}: hardly a point lies in the region, but they would if x and y changed places; longitude "
-            "and latitude seem to be swapped. Exchange the names of its columns, or the bounds of the "
-            "region, whose order is W,S,E,N"
+            f"{name}: almost no points lie in the region, but most would with x and y swapped. Longitude "
+            "and latitude seem to be swapped: swap the column names, or the bounds of the region (the "
+            "order is W,S,E,N)"
         )
     if n_points and measured.tally.n_bad == n_points:
         raise DataError(
-            f"{name}: none of its points is one; they are not numbers, or not longitudes from -180 to "
-            "180 and latitudes from -90 to 90. Are the columns right? Planar data needs columns x and y, or "
+            f"{name}: it has no valid points: they are not numbers, or not longitudes from -180 to 180 "
+            "and latitudes from -90 to 90. Are the columns right? Planar data needs columns x and y, or "
             "--crs planar (crs='planar')"
         )
     if n_points and not n_inside:
         raise DataError(
-            f"{name}: none of its points lies in the region; is it the right region, and is it in the data's "
-            "coordinates?"
+            f"{name}: none of its points lies in the region. Is it the right region, in the same "
+            "coordinates as the data?"
         )
     if 2 * n_inside < n_points:
-        observer.note(f"{name}: most of its points are outside the region, and do not count", loud=True)
+        observer.note(f"{name}: most of its points are outside the region and do not count", loud=True)
     elif n_points and np.all(
         measured.extent_m < _SMALL * np.array([frame.region.width_m, frame.region.height_m])
     ):
         observer.note(
-            f"{name}: it fills a small part of the region; are the region's bounds W,S,E,N?", loud=True
+            f"{name}: it fills only a small part of the region. Are the region's bounds in the order W,S,E,N?",
+            loud=True,
         )
     if len(measured):
         return
     if role == "real":
-        raise DataError(f"{name}: there are no trajectories to compare with")
-    observer.note(f"{name}: it is empty; its numbers are what nothing at all gets", loud=True)
+        raise DataError(f"{name}: there are no trips to compare with")
+    observer.note(f"{name}: it is empty; the scores are those of an empty data set", loud=True)

@@ -160,12 +160,12 @@ PROFILE = Profile(
     "mobility",
     measuring,
     (
-        Metric("od", od, "origins and destinations on zones, JSD", high=LN2),
+        Metric("od", od, "origins and destinations by zone, JSD", high=LN2),
         Metric("visits", visits, "visits to cells, JSD", high=LN2),
         Metric("visits_ndcg", visits_ndcg, "most visited cells, NDCG", 1.0, high=1.0),
         Metric("gyration", gyration, "radius of gyration, JSD", high=LN2),
         Metric("straightness", straightness, "straightness, JSD", high=LN2),
         Metric("turning", turning, "turning angles, JSD", high=LN2),
-        Metric("next_cell", next_cell, "next-cell prediction, accuracy lost", low=-1.0, high=1.0),
+        Metric("next_cell", next_cell, "next-cell prediction, loss of accuracy", low=-1.0, high=1.0),
     ),
 )

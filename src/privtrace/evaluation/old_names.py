@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-_UNTIL = "it will go in version 0.3"
+_UNTIL = "the old name will be removed in version 0.3"
 
 #: Keys of JSON, and what they are called now: those of evaluations, and those of explanations.
 EVALUATED = {"ceiling": "baseline"}
@@ -31,4 +31,4 @@ def renamed(old: str, new: str) -> Any:
         warnings.warn(text, DeprecationWarning, stacklevel=2)
         return getattr(self, new)
 
-    return property(get, doc=f"Give what is now called {new}.")
+    return property(get, doc=f"Return what is now called {new}.")

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 #: What every evaluation says on its face.
 NOT_PRIVATE = (
-    "NOT PRIVATE: this compares with the real data, exactly. Keep it where the data is kept. Settings chosen "
-    "by it on the same private data void the privacy statement."
+    "NOT PRIVATE: this compares with the exact real data. Keep it with the data. If you use it to choose "
+    "settings for the same private data, the privacy statement no longer holds."
 )
 
 MOST_REPLICATES = 100_000
@@ -79,7 +79,7 @@ class Evaluation(Mapping[str, Score]):
     def __getitem__(self, name: str) -> Score:
         if name not in self.scores:
             raise KeyError(
-                f"{name} is not a metric of profile {self.inputs['profile']}: {', '.join(self.scores)}"
+                f"{name} is not a metric of the profile {self.inputs['profile']}: {', '.join(self.scores)}"
             )
         return self.scores[name]
 
@@ -231,17 +231,19 @@ def compared(inputs: Mapping[str, Any]) -> Iterator[str]:
     """Say in lines what was compared, and where."""
     for role in ("real", "synthetic"):
         if given := inputs.get(role):
-            bad = f"; {given['bad_points']:,} are no points" if given["bad_points"] else ""
-            untimed = f"; {given['untimed_points']:,} have no usable time" if given["untimed_points"] else ""
+            bad = f"; {given['bad_points']:,} points are not valid" if given["bad_points"] else ""
+            untimed = (
+                f"; {given['untimed_points']:,} points have no usable time" if given["untimed_points"] else ""
+            )
             yield (
                 f"{role:10} {given['in_region']:,} of {given['trajectories']:,} trajectories and "
                 f"{given['points_in_region']:,} of {given['points']:,} points in the region{bad}{untimed}"
             )
     yield f"region     {inputs['region']}, {inputs['crs']}"
     if inputs["period"]:
-        yield f"period     {inputs['period']}, without the last day; real trajectories that begin in it"
+        yield f"period     {inputs['period']}, last day excluded; only real trips that begin in it"
     if inputs["real"]["has_times"]:
-        yield f"hours      local, of {inputs['timezone']}"
+        yield f"hours      local time in {inputs['timezone']}"
     for words in without_times(inputs):
         yield f"left out   {words}"
 
@@ -251,9 +253,9 @@ def without_times(inputs: Mapping[str, Any]) -> Iterator[str]:
     if not inputs["left_out"]:
         return
     lacking = [role for role in ("real", "synthetic") if not inputs.get(role, {"has_times": True})["has_times"]]
-    whose = f"the {lacking[0]} data has" if lacking else "what the method makes has"
+    whose = f"the {lacking[0]} data has" if lacking else "the synthetic data has"
     whose = "the real and the synthetic data have" if len(lacking) == 2 else whose
-    yield f"{whose} no usable times, which these metrics need: {', '.join(inputs['left_out'])}"
+    yield f"{whose} no usable times, so these metrics are left out: {', '.join(inputs['left_out'])}"
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -62,8 +62,9 @@ def export(
     target = check_target(path, force)
     if what in TIMED and model.release.times is None:
         raise SettingsError(
-            f"--what (what) {what}: the model has no times. Fit one with --times (times=True) to data with a "
-            f"time column, or export one of {', '.join(name for name in PRODUCTS if name not in TIMED)}"
+            f"--what (what) {what}: the model has no times. Fit a model with --times (times=True) on data "
+            "with a time column, or export one of "
+            f"{', '.join(name for name in PRODUCTS if name not in TIMED)}"
         )
     view = model.view()
     with (
@@ -95,8 +96,8 @@ def _chosen(what: str | None, path: str | os.PathLike[str], format: str | None) 
     if what not in chosen.products:
         others = [suffix for other in FORMATS.values() if what in other.products for suffix in other.suffixes]
         raise OutputError(
-            f"{path}: {chosen.name} holds {', '.join(chosen.products)}, not {what}; "
-            f"for {what} give a path that ends in one of {', '.join(others)}"
+            f"{path}: {chosen.name} can hold {', '.join(chosen.products)}, but not {what}; for {what} "
+            f"give a path that ends in {', '.join(others)}"
         )
     if chosen.package:
         require(chosen.package, f"{path}: {chosen.name}")
@@ -135,8 +136,8 @@ def _write_parquet(model: Model, view: View, what: str, sink: Any) -> None:
 #: What maps show: hours of the week have no place there. And what rasters show, and what it is there.
 _MAPS = tuple(name for name in PRODUCTS if name != "departures")
 RASTERS = {
-    "density": "noisy visits per area of the cells",
-    "hourly-density": "trips per area that pass the cells by part of the day",
+    "density": "noisy visits per unit of area",
+    "hourly-density": "trips through each cell per unit of area, by part of the day",
     "speeds": PRODUCTS["speeds"],
 }
 

@@ -12,13 +12,13 @@ from privtrace.trajectories import Crs
 #: What can be exported, and what each is.
 PRODUCTS = {
     "od": "trips from cell to cell",
-    "density": "noisy visits, starts and ends of the cells",
-    "transitions": "moves from a cell to the next",
+    "density": "noisy visits, starts and ends per cell",
+    "transitions": "moves from cell to cell",
     "grid": "the cells",
-    "departures": "noisy departures in the hours of the week",
-    "hourly-od": "trips from cell to cell by part of the day",
-    "hourly-density": "trips that pass the cells by part of the day",
-    "speeds": "mean speeds in the cells by part of the day",
+    "departures": "noisy departures per hour of the week",
+    "hourly-od": "trips between cells by part of the day",
+    "hourly-density": "trips through each cell by part of the day",
+    "speeds": "mean speed in each cell by part of the day",
 }
 
 #: Those that only a model with times has.
@@ -34,7 +34,7 @@ AREA: dict[Crs, str] = {"lonlat": "area_km2", "planar": "area"}
 PER_AREA: dict[Crs, str] = {"lonlat": "visits_per_km2", "planar": "visits_per_area"}
 TRIPS_PER_AREA: dict[Crs, str] = {"lonlat": "trips_per_km2", "planar": "trips_per_area"}
 SPEED: dict[Crs, str] = {"lonlat": "meters_per_second", "planar": "units_per_second"}
-AREA_UNIT: dict[Crs, str] = {"lonlat": "km²", "planar": "squared unit of the coordinates"}
+AREA_UNIT: dict[Crs, str] = {"lonlat": "km²", "planar": "squared coordinate unit"}
 
 _COORDINATES: dict[Crs, str] = {
     "lonlat": "longitude and latitude in degrees (WGS 84)",
@@ -73,17 +73,19 @@ def words(model: Model, what: str) -> dict[str, str]:
     }
 
 
-_LAYER = {"layer": "the layer of cells, from coarse to fine; each numbers its own"}
-_MEASURED = "in trajectories, noisy as measured, so some may be negative; null where the layer has none"
-_ONCE = "weighing one, but with methods bridgetrace and privtrace as little as one visit"
-_ERROR = "the standard deviation of the noise of each number of"
+_LAYER = {"layer": "the layer of cells, from coarse to fine; each layer has its own numbering"}
+_MEASURED = "in trips, with noise, so some are negative; null if the layer has none"
+_ONCE = "with a weight of 1, except for bridgetrace and privtrace, where it weighs only as much as one visit"
+_ERROR = "the standard deviation of the noise in each value of"
 
 
 _PART = {
-    "hour_from": "the local hour at which the part of the day begins; trips belong by their departure",
-    "hour_to": "the hour at which it ends",
+    "hour_from": (
+        "the local hour at which the part of the day begins; a trip belongs to the part in which it departs"
+    ),
+    "hour_to": "the local hour at which it ends",
 }
-_BY_SAMPLE = "counted on up to 100,000 trips that are sampled from the model"
+_BY_SAMPLE = "counted on up to 100,000 trips sampled from the model"
 
 
 def _departures(zone: str) -> dict[str, str]:
@@ -92,9 +94,12 @@ def _departures(zone: str) -> dict[str, str]:
         "hour_of_week": f"the hour of the week, from 0 on Monday at midnight to 167, local time of {zone}",
         "weekday": "its day",
         "hour": "its hour of the day, from 0 to 23",
-        "trips": "trajectories that depart in it, noisy as measured, so some may be negative",
+        "trips": "trips that depart in this hour, with noise, so some values are negative",
         "error": f"{_ERROR} trips",
-        "share": "the share of synthetic trips that depart in it: cleaned of noise, and adding up to 1",
+        "share": (
+            "the share of synthetic trips that depart in this hour, with the noise reduced; the "
+            "shares add up to 1"
+        ),
     }
 
 
@@ -104,30 +109,37 @@ def _cells(what: str, crs: Crs) -> dict[str, str]:
         **_LAYER,
         "cell": "the number of the cell in its layer, as in the model",
         **{side: f"the {side} side of the cell's box" for side in _SIDES},
-        AREA[crs]: f"what of the cell is in the region; the unit is a {AREA_UNIT[crs]}",
+        AREA[crs]: f"the area of the cell inside the region; the unit is {AREA_UNIT[crs]}",
     }
     if what == "grid":
         return {
             **cells,
-            "coarse_row": "the row of the coarse cell that the cell is in, from the south",
-            "coarse_column": "its column, from the west",
-            "division": "cells per side that this coarse cell is divided into",
+            "coarse_row": "the row of its coarse cell, counted from the south",
+            "coarse_column": "the column of its coarse cell, counted from the west",
+            "division": "how many cells per side the coarse cell is divided into",
         }
     if what == "hourly-density":
-        trips = f"trips of the part of the day whose line passes the cell, each once; {_BY_SAMPLE}"
-        return {**cells, **_PART, "trips": trips, TRIPS_PER_AREA[crs]: f"trips for each {AREA_UNIT[crs]}"}
+        trips = (
+            f"trips in this part of the day whose line passes through the cell, each counted once; {_BY_SAMPLE}"
+        )
+        return {**cells, **_PART, "trips": trips, TRIPS_PER_AREA[crs]: f"trips per {AREA_UNIT[crs]}"}
     if what == "speeds":
-        speed = "the way from points in the cell to the next points over the time that it took; null where none"
-        rests = "how many of these trips it rests on"
+        speed = (
+            "distance from points in the cell to the next point, divided by the time taken; null if "
+            "there are none"
+        )
+        rests = "the number of trips behind it"
         return {**cells, **_PART, SPEED[crs]: f"{speed}; {_BY_SAMPLE}", "sampled_trips": rests}
     return {
         **cells,
-        "visits": f"each trajectory, of weight one at most, divided evenly over its visits; {_MEASURED}",
+        "visits": (
+            f"every trip contributes a total weight of at most 1, spread evenly over its visits; {_MEASURED}"
+        ),
         "visits_error": f"{_ERROR} visits",
-        PER_AREA[crs]: f"visits for each {AREA_UNIT[crs]}",
-        "starts": f"first cells of trajectories, each {_ONCE}; {_MEASURED}",
+        PER_AREA[crs]: f"visits per {AREA_UNIT[crs]}",
+        "starts": f"first cells of trips, each {_ONCE}; {_MEASURED}",
         "starts_error": f"{_ERROR} starts",
-        "ends": f"last cells of trajectories, each {_ONCE}; {_MEASURED}",
+        "ends": f"last cells of trips, each {_ONCE}; {_MEASURED}",
         "ends_error": f"{_ERROR} ends",
     }
 
@@ -136,10 +148,10 @@ def _flows(what: str, crs: Crs, trips_from: str) -> dict[str, str]:
     """Tell the columns of a table of flows."""
     origin, destination, weight = FLOWS[what]
     meanings = {
-        "od": f"trajectories from their first to their last cell, never negative. {trips_from}",
-        "hourly-od": f"trajectories from their first to their last cell; {_BY_SAMPLE}",
-        "transitions": "moves, cleaned of noise as well as can be: in trajectories, each of which weighs one "
-        "at most, divided over its moves",
+        "od": f"trips from this first cell to this last cell, never negative. {trips_from}",
+        "hourly-od": f"trips from this first cell to this last cell; {_BY_SAMPLE}",
+        "transitions": "moves, with the noise reduced; every trip contributes a total weight of at most "
+        "1, spread over its moves",
     }
     centers = {
         f"{end}_{axis}": f"the {axis} of the center of that cell: {end}"
@@ -147,8 +159,8 @@ def _flows(what: str, crs: Crs, trips_from: str) -> dict[str, str]:
         for axis in AXES[crs]
     }
     error = {
-        "error": "the standard deviation of the noise of one number before cleaning; null where they were not "
-        "measured one by one"
+        "error": "the standard deviation of the noise in one value before cleaning; null if the values "
+        "were not measured one by one"
     }
     return {
         **_LAYER,

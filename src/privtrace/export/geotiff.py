@@ -51,8 +51,8 @@ def bands_of(view: View, what: str) -> Iterator[Band]:
 def _said(what: str, crs: Crs) -> str:
     """Say what the bands hold."""
     if what == "density":
-        return f"visits for each {AREA_UNIT[crs]}, one band per layer"
-    numbers = f"trips for each {AREA_UNIT[crs]}" if what == "hourly-density" else SPEED[crs].replace("_", " ")
+        return f"visits per {AREA_UNIT[crs]}, one band per layer"
+    numbers = f"trips per {AREA_UNIT[crs]}" if what == "hourly-density" else SPEED[crs].replace("_", " ")
     return f"{numbers}, one band per layer and part of the day"
 
 
@@ -96,8 +96,8 @@ def pixels_per_side(grids: list[Grid]) -> int:
     least = max(len(grid.divisions) * int(grid.divisions.max()) for grid in grids)
     if least > MOST_PIXELS:
         raise OutputError(
-            f"GeoTIFF: the finest cells need {least:,} pixels per side, and {MOST_PIXELS:,} is the limit; "
-            "write it as .geojson or .parquet"
+            f"GeoTIFF: the finest cells need {least:,} pixels per side, more than the limit of "
+            f"{MOST_PIXELS:,}; write .geojson or .parquet instead"
         )
     exact = math.lcm(
         *(len(grid.divisions) * division for grid in grids for division in np.unique(grid.divisions).tolist())

@@ -163,7 +163,9 @@ class OneOf:
 class Days:
     """Take a period of days, kept as its text."""
 
-    words: str = "two days, such as 2013-07-01/2014-07-01: the first, in 1970 or later, and one after the last"
+    words: str = (
+        "two days, the first (1970 or later) and the one after the last, for example 2013-07-01/2014-07-01"
+    )
     span: str = ""
     metavar: str = "DAY/DAY"
 
@@ -185,7 +187,7 @@ class Days:
 class Duration:
     """Take a time with its unit, kept as its text."""
 
-    words: str = "a time from 1ms to 24h with its unit, ms, s, min or h, such as 15s"
+    words: str = "a time from 1ms to 24h with its unit (ms, s, min or h), for example 15s"
     span: str = ""
     metavar: str = "TIME"
 
@@ -204,7 +206,7 @@ class Duration:
 class Budget:
     """Take epsilon, or a share of it: a decimal, kept as its text."""
 
-    words: str = "a positive decimal number from 1e-9 to 1e6, such as 0.5"
+    words: str = "a positive decimal number from 1e-9 to 1e6, for example 0.5"
     span: str = ""
     metavar: str = "NUMBER"
 
@@ -258,7 +260,7 @@ class Declaration:
             raise
         except (ValueError, TypeError, OverflowError, KeyError):
             if value is None and self.is_required and self.help:
-                raise SettingsError(f"{spelled(self.name)} is needed: {self.help}") from None
+                raise SettingsError(f"{spelled(self.name)} is required: {self.help}") from None
             raise SettingsError(
                 f"{spelled(self.name)} must be {self.kind.words}, not {value!r:.60}{self._cure(reading, value)}"
             ) from None

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 GIVEN = ("release", "timing")
 
 #: How it is said that trips are those of sampled walks.
-SAMPLED = "Flows are counted on walks on the model, as synthetic trips are."
+SAMPLED = "Flows are counted on walks of the model, which is also how synthetic trips are made."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -242,5 +242,5 @@ def _singular(name: str) -> str:
 def only_number(values: Integers) -> int:
     """Take the count out of its array."""
     if len(values) != 1:
-        raise ModelFormatError("the model's count must be one number; the file is not sound")
+        raise ModelFormatError("the model's count must be one number; the file is not valid")
     return int(values[0])

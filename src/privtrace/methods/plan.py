@@ -71,22 +71,24 @@ def limited(states: int, most: int) -> Iterator[str]:
     """Warn where max_states, and not the noise, decides how many states there are."""
     if states == most:
         yield (
-            f"{spelled('max_states')} limits the model to {states:,} states; more data or epsilon adds no "
-            "detail"
+            f"{spelled('max_states')} limits the model to {states:,} states; more data or a larger "
+            "epsilon adds no detail"
         )
 
 
 def general_warnings(epsilon: Fraction, unit: Unit, states: int) -> Iterator[str]:
     """List what is worth a second thought whatever the method."""
     if epsilon > LARGE_EPSILON:
-        yield f"epsilon above {LARGE_EPSILON} promises little; most releases stay at or below it"
+        yield (
+            f"an epsilon above {LARGE_EPSILON} promises little; most releases stay at or below {LARGE_EPSILON}"
+        )
     if unit.contributions > 1:
         yield (
-            f"the cap of {unit.contributions:,} trajectories a user costs a factor of {unit.contributions:,} "
-            "in noise; a smaller cap gives less noise and counts fewer trajectories"
+            f"allowing {unit.contributions:,} trips per user multiplies the noise by "
+            f"{unit.contributions:,}; a smaller limit gives less noise but counts fewer trips"
         )
     if states < FEW_STATES:
         yield (
-            f"only about {states} states can be told apart from noise: expect the rough shape at best, or give "
+            f"only about {states} states stand out from the noise: expect a rough picture at best, or use "
             "a larger epsilon"
         )

@@ -89,7 +89,7 @@ def register(method: Method) -> None:
     checked = _checked(method, _package_of(method.settings))
     known = _registered.get(checked.name)
     if checked.name in OURS or (known is not None and known.package != checked.package):
-        raise SettingsError(f"there is a method called {checked.name} already; call yours something else")
+        raise SettingsError(f"a method called {checked.name} already exists; give yours another name")
     _registered[checked.name] = checked
 
 
@@ -115,8 +115,8 @@ def method_of(settings: Settings) -> Method:
     method = find(settings.method)
     if not isinstance(settings, method.settings):
         raise SettingsError(
-            f"{type(settings).__name__} is not the method that is registered as {settings.method}; give it a "
-            "name of its own, and register it with privtrace.register"
+            f"{type(settings).__name__} is not the method that is registered as {settings.method}; give "
+            "it its own name and register it with privtrace.register"
         )
     return method
 
@@ -135,7 +135,7 @@ def _loaded(name: str) -> Method:
         method = entry.load()
     except Exception as error:  # whatever a foreign package does when it is imported
         raise MissingExtra(
-            f"the method {name} of {package} cannot be loaded ({type(error).__name__}: {error}); mend or "
+            f"the method {name} of {package} cannot be loaded ({type(error).__name__}: {error}); fix or "
             "remove that package"
         ) from None
     if not isinstance(method, Method) or method.name != name:
@@ -160,21 +160,21 @@ def _checked(method: Method, package: str) -> Method:
     name = getattr(method.settings, "method", None)
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise SettingsError(
-            f"{method.settings.__name__}.method must be small letters, digits and hyphens, not {name!r}"
+            f"{method.settings.__name__}.method must be lowercase letters, digits and hyphens, not {name!r}"
         )
     if not (isinstance(method.model, type) and issubclass(method.model, Model)):
         raise SettingsError(f"{name}: its model must be a subclass of privtrace.methods.Model")
     if not all(_COLOR.fullmatch(color) for color in method.colors):
-        raise SettingsError(f"{name}: its colors, on light and on dark ground, are written as #0b6b8a is")
+        raise SettingsError(f"{name}: its two colors (for light and dark mode) must look like #0b6b8a")
     if taken := RESERVED & {*method.settings.declared()}:  # every field is declared
         raise SettingsError(
-            f"{name}: commands have an option {min(taken)} already; call the setting something else"
+            f"{name}: the commands already have an option {min(taken)}; give the setting another name"
         )
     own = [field.name for field in fields(method.model) if field.name not in GIVEN]
     if method.model.arrays is Model.arrays and sorted(own) != sorted(method.schema):
         raise SettingsError(f"{name}: the schema must name the fields of the model: {', '.join(own)}")
     if any(kind not in _TYPES or axes < 1 for kind, axes in method.schema.values()):
         raise SettingsError(
-            f"{name}: arrays of a schema are of type {' or '.join(_TYPES)}, with an axis at least"
+            f"{name}: arrays of a schema must have the type {' or '.join(_TYPES)} and at least one axis"
         )
     return replace(method, package=package)

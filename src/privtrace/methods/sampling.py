@@ -96,5 +96,6 @@ class _Column(NamedTuple):
 def capped_walks(n_capped: int) -> str:
     """Put the number of walks cut short in words."""
     return (
-        f"{n_capped:,} walks reached {spelled('max_steps')} and were ended there; a larger one lets them go on"
+        f"{n_capped:,} walks reached {spelled('max_steps')} and were cut there; set a larger limit to let "
+        "them finish"
     )

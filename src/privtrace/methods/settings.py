@@ -84,28 +84,28 @@ class Settings(ABC):
     method: ClassVar[str]  # the method's name, by which the registry knows it
 
     region: Region = setting("The area: a box, or a GeoJSON file.", _Area())
-    epsilon: Epsilon = setting("The whole privacy budget, such as 0.5.", Budget())
+    epsilon: Epsilon = setting("The privacy budget, for example 0.5.", Budget())
     unit: Literal["trajectory", "user"] = setting(
-        "What is protected.", OneOf(("trajectory", "user")), "trajectory"
+        "What the privacy promise protects.", OneOf(("trajectory", "user")), "trajectory"
     )
-    max_per_user: int | None = setting("Of a user: trips that count, at most.", Whole(1, MOST_PER_USER), None)
+    max_per_user: int | None = setting("Most trips of one user that count.", Whole(1, MOST_PER_USER), None)
     public_count: int | None = setting(
-        "How many trips, if public.", Whole(0, MOST_TRAJECTORIES), None, otherwise="measured"
+        "The number of trips, if public.", Whole(0, MOST_TRAJECTORIES), None, otherwise="measured"
     )
 
     times: bool | None = setting(
-        "Synthesize times.", Flag(), None, otherwise="bridgetrace, for a table with times"
+        "Synthesize times.", Flag(), None, otherwise="yes with bridgetrace, if the data has times"
     )
     sampling: bool | None = setting(
-        "Measure how many points trips have, and how far apart.",
+        "Measure the number of points per trip and their distances.",
         Flag(),
         None,
-        otherwise="with times; bridgetrace always, unless a spacing is set",
+        otherwise="with times; always with bridgetrace, unless a spacing is set",
         detail=True,
     )
-    period: str | None = setting("Days to count, last excluded.", Days(), None, otherwise="all days")
+    period: str | None = setting("Days that count; the last is excluded.", Days(), None, otherwise="all days")
     every: str | None = setting(
-        "The time between points, if public: 15s.", Duration(), None, otherwise="measured with times"
+        "The time between points, if public, like 15s.", Duration(), None, otherwise="measured, with times"
     )
     points_share: Epsilon = share("points", "0.05")
     clock_share: Epsilon = share("times", "0.125")
@@ -118,7 +118,7 @@ class Settings(ABC):
         for stage, epsilon in self.budget.items():
             check_scale(stage, self.protected.sensitivity, epsilon)
             if max(map(len, decimal(epsilon).split("/"))) > MOST_DIGITS:  # a model file could not be read again
-                raise SettingsError("epsilon and the shares have too many digits together; round them")
+                raise SettingsError("epsilon and the shares have too many digits; round them")
 
     @classmethod
     def declared(cls) -> dict[str, Declaration]:
@@ -193,21 +193,19 @@ class Settings(ABC):
         """Refuse settings of points and times that do not fit each other."""
         if self.times and self.sampling is False:
             raise SettingsError(
-                f"times are set on points that are measured: leave out --no-sampling (sampling=False) or "
-                f"{spelled('times')}"
+                f"times need measured points: leave out --no-sampling (sampling=False) or {spelled('times')}"
             )
         if self.every is not None and not self.has_times:
             against = " and ".join(self.against_times)
             raise SettingsError(
-                f"{spelled('every')} is about times, and there are none with {against}; leave out one or the "
-                "other"
+                f"{spelled('every')} needs times, but {against} turns them off; leave out one of the two"
                 if against
-                else f"{spelled('every')} is about times; pass --times (times=True) too, or leave it out"
+                else f"{spelled('every')} needs times; also pass --times (times=True), or leave it out"
             )
         if self.share_of("points") + self.share_of("clock") >= 1:
             raise SettingsError(
-                f"{spelled('points_share')} and {spelled('clock_share')} must leave something of epsilon to "
-                "the method; set smaller ones"
+                f"{spelled('points_share')} and {spelled('clock_share')} must leave some epsilon to the "
+                "method; set smaller shares"
             )
 
     def settled(self, source: Source) -> Self:
@@ -256,7 +254,7 @@ class Settings(ABC):
         has_times, has_period = bool(self.settled(source).times), self.period is not None
         if has_times and has_period:
             return (
-                "times cannot be synthesized, nor can a period be applied",
+                "times cannot be synthesized and no period can be applied",
                 f"leave out --times (times=True) and {spelled('period')}",
             )
         return NO_TIMES if has_times else NO_PERIOD if has_period else None
@@ -266,12 +264,13 @@ class Settings(ABC):
         """Describe the unit, as far as it is known before the source is."""
         if self.unit == "user" and self.max_per_user is None:
             raise SettingsError(
-                "to protect users, say how many trajectories of a user count at most, such as --max-per-user 5 "
-                "(max_per_user=5): noise grows with it, so choose it without the data"
+                "to protect users, set how many trips of one user may count, for example --max-per-user "
+                "5 (max_per_user=5). The noise grows with this number; choose it without looking at the "
+                "data"
             )
         if self.unit != "user" and self.max_per_user is not None:
             raise SettingsError(
-                f"{spelled('max_per_user')} goes with --unit user (unit='user') only; leave it out"
+                f"{spelled('max_per_user')} only applies to --unit user (unit='user'); leave it out"
             )
         return Unit(self.unit, self.max_per_user or 1)
 
@@ -301,7 +300,7 @@ class Settings(ABC):
             **{"times": False, "sampling": False, **release.timing, **release.settings},  # type: ignore[arg-type]
         )
         if [(charge.stage, charge.epsilon) for charge in release.charges] != [*settings.budget.items()]:
-            raise ModelFormatError("the ledger is not the one that the settings lead to")
+            raise ModelFormatError("the ledger does not match the settings")
         return settings
 
     def fit(
@@ -399,8 +398,8 @@ class Settings(ABC):
         if sum(self.share_of(name) for name in names) >= self.share_of(whole):
             listed = " and ".join(spelled(f"{name}_share") for name in names)
             raise SettingsError(
-                f"{listed} must be smaller than {spelled(f'{whole}_share')}, out of which "
-                f"{'it is' if len(names) == 1 else 'they are'} taken"
+                f"{listed} must be smaller than {spelled(f'{whole}_share')}, because "
+                f"{'it is' if len(names) == 1 else 'they are'} taken out of it"
             )
 
     def exact(self, name: str) -> Fraction:

@@ -38,7 +38,7 @@ class Counts:
 
     def __init__(self, sums: Sums, size: int, unit: Unit, seal: object) -> None:
         if seal is not _SEAL:
-            raise TypeError("counts come from an Accumulator alone: it bounds what each trajectory adds")
+            raise TypeError("counts must come from an Accumulator: it bounds what each trajectory adds")
         self._sums, self.size, self.unit = sums, size, unit
 
     def dense(self, start: int, stop: int) -> Integers:

@@ -119,21 +119,23 @@ class BudgetFile:
         """Read what was spent, refusing a file that is damaged."""
         record = self._record()
         if record is None:
-            raise BudgetFileError(f"{self.path}: no budget file is here; the first fit with a limit makes one")
+            raise BudgetFileError(
+                f"{self.path}: there is no budget file here; the first fit with a limit creates one"
+            )
         return record
 
     def check(self, epsilon: Fraction, unit: Unit, *, private: bool = True) -> None:
         """Refuse a fit that would be refused as things are now, or is not private; change nothing."""
         if not private:
             raise SettingsError(
-                "a budget file accounts for private fits, and noise that is seeded or off makes this one NOT "
+                "a budget file accounts for private fits, but seeded or missing noise makes this fit NOT "
                 "PRIVATE; leave out the budget file or the seed"
             )
         self._check(self._record(), epsilon, unit)
         path = Path(self.path)
         if not os.access(path if path.exists() else path.parent, os.W_OK):
             raise BudgetFileError(
-                f"{self.path}: cannot be written; check that its folder exists, and permissions"
+                f"{self.path}: cannot be written; check that the folder exists and is writable"
             )
 
     def charge(self, epsilon: Fraction, unit: Unit, method: str) -> None:
@@ -194,8 +196,8 @@ class BudgetFile:
             os.fsync(descriptor)
         except OSError as error:
             raise BudgetFileError(
-                f"{self.path}: cannot be written ({error.strerror or 'input or output error'}); nothing was "
-                f"drawn, but `privtrace ledger {self.path}` may show the fit as charged"
+                f"{self.path}: cannot be written ({error.strerror or 'input or output error'}); no noise "
+                f"was drawn, but `privtrace ledger {self.path}` may show the fit as charged"
             ) from None
 
     def _check(self, record: BudgetRecord | None, epsilon: Fraction, unit: Unit) -> Fraction:
@@ -204,19 +206,19 @@ class BudgetFile:
         if record is None:
             if given is None:
                 raise SettingsError(
-                    f"{self.path}: a new budget file needs a limit, which all fits on the data may spend "
-                    "together, such as --limit 4 (limit=4)"
+                    f"{self.path}: a new budget file needs a limit for all fits on the data together, for "
+                    "example --limit 4 (limit=4)"
                 )
             record = BudgetRecord(given, unit.neighbors, (), torn=False)
         if given not in (None, record.limit):
             raise SettingsError(
-                f"{self.path}: the limit is {decimal(record.limit)}, as set with the first fit, and not "
-                f"{self.limit}; leave it out"
+                f"{self.path}: the first fit set the limit to {decimal(record.limit)}, not {self.limit}; "
+                "leave the limit out"
             )
         if unit.neighbors != record.unit:
             raise SettingsError(
-                f"{self.path}: the account is per {record.unit}, and this fit per {unit.neighbors}; their "
-                "epsilons do not add up, so give it a budget file of its own"
+                f"{self.path}: the file counts epsilon per {record.unit}, but this fit protects each "
+                f"{unit.neighbors}; the two cannot be added, so use another budget file"
             )
         if epsilon > record.left:
             raise BudgetExceeded(
@@ -265,17 +267,17 @@ def _parsed(content: bytes, path: str | Path) -> _Content:
     """Check all lines, each against the one before, and against the head."""
     if not content:
         raise BudgetFileError(
-            f"{path}: is empty, and a budget file never is, so what was spent is not known; restore the file "
-            "from a copy, or remove it if nothing was ever charged to it"
+            f"{path}: is empty, but a budget file is never empty, so it is unknown what was spent; "
+            "restore the file from a backup, or delete it if nothing was ever charged to it"
         )
     if not _BEGINNING.startswith(content[: len(_BEGINNING)]):
-        raise BudgetFileError(f"{path}: is not a budget file; give the path of one, or of a new file")
+        raise BudgetFileError(f"{path}: is not a budget file; give the path of a budget file, or of a new file")
     *lines, tail = content.split(b"\n")
     if not lines:
         _cut(path)
     first, check = _facts(lines[0], "") or _damaged(path, 1)
     if first["format"] not in _FIRST_LINES:
-        raise BudgetFileError(f"{path}: has the format {first['format']!r}, and this version reads {_FORMAT!r}")
+        raise BudgetFileError(f"{path}: has the format {first['format']!r}, but this version reads {_FORMAT!r}")
     if tuple(first) != _FIRST_LINES[first["format"]]:
         _damaged(path, 1)
     has_head = first["format"] == _FORMAT
@@ -315,14 +317,14 @@ def _parsed(content: bytes, path: str | Path) -> _Content:
 
 def _cut(path: str | Path) -> NoReturn:
     raise BudgetFileError(
-        f"{path}: its end is lost, so what was spent is not known; restore the file from a copy"
+        f"{path}: its end is missing, so it is unknown what was spent; restore the file from a backup"
     )
 
 
 def _damaged(path: str | Path, number: int) -> NoReturn:
     raise BudgetFileError(
-        f"{path}: line {number} is damaged or was changed, so what was spent is not known; restore the file "
-        "from a copy"
+        f"{path}: line {number} is damaged or was changed, so it is unknown what was spent; restore the "
+        "file from a backup"
     )
 
 
@@ -402,7 +404,7 @@ def _lock(descriptor: int, exclusive: bool) -> None:
         import fcntl
     except ImportError:
         raise BudgetFileError(
-            "budget files need file locks as POSIX systems have them; fit on one of these"
+            "budget files need POSIX file locks, which this system does not have; run the fit on Linux or macOS"
         ) from None
     fcntl.flock(descriptor, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
 

@@ -122,5 +122,6 @@ class Crossing:
             yield result
         if choice is not None and n_seen != choice.n_trajectories:
             raise DataError(
-                "the source did not yield the same trajectories in every pass; it must, and in the same order"
+                "the source gave different trajectories in two passes; every pass must give the same "
+                "ones in the same order"
             )

@@ -26,7 +26,7 @@ def exact(value: Epsilon, name: str = "epsilon") -> Fraction:
     text = str(value)
     # Checked before it is computed: the exact value of 1e999999999 would fill the memory.
     if not _NUMBER.fullmatch(text) or (number := Fraction(text)) == 0:
-        raise SettingsError(f"{name} must be a positive decimal number such as 0.5, not {text[:40]!r}")
+        raise SettingsError(f"{name} must be a positive decimal number like 0.5, not {text[:40]!r}")
     if not _LEAST <= number <= _MOST:
         raise SettingsError(f"{name} must be from {float(_LEAST):g} to {float(_MOST):g}, not {text[:40]}")
     return number

@@ -111,13 +111,13 @@ class Ledger:
     def _charge(self, counts: Counts, stage: str, statistic: str, epsilon: Fraction) -> Fraction:
         """Charge by the sensitivity of the unit, or refuse before anything is drawn; give the noise's scale."""
         if type(counts) is not Counts or counts.unit != self.unit:
-            raise TypeError(f"{stage}: noise is for counts that were accumulated under the ledger's own unit")
+            raise TypeError(f"{stage}: the counts must be accumulated for the unit of the ledger")
         charge = Charge(stage, statistic, self.unit.kind, self.unit.sensitivity, epsilon)
         left = self.epsilon - self.spent
         if epsilon > left:
             raise BudgetExceeded(
-                f"{stage} asks for epsilon {decimal(epsilon)}, "
-                f"only {decimal(left)} of {decimal(self.epsilon)} is left"
+                f"{stage} asks for epsilon {decimal(epsilon)}, but only {decimal(left)} of "
+                f"{decimal(self.epsilon)} is left"
             )
         check_scale(stage, charge.sensitivity, epsilon)
         if self._budget_file is not None and not self._charges:

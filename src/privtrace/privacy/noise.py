@@ -220,7 +220,7 @@ def digits_below_tail(scale: Fraction) -> int:
     """Choose how many digits are drawn one by one: the tail then starts between 4 and 8 scales out."""
     if not 0 < scale <= MAX_SCALE:
         raise SettingsError(
-            f"a noise scale of {float(scale):.3g} is out of range: epsilon or a share of it is too small"
+            f"a noise scale of {float(scale):.3g} is out of range: epsilon or one of its shares is too small"
         )
     n_digits = 0
     while 1 << n_digits < 4 * scale:

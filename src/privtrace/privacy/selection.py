@@ -79,7 +79,7 @@ def chosen(passes: Passes, unit: Unit, noise: Noise) -> Choice:
         raise DataError(wording.NO_USERS)
     key = noise.selection_key()
     parts = passes.map_numbered(
-        lambda part, first: Candidates.of(part, first, key), "Choosing the trajectories that count"
+        lambda part, first: Candidates.of(part, first, key), "Choosing the trips that count"
     )
     choice = Choice.of(parts, unit.contributions)
     passes.observer.note(wording.chosen(choice, unit.contributions), loud=choice.n_users == 0)

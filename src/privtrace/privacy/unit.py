@@ -36,7 +36,7 @@ class Unit:
         most = MOST_PER_USER if self.kind == "user" else 1
         if type(self.contributions) is not int or not 1 <= self.contributions <= most:
             raise SettingsError(
-                f"of one {self.kind}, from 1 to {most} trajectories may count, not {self.contributions!r}"
+                f"from 1 to {most} trajectories of one {self.kind} may count, not {self.contributions!r}"
             )
         gap = self.gap_minutes
         if gap is not None and (isinstance(gap, str | bool) or not 0 < gap < 1e9):

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from privtrace.privacy.selection import Choice
 
 NO_USERS = (
-    "the trajectories have no users, so users cannot be protected: name the column of users 'user_id' or pass "
-    "--columns user_id=NAME (in Python give Trajectories users), or protect trajectories: --unit trajectory "
+    "the data has no users, so users cannot be protected. Name the user column 'user_id', pass --columns "
+    "user_id=NAME (in Python, give Trajectories users), or protect single trips: --unit trajectory "
     "(unit='trajectory')"
 )
 
@@ -20,18 +20,18 @@ def chosen(choice: Choice, per_user: int) -> str:
     """Tell the curator which trajectories of users count: exact numbers, NOT PRIVATE."""
     n_known = choice.n_trajectories - choice.n_unknown
     return (
-        f"{choice.n_users:,} users made {n_known:,} trajectories; {n_known - len(choice.places):,} are left "
-        f"out because {per_user:,} of a user count at most, and {choice.n_unknown:,} more have no user"
+        f"{choice.n_users:,} users made {n_known:,} trips; {n_known - len(choice.places):,} of them are "
+        f"left out because at most {per_user:,} per user count; {choice.n_unknown:,} more trips have no "
+        "user"
     )
 
 
 def each_or_all(unit: Unit) -> str:
     """Tell whoever fits data with users what these are promised, and how to promise more."""
-    word = "trajectory" if unit.gap_minutes is None else "trip"
+    word, words = ("trajectory", "trajectories") if unit.gap_minutes is None else ("trip", "trips")
     return (
-        f"The data has users, and each {word} is protected by itself: a person with many is protected for "
-        f"each {word}, not for all together. To protect people: --unit user --max-per-user K (unit='user', "
-        "max_per_user=K)."
+        f"The data has users, but the promise protects each {word} separately, not all {words} of a "
+        "person together. To protect people: --unit user --max-per-user K (unit='user', max_per_user=K)."
     )
 
 
@@ -39,13 +39,13 @@ def who_is_protected(unit: Unit) -> str:
     """Tell a reader who is protected."""
     gap = None if unit.gap_minutes is None else f"splitting at gaps over {unit.gap_minutes:.12g} minutes"
     if unit.kind == "user":
-        cut = f" Points without a time do not count, and a trajectory is one trip after {gap}." if gap else ""
+        cut = f" Points without a time do not count; a trajectory means one trip after {gap}." if gap else ""
         return _USER.format(k=f"{unit.contributions:,}", cut=cut)
     if gap:
         one = f"trip after {gap}: all points between two such gaps, recorded"
         neighbors = (
-            f"Two data sets are neighbors if, after dropping points without a time and {gap}, they differ "
-            "by one trip. "
+            "Two data sets are neighbors if they differ by one trip after dropping points without a time "
+            f"and {gap}. "
         )
         return _TRAJECTORY.format(one=one, neighbors=neighbors, word="trip", words="trips")
     return _TRAJECTORY.format(
@@ -54,13 +54,13 @@ def who_is_protected(unit: Unit) -> str:
 
 
 _TRAJECTORY = (
-    "One {one} under one trajectory id (and user, where users are given). {neighbors}Adding or removing any "
-    "one {word}, whatever it contains, changes the probability of any release by a factor of at most "
-    "exp(epsilon). A person with several {words} is protected for each of them, not for all together."
+    "One {one} under one trajectory id (and one user, if the data has users). {neighbors}Adding or removing "
+    "any one {word}, whatever it contains, changes the probability of any release by a factor of at most "
+    "exp(epsilon). A person with several {words} is protected for each one separately, not for all together."
 )
 _USER = (
-    "One person: all trajectories of one user together, however many. Adding or removing any one user, "
+    "One person: all trajectories of one user together, no matter how many. Adding or removing any one user, "
     "whatever their trajectories contain, changes the probability of any release by a factor of at most "
-    "exp(epsilon). Of a user with more than {k} trajectories, {k} chosen at random count; rows without a user "
+    "exp(epsilon). If a user has more than {k} trajectories, {k} chosen at random count. Rows without a user "
     "do not count.{cut}"
 )

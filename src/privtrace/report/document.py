@@ -44,7 +44,7 @@ def check_page(path: str | os.PathLike[str], force: bool) -> Target:
     """Refuse where no page can be written, as one may before long work; return where it will be."""
     if Path(path).suffix.lower() not in (".html", ".htm"):
         raise OutputError(
-            f"{path}: a page is HTML; give a path that ends in .html (a browser can print it to a PDF)"
+            f"{path}: a page is HTML; give a path that ends in .html (your browser can print it to PDF)"
         )
     return check_target(path, force)
 

@@ -36,8 +36,8 @@ def evaluation_page(evaluation: Evaluation, *, title: str | None = None) -> Repo
     """Show a comparison as one page: verdict, maps, curves, patterns, subgroups, metrics. NOT PRIVATE."""
     figures = evaluation.figures
     if figures is None:
-        raise SettingsError("this evaluation was made without figures; evaluate with figures=True to report it")
-    title = title or "real beside synthetic"
+        raise SettingsError("this evaluation has no figures; evaluate with figures=True to write a page")
+    title = title or "real and synthetic side by side"
     return page(
         f"NOT PRIVATE: {title}",
         [
@@ -57,7 +57,7 @@ def evaluation_page(evaluation: Evaluation, *, title: str | None = None) -> Repo
 def _lacking(inputs: Mapping[str, Any]) -> str:
     lacking = [role for role in ("real", "synthetic") if not inputs[role]["has_times"]]
     whose = "Neither set has" if len(lacking) == 2 else f"The {''.join(lacking)} data has no"
-    return f"{whose} usable times, so nothing is said of when trips depart, and how long they take."
+    return f"{whose} usable times, so this page does not show when trips depart or how long they take."
 
 
 def marked(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
@@ -71,12 +71,12 @@ def _heading(evaluation: Evaluation, title: str) -> str:
     inputs = evaluation.inputs
     numbers = [f"{inputs[role]['in_region']:,}" for role in ("real", "synthetic")]
     what = (
-        f"This page compares {numbers[0]} real trajectories with {numbers[1]} synthetic ones in an area of "
-        f"{extent(evaluation.figures.region) if evaluation.figures else ''}. Everything called real is exact, "
-        "without noise."
+        f"This page compares {numbers[0]} real trips with {numbers[1]} synthetic trips in an area of "
+        f"{extent(evaluation.figures.region) if evaluation.figures else ''}. Everything called real is "
+        "exact and has no noise."
     )
     return f"""<header class="red">
-<p class="kicker">privtrace: an evaluation, for the curator only</p>
+<p class="kicker">privtrace evaluation, for the curator only</p>
 <h1><em>NOT PRIVATE</em>: {escape(title)}</h1>
 <p class="alarm">{escape(NOT_PRIVATE)}</p>
 {paragraph(what, "lead")}
@@ -91,7 +91,7 @@ def _subgroups(evaluation: Evaluation) -> str:
     if "density_short" not in evaluation.scores:
         return section(
             "Short and long trips",
-            paragraph("Subgroups are measured with profile paper, or with all profiles."),
+            paragraph("Subgroups are only measured with the profile paper or all."),
         )
     rows = [
         (what, *(_with_limit(evaluation[f"{name}_{half}"]) for half in ("short", "long")))
@@ -102,15 +102,19 @@ def _subgroups(evaluation: Evaluation) -> str:
         return section("Short and long trips", paragraph("There are no synthetic trips to describe."))
     amount = "as many" if abs(short - 0.5) < 0.02 else ("more" if short > 0.5 else "fewer")
     losers = {_worse_half(evaluation, name) for name in _HALVES.values()}
-    fare = f"{losers.pop()} trips fare worse" if len(losers) == 1 else "Neither half fares worse throughout"
+    fare = (
+        f"{losers.pop()} trips are reproduced less well"
+        if len(losers) == 1
+        else "Neither half is consistently worse"
+    )
     return section(
         "Short and long trips",
         paragraph(
-            f"Of the synthetic trips, {percent(short)} are no longer than the real median: {amount} short ones "
-            f"{'as' if amount == 'as many' else 'than'} the real data has. {fare}."
+            f"{percent(short)} of the synthetic trips are at most as long as the real median: "
+            f"{amount} short trips {'as' if amount == 'as many' else 'than'} in the real data. {fare}."
         ),
         table(
-            ("Error, and what halves of the real data get", "The shorter half", "The longer half"),
+            ("Error (and limit)", "The shorter half", "The longer half"),
             rows,
             n_words=1,
         ),
@@ -144,10 +148,10 @@ def _metrics(evaluation: Evaluation) -> str:
         table_of(head, rows),
         *(paragraph(f"Left out: {words}.") for words in without_times(evaluation.inputs)),
         paragraph(
-            "The dot stands between the limit, left, and the random baseline, right, by the logarithm of its "
-            "distance from the best value: each step of the same width is the same factor. JSD is the "
-            "Jensen-Shannon divergence: 0 is the same, 0.693 nothing in common. docs/evaluation.md defines "
-            "every metric.",
+            "The dot shows where the value lies between the limit (left) and the random baseline "
+            "(right), on a logarithmic scale: equal steps are equal factors. JSD is the Jensen-Shannon "
+            "divergence: 0 means the same distribution, 0.693 nothing in common. docs/evaluation.md "
+            "defines every metric.",
             "small",
         ),
     )
@@ -178,17 +182,17 @@ def _inputs(inputs: Mapping[str, Any], units: str) -> str:
         "bad_points": "of these not usable",
     }
     if any(inputs[role]["has_times"] for role in ("real", "synthetic")):
-        names["untimed_points"] = "in the region without a usable time"
+        names["untimed_points"] = "in the region, without a usable time"
     rows = [
         (words, *(_count(inputs[role][name]) for role in ("real", "synthetic")))
         for name, words in names.items()
     ]
-    days = f" Of the real trips, those that begin in the period {inputs['period']}, without its last day."
+    days = f" Real trips count if they begin in the period {inputs['period']} (last day excluded)."
     return section(
         "What was compared",
         table(("", "Real", "Synthetic"), rows, n_words=1),
         paragraph(
-            f"In the region {inputs['region']} (west, south, east, north in {units}); random draws from seed "
+            f"In the region {inputs['region']} (west, south, east, north in {units}); random seed "
             f"{inputs['seed']}.{days if inputs['period'] else ''}",
             "small",
         ),

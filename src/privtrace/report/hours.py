@@ -46,11 +46,13 @@ def scale_of(name: str, region: Region) -> Scale:
         return Scale(heading, meaning, duration, times)
     if name == "points":
         whole = [(number, plain(number, 3)) for number in _ROUND if number >= 1]
-        return Scale("Points", "their number in a trajectory", _amount, whole)
+        return Scale("Points", "per trip", _amount, whole)
     if name == "speed":
         per_unit, unit = (1 / 3.6, "km/h") if region.crs == "lonlat" else (1.0, "units/s")
         speeds = [(number * per_unit, f"{plain(number, 3)}") for number in _ROUND]
-        return Scale("Mean speed", f"length over duration, {unit}", lambda size: speed(size, region), speeds)
+        return Scale(
+            "Mean speed", f"length divided by duration, {unit}", lambda size: speed(size, region), speeds
+        )
     jumps = [(number, distance(number, region).removesuffix(" units")) for number in _ROUND]
     unit = "" if region.crs == "lonlat" else ", units"
     meaning = f"the distance from point to point{unit}"
@@ -63,7 +65,7 @@ def _amount(number: float) -> str:
 
 def week(series: Sequence[charts.Series], zone: str, words: str) -> str:
     """Draw departures over the hours of the week."""
-    chart = charts.week(series, f"local hours of {zone}", f"Departures over the week: {words}")
+    chart = charts.week(series, f"local time in {zone}", f"Departures over the week: {words}")
     return f"<figure><figcaption><b>Departures</b> over the week</figcaption>{chart}</figure>"
 
 

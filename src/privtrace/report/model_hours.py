@@ -42,7 +42,7 @@ def model_hours(model: Model, view: View) -> str:
         paragraph(_introduced(release)),
         _KEY,
         f'<div class="columns">{"".join(figures)}</div>',
-        folded("The same in numbers", table(("Of synthetic trips", "Half are below"), rows, n_words=1)),
+        folded("The same in numbers", table(("Synthetic trips", "Half are below"), rows, n_words=1)),
         *([] if hours is None else _parts_of_the_day(model, view, hours)),
     )
 
@@ -50,16 +50,18 @@ def model_hours(model: Model, view: View) -> str:
 def _introduced(release: Release) -> str:
     """Say what was measured, and which hours and days these are."""
     every = release.timing.get("every")
-    tick = f" Points come every {duration(seconds_in(str(every)))}, as was declared." if every else ""
+    tick = f" Points are {duration(seconds_in(str(every)))} apart, as declared." if every else ""
     if release.times is None:
-        return "How many points trips have was measured, and how uneven the distances between them are."
-    return f"{release.when} A trip's date is drawn and not measured; only its weekday and hour are.{tick}"
+        return "The number of points per trip and the spread of the distances between them were measured."
+    return (
+        f"{release.when} Only the weekday and hour of a trip are measured; its date is drawn at random.{tick}"
+    )
 
 
 _KEY = (
-    '<ul class="key"><li><i class="band"></i>measured, give or take its noise</li>'
+    '<ul class="key"><li><i class="band"></i>measured, ± its noise</li>'
     '<li><i class="synthetic"></i>synthetic trips</li>'
-    "<li>sizes are to scale by their logarithm; rare ones are left out</li></ul>"
+    "<li>logarithmic scale; rare values are left out</li></ul>"
 )
 
 
@@ -118,7 +120,7 @@ def _parts_of_the_day(model: Model, view: View, hours: Hours) -> list[str]:
         cells = [f'<g class="heat">{maps.cells(sheet, layer.grid, *how)}</g>' for how in shades]
         told = f"{percent(share)} of trips", speed(mean, region)
         words = (
-            f"{span(part)}: where the {told[0]} that depart then go.",
+            f"{span(part)}: where trips go that depart then ({told[0]}).",
             f"{span(part)}: how fast they go in each cell; the mean is {told[1]}.",
         )
         small = (sheet.small(*one) for one in zip(cells, words, strict=True))
@@ -127,13 +129,14 @@ def _parts_of_the_day(model: Model, view: View, hours: Hours) -> list[str]:
     return [
         "<h3>By part of the day</h3>",
         paragraph(
-            "Where trips go, by the part of the day in which they depart, and below it how fast: all days "
-            f"together, counted on {min(model.n_trajectories, MOST_TRIPS):,} sampled trips. {SPEEDS}"
+            "Where trips go (top) and how fast (bottom), by the part of the day in which they depart. "
+            f"All days together, counted on {min(model.n_trajectories, MOST_TRIPS):,} sampled trips. "
+            f"{SPEEDS}"
         ),
         by_part(drawn),
         '<div class="columns">',
         maps.legend(
-            f"Trips that pass a cell in a part of the day, per {unit}",
+            f"Trips through a cell in a part of the day, per {unit}",
             "q",
             scale.ticks(rounded),
             f"Color scale from 0 to {plain(scale.most, 2)} trips, logarithmic.",

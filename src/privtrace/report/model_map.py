@@ -40,8 +40,8 @@ _LEAST_TRIPS = 20
 
 #: What speeds in cells rest on.
 SPEEDS = (
-    "Speeds are measured of whole trips, by their length and by part of the day, and not by place: cells "
-    "differ by which trips pass them."
+    "Speeds are measured for whole trips, by length and by part of the day, not by place. Cells differ "
+    "only because different trips pass through them."
 )
 
 
@@ -74,8 +74,8 @@ def model_map(view: View, trips: Trajectories, region: Region) -> str:
     return section(
         "The model on a map",
         paragraph(
-            f"{_known(layers)} Colors show how many visits each cell had, with noise; arcs are the "
-            f"{len(flows.weights)} strongest flows between different cells, and thin lines the first "
+            f"{_known(layers)} Colors show the noisy number of visits per cell. Arcs are the "
+            f"{len(flows.weights)} strongest flows between different cells; thin lines are the first "
             f"{len(drawn)} synthetic trips. {view.trips_from}"
         ),
         maps.panel(
@@ -85,7 +85,7 @@ def model_map(view: View, trips: Trajectories, region: Region) -> str:
             "Point at the map to read a cell's noisy numbers and their noise.",
             "\n".join(beside),
         ),
-        folded(f"The busiest of the {layers[-1].name} as a table", _busiest(layers[-1])),
+        folded(f"The busiest {layers[-1].name} as a table", _busiest(layers[-1])),
     )
 
 
@@ -122,7 +122,7 @@ class _Day:
     def legends(self, layers: Sequence[Layer]) -> str:
         """Show the color scales of trips and of speeds; they are hidden until colors are theirs."""
         trips = [
-            f'<div data-legend="trips {number}" hidden="">{_legend(layer, scale, "Trips that pass")}</div>'
+            f'<div data-legend="trips {number}" hidden="">{_legend(layer, scale, "Trips through")}</div>'
             for number, (layer, scale) in enumerate(zip(layers, self.scales, strict=True))
         ]
         speeds = speed_legend(self.speeds, layers[0].grid.region) + paragraph(SPEEDS, "small")
@@ -132,7 +132,7 @@ class _Day:
         """Say what is shown of each part of the day."""
         return "\n".join(
             f'<p class="small" data-part="{part}" hidden="">Trips that depart from {span(part)}: '
-            f"{percent(float(share))} of all. Cells show how many of them pass; arcs and lines are theirs.</p>"
+            f"{percent(float(share))} of all trips. Cells, arcs and lines show only these.</p>"
             for part, share in enumerate(self.hours.shares)
         )
 
@@ -156,7 +156,7 @@ def speed_legend(scale: Around, region: Region) -> str:
     ticks = scale.ticks(lambda size: speed(size, region).split()[0])
     unit = speed(1.0, region).split()[1]
     words = f"Color scale of mean speeds, orange for {ticks[0][1]} {unit}, purple for {ticks[-1][1]} {unit}."
-    return maps.legend(f"Mean speed, {unit}; cells that few pass have no color", "d", ticks, words)
+    return maps.legend(f"Mean speed, {unit}; cells with few trips have no color", "d", ticks, words)
 
 
 def _letters(shades: Integers) -> str:
@@ -215,13 +215,13 @@ def _legend(layer: Layer, scale: Rising, name: str) -> str:
 def _known(layers: list[Layer]) -> str:
     """Say what the model knows the area as."""
     names = " and ".join(filter(None, [", ".join(layer.name for layer in layers[:-1]), layers[-1].name]))
-    return " ".join([f"The model knows the area as {names}.", *(_CELLS[n] for n in _CELLS if n in names)])
+    return " ".join([f"The model divides the area into {names}.", *(_CELLS[n] for n in _CELLS if n in names)])
 
 
 #: What the cells of a layer are for, where its name does not say it.
 _CELLS = {
-    "states": "States are the cells that trips are described by: coarse cells, divided where many trips pass.",
-    "fine cells": "Trips are described by cells; fine cells only say where in a cell they pass.",
+    "states": ("States are the cells that describe trips: coarse cells, divided where there are many trips."),
+    "fine cells": "Cells describe trips; fine cells only say where in a cell trips pass.",
 }
 
 
@@ -231,17 +231,17 @@ def _bounds(region: Region) -> str:
         plain(value, 12).replace("-", "−") for value in (region.west, region.south, region.east, region.north)
     )
     x, y = ("longitude ", "latitude ") if region.crs == "lonlat" else ("x = ", "y = ")
-    return f"The map lies between {x}{west} and {east}, {y}{south} and {north}; north is up."
+    return f"The map covers {x}{west} to {east} and {y}{south} to {north}; north is up."
 
 
 _READING = (
-    "± is the standard deviation of the noise: at least two numbers in three are off by less. Visits are "
-    "spread: each trajectory weighs one at most, divided over the cells that it visits, so visits compare "
-    "cells and do not count people. Negative numbers are noise around nothing."
+    "± is the standard deviation of the noise: at least two numbers in three are off by less. Every trip "
+    "contributes a total weight of at most 1, spread over the cells that it visits. So visits compare "
+    "cells; they do not count people. Negative numbers are noise around zero."
 )
 _MOVING = (
-    "Drag to pan. Zoom with the buttons, a double click, two fingers, or the wheel once the map is clicked. On "
-    "the keyboard, arrows move the map, + and − zoom, and 0 shows all."
+    "Drag to pan. Zoom with the buttons, a double click, two fingers, or the mouse wheel after clicking "
+    "on the map. On the keyboard, the arrow keys move the map, + and − zoom, and 0 shows everything."
 )
 
 

@@ -26,18 +26,19 @@ def promise(release: Release) -> str:
         )
         for charge in release.charges
     ]
-    head = ("Stage", "What was measured", "Sensitivity", "ε", "Noise scale", "A number is off by about")
+    head = ("Stage", "What was measured", "Sensitivity", "ε", "Noise scale", "Typical error")
     foot = ("Spent", "", "", f"{decimal(release.spent)} of {decimal(release.epsilon)}", "", "")
     return section(
-        "What is promised",
+        "The privacy promise",
         *(paragraph(text) for text in (_plain_words(release) if release.private else [_NO_PROMISE])),
         *(_many_trips(release) if release.private else []),
         answers(item for item in release.statement() if item[0] not in ("Mechanisms", MANY_TRIPS)),
         "<h3>Mechanisms</h3>",
         paragraph(
-            "Every number that left the data, with the noise that was added to it. Sensitivity is how much one "
-            "protected unit can change a list of numbers, in trajectories; the noise is discrete Laplace, and "
-            "its scale is sensitivity over ε. All else on this page follows from these and from public inputs.",
+            "All measurements taken from the data, and the noise added to each. Sensitivity is how much "
+            "one protected unit can change a list of numbers, in trips. The noise is discrete Laplace "
+            "with scale sensitivity / ε. Everything else on this page follows from these measurements "
+            "and from public inputs.",
             "small",
         ),
         table(head, rows, foot, n_words=2),
@@ -52,29 +53,30 @@ def _plain_words(release: Release) -> Iterator[str]:
     large = epsilon > LARGE_EPSILON
     factor = f"e to the power of {epsilon:,g}" if large else rounded_up(math.exp(epsilon), math.expm1(epsilon))
     yield (
-        f"In plain words: whichever {whom} is left out of the data{everything}, the chance of any model, and "
-        f"so of any page or trip made from it, changes by a factor of {factor} at most. Someone who knows all "
-        f"the rest of the data, and finds it as likely as not that a given {whom} is in it too, "
-        f"{_surest(epsilon)} after seeing everything here."
+        f"In plain words: take any {whom} out of the data{everything}, and the probability of any model "
+        f"changes by a factor of at most {factor}; the same holds for every page or trip made from the "
+        "model. Suppose someone knows all the rest of the data and gives a 50 % chance that a certain "
+        f"{whom} is in it too. After seeing everything here, they {_surest(epsilon)}."
     )
     if release.public_count is not None:
         yield (
-            "The number of trajectories was declared as public, and is not protected. If it is the exact one, "
-            f"read all this for replacing a {whom} by another, at twice the epsilon."
+            "The number of trips was declared public and is not protected. If it is the exact number, "
+            f"the promise is about replacing one {whom} by another, at twice the epsilon."
         )
     yield (
-        "That bound does not wear off with time, and it does not depend on what attackers know or do. Other "
-        "releases of the same data have a bound of their own, and their epsilons add up. It is about what one "
-        "contribution adds; what is true of the city as a whole, the release is meant to tell."
+        "This bound does not weaken with time and does not depend on what attackers know or do. Other "
+        "releases of the same data have their own bound, and the epsilons add up. The bound is about "
+        "what one contribution adds. What holds for the city as a whole is not hidden: the release is "
+        "there to show it."
     )
 
 
 def _surest(epsilon: float) -> str:
     """Say how sure someone can become who was undecided: exp(epsilon) / (1 + exp(epsilon)) at most."""
     if epsilon > LARGE_EPSILON:
-        return f"can become practically certain of it: an epsilon above {LARGE_EPSILON} promises little,"
+        return f"can be practically certain of it: an epsilon above {LARGE_EPSILON} promises little"
     doubt = 100 / (1 + math.exp(epsilon))
-    return f"can be {rounded_up(100 - doubt, doubt)} % sure of it at most"
+    return f"can be at most {rounded_up(100 - doubt, doubt)} % sure of it"
 
 
 def _many_trips(release: Release) -> Iterator[str]:
@@ -82,21 +84,21 @@ def _many_trips(release: Release) -> Iterator[str]:
     together = release.unit.kind == "user"
     yield f"<h3>{MANY_TRIPS}</h3>"
     yield paragraph(
-        "All that one person did is protected together, however many trips that is: one bound holds for all."
+        "Everything one person did is protected together: one bound covers all their trips."
         if together
-        else "Each trip is protected by itself. What can be learned of several adds up, and so of someone with "
-        "many trips more can be learned than of someone with one: ε grows with their number."
+        else "Each trip is protected separately. What can be learned about several trips adds up: ε "
+        "grows with their number, so more can be learned about people with many trips."
     )
-    head = ("Trips of one person", "ε for all of them", "Who was undecided can become sure to at most")
+    head = ("Trips of one person", "ε for all of them", "An attacker can be at most this sure")
     yield table(
         head, ((str(trips), decimal(epsilon), sure) for trips, epsilon, sure in release.chances()), n_words=1
     )
-    twice = " If the declared number of trajectories is the exact one, read twice the ε."
+    twice = " If the declared number of trips is the exact one, read twice the ε."
     yield paragraph(
-        "As above, this is about someone who knows all the rest of the data, and finds it as likely as not "
-        f"(50\u00a0%) that these trips are in it too.{'' if release.public_count is None else twice}",
+        "As above, the attacker knows all the rest of the data and starts with a 50\u00a0% chance that "
+        f"these trips are in it too.{'' if release.public_count is None else twice}",
         "small",
     )
 
 
-_NO_PROMISE = "No promise is made: this model was fitted for a test or a benchmark, and its noise is known."
+_NO_PROMISE = "There is no promise: this model was fitted for a test or a benchmark, and its noise is known."

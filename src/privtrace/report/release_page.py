@@ -79,10 +79,10 @@ def _heading(model: Model, title: str, note: str | None) -> str:
         else "fitted without protection"
     )
     what = (
-        f"This page describes a statistical model of the movement in an area of {extent(release.region)}, "
-        f"{guard}, and shows synthetic trips that are drawn from it at random, not copied from the data, "
-        "though one may be like a trip that somebody took. Everything here was computed from the model file "
-        "alone."
+        f"This page describes a statistical model of movement in an area of {extent(release.region)}, "
+        f"{guard}. It also shows synthetic trips. They are drawn from the model at random, not copied "
+        "from the data, though one may resemble a trip that somebody took. Everything here was computed "
+        "from the model file alone."
     )
     alarm = "" if release.private else f'<p class="alarm">{escape(release.verdict)}. Do not publish it.</p>\n'
     red = "" if release.private else ' class="red"'
@@ -97,7 +97,7 @@ def _heading(model: Model, title: str, note: str | None) -> str:
     }
     light, dark = find(release.method).colors
     return f"""<header{red} style="--on-light: {light}; --on-dark: {dark}">
-<p class="kicker">privtrace: a release</p>
+<p class="kicker">privtrace release</p>
 <h1>{mark}{escape(title)}</h1>
 {alarm}{paragraph(what, "lead")}
 {paragraph(note) if note else ""}
@@ -126,7 +126,8 @@ def _count_words(model: Model) -> str:
 def _distributions(trips: Trajectories, release: Release) -> str:
     if not len(trips):
         return section(
-            "The synthetic trips", paragraph("The model takes the data to be empty, and makes none.")
+            "The synthetic trips",
+            paragraph("By its noisy count the data is empty, so the model makes no trips."),
         )
     region = release.region
     points = (region.unwrap(trips.points) - region.bounds[:2]) * np.array(region.scale_m)
@@ -136,7 +137,7 @@ def _distributions(trips: Trajectories, release: Release) -> str:
     figures = [
         _histogram("Length", "the sum of all steps", lengths, axis),
         _histogram("Diameter", "the greatest distance between two points", diameters, axis),
-        _histogram("Points", "how many a trip has", n_points, charts.Axis("points", 1), whole=True),
+        _histogram("Points", "per trip", n_points, charts.Axis("points", 1), whole=True),
     ]
     quantiles = (0.1, 0.25, 0.5, 0.75, 0.9)
     names = ("Length", "Diameter", "Points")
@@ -146,12 +147,12 @@ def _distributions(trips: Trajectories, release: Release) -> str:
             names, (np.quantile(x, quantiles) for x in (lengths, diameters, n_points)), strict=True
         )
     ]
-    head = ("Of a trip", *(f"{share:.0%} are below" for share in quantiles))
+    head = ("Per trip", *(f"{share:.0%} are below" for share in quantiles))
     return section(
         "The synthetic trips",
         paragraph(
-            f"Of the first {len(trips):,} trips that the model makes with seed {SEED}. They describe the "
-            "model, and the data only as far as the model does. The last bar holds all that lies beyond."
+            f"From the first {len(trips):,} trips that the model makes with seed {SEED}. They describe "
+            "the data only as well as the model does. The last bar also holds all larger values."
         ),
         f'<div class="columns">{"".join(figures)}</div>',
         folded("The same in numbers", table(head, rows, n_words=1)),
@@ -172,19 +173,19 @@ def _histogram(name: str, meaning: str, values: Floats, axis: charts.Axis, *, wh
 
 #: What a method keeps best and least, as docs/comparison.md measures it.
 _STRENGTHS = {
-    "bridgetrace": "BridgeTrace measures trips between zones, and its walks end where they should; how long "
-    "trips are and how far they come follows what was measured.",
-    "privtrace": "PrivTrace keeps fine patterns on a small budget; how long trips are, it keeps only roughly.",
-    "adatrace": "AdaTrace keeps where trips begin and end, and how long they are; the way between, it loses.",
-    "dpt": "DPT keeps where people go best; how long trips are and where they end, it keeps only roughly.",
+    "bridgetrace": "BridgeTrace measures trips between zones and leads its walks to the right end; the "
+    "length and extent of trips follow the measurements.",
+    "privtrace": "PrivTrace keeps fine patterns on a small budget, but the length of trips only roughly.",
+    "adatrace": ("AdaTrace keeps where trips begin and end and how long they are, but loses the way between."),
+    "dpt": "DPT is best at where people go, but keeps the length and the ends of trips only roughly.",
 }
 
 
-_HOURS = "When trips depart, by hours of the week; how long they take; and flows by part of the day."
-_NO_TIMES = "Nothing about times of day, days or speeds: times are not synthesized."
+_HOURS = "Times: departures by hour of the week, durations, and flows by part of the day."
+_NO_TIMES = "Times of day, dates or speeds: synthetic trips have no times."
 _NO_DAYS = (
-    "Nothing about single days, seasons or holidays, since dates are drawn; nothing about speeds on a street, "
-    "since these are not measured by place."
+    "Single days, seasons or holidays, because dates are drawn at random; speeds on a street, because "
+    "speed is not measured by place."
 )
 
 
@@ -196,25 +197,26 @@ def _uses(model: Model, view: View) -> str:
     error = rounded(finest.visits.error)
     size = f"{small} wide" if small == large else f"{small} to {large} wide"
     good = [
-        "Where people move, and how much more in one quarter than in another.",
-        "Flows between quarters, and tables of origins and destinations: privtrace export makes them.",
-        "Testing software, teaching, simulations: as many synthetic trips as wanted, at no further cost.",
+        "Where people move, and how busy one neighborhood is compared with another.",
+        "Flows between neighborhoods, and origin-destination tables (made with privtrace export).",
+        "Software tests, teaching and simulations: as many synthetic trips as you want, at no further "
+        "privacy cost.",
         *([] if view.hours is None else [_HOURS]),
         *([_STRENGTHS[release.method]] if release.method in _STRENGTHS else []),
     ]
     bad = [
-        "Nothing about single people: a synthetic trip stands for nobody, even where it is like a real one.",
-        f"Nothing smaller than a cell: cells are {size}, where in them points lie is drawn at random, and "
+        "Conclusions about individuals: a synthetic trip represents nobody, even if it resembles a real one.",
+        f"Details smaller than a cell: cells are {size}, points are placed at random inside them, and "
         "lines between points do not follow streets.",
-        f"Nothing below the noise: a cell's visits are off by about ± {error}, so small numbers mean little, "
-        "and rare trips are lost or made up.",
-        "Long trips fare worse than short ones, because each trajectory has a total weight of one, however "
-        "long it is.",
+        f"Numbers below the noise: the visits of a cell are off by about ± {error}, so small numbers mean "
+        "little, and rare trips may be lost or invented.",
+        "Precise statements about long trips: they are reproduced less well than short ones, because "
+        "every trip contributes a total weight of 1, no matter how long it is.",
         _NO_TIMES if view.hours is None else _NO_DAYS,
-        "Totals hold for the area alone: what lies outside it was cut off.",
+        "Movement outside the area: it was cut off, so totals hold for the area only.",
     ]
     return section(
-        "What it can be used for, and what not",
+        "What it is for, and what it is not for",
         '<div class="columns">',
         f"<div><h3>Good for</h3>{bullets(good)}</div>",
         f"<div><h3>Not for</h3>{bullets(bad)}</div>",
@@ -229,13 +231,13 @@ def _making(model: Model) -> str:
     return section(
         "How it was made",
         paragraph(
-            f"{release.made_by}, read the trajectories, "
-            f"kept of each its longest stretch inside the area, measured the numbers listed above with noise, "
-            f"and built the model from these: {in_words(model.summary())}. Walks on it are the synthetic "
-            "trips. Anyone can make more from the model file:"
+            f"{release.made_by}, read the trips, kept the longest stretch of each inside the area, "
+            "measured the numbers listed above with noise, and built the model from them: "
+            f"{in_words(model.summary())}. Synthetic trips are walks on this model. Anyone can make more "
+            "from the model file:"
         ),
         "<p><code>privtrace generate MODEL --count 100000 --seed 7 --output synthetic.parquet</code></p>",
-        f"<p>SHA-256 of the model file that this page shows: <code>{model.checksum}</code></p>",
+        f"<p>SHA-256 of the model file: <code>{model.checksum}</code></p>",
         folded("Sizes", table(("Part of the model", "Number"), sizes, n_words=1)),
         folded("Settings, all public", table(("Setting", "Value"), settings, n_words=1)),
     )

@@ -49,30 +49,30 @@ def heat_maps(figures: Figures) -> str:
     drawn.append(
         maps.Map(
             '<b>Difference</b>, synthetic less real <span class="red-text">NOT PRIVATE</span>',
-            f"Difference: the synthetic shares less the real ones, from {percent(float(difference.min()))} to "
-            f"{percent(float(difference.max()))}.",
+            "Difference: the synthetic shares minus the real ones, from "
+            f"{percent(float(difference.min()))} to {percent(float(difference.max()))}.",
             maps.heat(sheet, "d", colors.apart(difference, widest)),
         )
     )
     points = percent(widest).removesuffix(" %")
     signed = [(0.0, f"−{points}"), (0.5, "0"), (1.0, f"+{points}")]
     return section(
-        "Real beside synthetic",
+        "Real and synthetic side by side",
         paragraph(
-            f"The share of trajectories that pass each of {HEAT} × {HEAT} cells, on one color scale; lines are "
-            "drawn straight from point to point. The maps move together: point at one to read the same cell on "
-            "all."
+            f"The share of trips through each of {HEAT} × {HEAT} cells, on the same color scale; lines "
+            "run straight from point to point. The maps move together: point at one to read the same "
+            "cell on all of them."
         ),
         maps.panel(sheet, drawn, [_heat_data(real, synthetic)], "Point at a map to read a cell's numbers."),
         '<div class="columns">',
         maps.legend(
-            "Share of trajectories that pass a cell, real and synthetic",
+            "Share of trips through a cell, real and synthetic",
             "q",
             scale.ticks(percent),
             f"Color scale from 0 % to {percent(scale.most)}, logarithmic.",
         ),
         maps.legend(
-            "Difference, synthetic less real, in percentage points",
+            "Difference, synthetic minus real, in percentage points",
             "d",
             signed,
             f"Color scale from orange, minus {points}, to purple, plus {points} percentage points.",
@@ -86,8 +86,8 @@ def _where(shares: np.ndarray) -> str:
     vertical = ("the north", "the middle", "the south")[min(3 * int(row) // HEAT, 2)]
     horizontal = ("west", "middle", "east")[min(3 * int(column) // HEAT, 2)]
     return (
-        f"Trajectories pass {percent(float(np.mean(shares > 0)))} of the cells; the busiest, passed by "
-        f"{percent(float(shares.max()))} of them, is in {vertical}, {horizontal}."
+        f"Trips pass through {percent(float(np.mean(shares > 0)))} of the cells; the busiest, with "
+        f"{percent(float(shares.max()))} of the trips, is in {vertical}, {horizontal}."
     )
 
 
@@ -100,7 +100,7 @@ def _heat_data(real: np.ndarray, synthetic: np.ndarray) -> dict[str, Any]:
     numbers = {
         "real": (real, " %"),
         "synthetic": (synthetic, " %"),
-        "synthetic less real": (synthetic - real, " percentage points"),
+        "synthetic minus real": (synthetic - real, " percentage points"),
     }
     return {
         "name": "",
@@ -116,7 +116,7 @@ def _heat_data(real: np.ndarray, synthetic: np.ndarray) -> dict[str, Any]:
 
 _KEY = (
     '<ul class="key"><li><i class="real"></i>real</li><li><i class="synthetic"></i>synthetic</li>'
-    "<li>the last step of a distance holds all that lies beyond</li></ul>"
+    "<li>the last step also holds all larger distances</li></ul>"
 )
 
 
@@ -126,7 +126,7 @@ def curves(figures: Figures) -> str:
     headings = {
         "length": ("Length", "the sum of all steps"),
         "diameter": ("Diameter", "the greatest distance between two points"),
-        "apart": ("Origin to destination", "as the crow flies"),
+        "apart": ("Origin to destination", "straight-line distance"),
     }
     drawn = [_overlaid(*headings[name], curve, region) for name, curve in figures.curves.items()]
     real, synthetic = figures.pairs
@@ -137,8 +137,8 @@ def curves(figures: Figures) -> str:
     )
     chart = charts.curve(real, synthetic, "pairs of zones, busiest first", words)
     drawn.append(
-        "<figure><figcaption><b>Origins and destinations</b>, how many trips the busiest pairs of 8 × 8 zones "
-        f"hold together</figcaption>{chart}</figure>"
+        "<figure><figcaption><b>Origins and destinations</b>, share of trips in the busiest pairs of 8 × "
+        f"8 zones</figcaption>{chart}</figure>"
     )
     rows = [
         (headings[name][0], *(distance(median, region) for median in curve.medians_m))
@@ -184,7 +184,7 @@ def _both(real: np.ndarray, synthetic: np.ndarray) -> list[charts.Series]:
 
 _KEY_OF_SPREADS = (
     '<ul class="key"><li><i class="real"></i>real</li><li><i class="synthetic"></i>synthetic</li>'
-    "<li>sizes are to scale by their logarithm; the first and the last step hold all beyond</li></ul>"
+    "<li>logarithmic scale; the first and last steps also hold everything beyond</li></ul>"
 )
 
 
@@ -203,12 +203,12 @@ def _parts_of_the_day(clock: Clock, region: Region) -> list[str]:
     return [
         "<h3>By part of the day</h3>",
         paragraph(
-            "Where trips go, by the part of the day in which they depart, on one color scale, and their share "
-            f"of all trips. Local hours of {clock.zone}, all days together."
+            "Where trips go, by the part of the day in which they depart, on the same color scale, with "
+            f"their share of all trips. Local time in {clock.zone}, all days together."
         ),
         by_part(drawn),
         maps.legend(
-            "Visits to a cell in a part of the day, for each trip of the whole day",
+            "Visits to a cell in a part of the day, per trip of the whole day",
             "q",
             scale.ticks(lambda visits: plain(visits, 2)),
             f"Color scale from 0 to {plain(scale.most, 2)} visits per trip, logarithmic.",
@@ -220,7 +220,7 @@ def _overlaid(name: str, meaning: str, curve: Curve, region: Region) -> str:
     axis = charts.axis_of(region)
     medians = [distance(median, region) for median in curve.medians_m]
     words = (
-        f"{name}: half of the real ones are below {medians[0]}, half of the synthetic ones below {medians[1]}."
+        f"{name}: half of the real trips are below {medians[0]}, half of the synthetic ones below {medians[1]}."
     )
     chart = charts.overlaid(curve.edges_m, curve.real, curve.synthetic, axis, words)
     return f"<figure><figcaption><b>{name}</b>, {meaning}</figcaption>{chart}</figure>"
@@ -229,7 +229,7 @@ def _overlaid(name: str, meaning: str, curve: Curve, region: Region) -> str:
 def patterns(figures: Figures) -> str:
     """List the most frequent real patterns, with how often both sets follow them."""
     if not figures.patterns:
-        return section("Most frequent patterns", paragraph("No real trajectory leaves its cell."))
+        return section("Most frequent patterns", paragraph("No real trip leaves its cell."))
     sheet = maps.Sheet(figures.region)
     most = max(max(pattern.real, pattern.synthetic) for pattern in figures.patterns)
     head = [
@@ -250,8 +250,8 @@ def patterns(figures: Figures) -> str:
     return section(
         "Most frequent patterns",
         paragraph(
-            f"Runs of cells of a {CELLS_PER_SIDE} × {CELLS_PER_SIDE} grid that real trajectories follow most "
-            "often, and how often 1,000 trajectories do. The last cell of a run is orange."
+            f"The cell sequences on a {CELLS_PER_SIDE} × {CELLS_PER_SIDE} grid that real trips follow "
+            "most often, and how often they occur per 1,000 trips. The last cell of a sequence is orange."
         ),
         table_of(head, rows),
     )

@@ -59,9 +59,9 @@ def verdict(evaluation: Evaluation) -> str:
         paragraph(" ".join(sentences) or "These metrics give no verdict.", "lead"),
         f'<ul class="verdicts">{lines}</ul>',
         paragraph(
-            "Close and far are measured between two marks: the limit, what one random half of the real data "
-            "gets against the other, and the random baseline, what a uniform random walk gets. The table of "
-            "metrics draws where each number stands between them.",
+            "Two marks define close and far: the limit, which one random half of the real data gets "
+            "against the other, and the random baseline, which a uniform random walk gets. The table of "
+            "metrics shows where each value lies between them.",
             "small",
         ),
     )
@@ -70,8 +70,8 @@ def verdict(evaluation: Evaluation) -> str:
 #: Fresh data of the same size has half of the limit's error or more; a copy has next to none.
 _COPIED = 0.25
 _COPY = (
-    "Closer to the real data than fresh data of the same size would be: the synthetic file seems to be a copy "
-    "of the real one."
+    "Closer to the real data than new data of the same size would be: the synthetic file seems to be a "
+    "copy of the real one."
 )
 
 

@@ -54,7 +54,7 @@ def read_polygon(path: str | os.PathLike[str]) -> tuple[Polygon, Crs | None]:
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read ({error.strerror}); check the path") from None
     except UnicodeDecodeError:
-        raise SettingsError(f"{path}: this is not a GeoJSON file, nor any text in UTF-8") from None
+        raise SettingsError(f"{path}: this is not a GeoJSON file (it is not UTF-8 text)") from None
     try:
         content = json.loads(text)
     except (ValueError, RecursionError):
@@ -90,7 +90,7 @@ def join(parts: list[Any]) -> Polygon:
         try:
             united = shapely.union_all(polygons)
         except shapely.GEOSException:
-            raise SettingsError("the polygons cannot be united; unite them before, or simplify them") from None
+            raise SettingsError("the polygons cannot be merged; merge or simplify them first") from None
     found = [part for part in getattr(united, "geoms", [united]) if part.geom_type == "Polygon"]
     result = Polygon.of(
         [[list(ring.coords) for ring in (part.exterior, *part.interiors)] for part in found if part.area > 0]
@@ -138,8 +138,8 @@ def _multi(given: Any) -> list[Any]:
         depth, inner = depth + 1, inner[0] if inner else None
     if depth not in (3, 4):
         raise SettingsError(
-            "a polygon must be a list of rings, the outer one first, each a list of points such as "
-            "[[[0, 0], [1, 0], [1, 1], [0, 0]]]; or a list of such lists; or a GeoJSON mapping"
+            "a polygon must be a list of rings with the outer ring first, each a list of points, for "
+            "example [[[0, 0], [1, 0], [1, 1], [0, 0]]]; or a list of such polygons; or a GeoJSON mapping"
         )
     return [given] if depth == 3 else list(given)
 
@@ -159,7 +159,7 @@ def _checked(parts: list[Any]) -> list[list[list[Point]]]:
                 )
             rings.append(_ring(points))
         if not rings:
-            raise SettingsError("a polygon without rings is no area; give at least one")
+            raise SettingsError("a polygon needs at least one ring")
         checked.append(rings)
     if not checked:
         raise SettingsError("there is no polygon; give at least one")
@@ -169,9 +169,13 @@ def _checked(parts: list[Any]) -> list[list[list[Point]]]:
 def _ring(points: list[Any]) -> list[Point]:
     ring = [_point(point) for point in points]
     if len(ring) < 4:
-        raise SettingsError(f"a ring of {len(ring)} points is no area; it takes three, and the first again")
+        raise SettingsError(
+            f"a ring of {len(ring)} points has no area; it needs at least three points, and the first one again"
+        )
     if ring[0] != ring[-1]:
-        raise SettingsError(f"the ring that starts at {_shown(ring[0])} is not closed; end it where it starts")
+        raise SettingsError(
+            f"the ring that starts at {_shown(ring[0])} is not closed; its last point must equal its first"
+        )
     return ring
 
 
@@ -204,7 +208,7 @@ def _refuse_tangles(rings: list[list[Point]]) -> None:
     for first in range(0, len(edges), _EDGES_AT_ONCE):
         n_pairs += tree.query(edges[first : first + _EDGES_AT_ONCE]).shape[1]
         if n_pairs > _MAX_PAIRS:
-            raise SettingsError("the polygon has too many long edges beside each other; simplify it")
+            raise SettingsError("the polygon has too many long edges close together; simplify it")
 
 
 def _refuse_invalid(polygon: shapely.Polygon) -> None:
@@ -218,7 +222,7 @@ def _refuse_invalid(polygon: shapely.Polygon) -> None:
         raise SettingsError("a polygon has no area; give at least three corners that are not on one line")
     what = reason[1].strip().lower()
     where = _shown((float(reason[2]), float(reason[3])))
-    raise SettingsError(f"the polygon is not sound at {where} ({what}); mend its rings there")
+    raise SettingsError(f"the polygon is not valid at {where} ({what}); fix its rings there")
 
 
 def _refuse_lines(polygon: Polygon) -> None:
@@ -226,7 +230,7 @@ def _refuse_lines(polygon: Polygon) -> None:
         west, south, east, north = polygon.bounds
         if polygon.area >= _MIN_SHARE * (east - west) * (north - south) > 0:
             return
-    raise SettingsError("the polygon has no area to speak of in the box around it; is it a line?")
+    raise SettingsError("the polygon has almost no area in its bounding box. Is it a line?")
 
 
 def _named_crs(given: Mapping[str, Any]) -> Crs | None:
@@ -237,8 +241,8 @@ def _named_crs(given: Mapping[str, Any]) -> Crs | None:
         return "lonlat"
     raise SettingsError(
         "the polygon names a coordinate system that is not longitude and latitude, "
-        f"{json.dumps(given['crs'], default=str)[:120]}; "
-        "convert it, or remove the member `crs` if the data is planar in the same system"
+        f"{json.dumps(given['crs'], default=str)[:120]}; convert it, or remove the member `crs` if the "
+        "data is planar in the same system"
     )
 
 

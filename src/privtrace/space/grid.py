@@ -46,7 +46,7 @@ class Grid:
         if divisions.ndim != 2 or not 0 < divisions.shape[0] == divisions.shape[1] or divisions.min() < 1:
             raise SettingsError("a grid has K x K coarse cells, each divided into at least one cell")
         if self.region.shape is not None and self.n_slots > MAX_SLOTS:
-            raise SettingsError(f"a grid over a polygon can have {MAX_SLOTS:,} cells and gaps, not more")
+            raise SettingsError(f"a grid over a polygon can have at most {MAX_SLOTS:,} cells and gaps")
 
     @classmethod
     def uniform(cls, region: Region, n_per_side: int) -> Grid:

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from privtrace.observer import Observer
 from privtrace.space.area import Tally, added
 
-_NO_ROWS = "there are no rows in the data; check that the file was written to its end"
+_NO_ROWS = "the data has no rows; check that the file is complete"
 _NONE_BEGINS = (
-    "no trajectory begins in the period; is it the one that was meant, and are times read as they are written "
+    "no trip begins in the period. Is it the right period, and are the times read correctly "
     "(--time-format, --time-unit, --timezone)?"
 )
 
@@ -26,8 +26,8 @@ def tell_inside(tallies: Iterable[Tally], observer: Observer, in_period: bool = 
     seems_swapped = total.n_swapped > n_inside and 2 * n_inside < n_points
     if seems_swapped:
         observer.note(
-            f"{n_inside:,} of {n_points:,} points lie in the region, and {total.n_swapped:,} would if x and y "
-            "changed places; are longitude and latitude swapped, in the data or in the region?",
+            f"{n_inside:,} of {n_points:,} points lie in the region, and {total.n_swapped:,} would lie in "
+            "it with x and y swapped. Are longitude and latitude swapped, in the data or in the region?",
             loud=True,
         )
     elif n_points == 0:
@@ -36,13 +36,13 @@ def tell_inside(tallies: Iterable[Tally], observer: Observer, in_period: bool = 
     elif total.n_reaching == 0:
         observer.note(
             f"0 of {n_points:,} points are usable ({total.n_outside:,} are outside the region, "
-            f"{total.n_bad:,} are no points at all); is it the right region, in the data's coordinates, or are "
-            "longitude and latitude swapped?",
+            f"{total.n_bad:,} are not valid). Is it the right region, in the same coordinates as the "
+            "data? Are longitude and latitude swapped?",
             loud=True,
         )
         return
     observer.note(
         f"{total.n_reaching:,} of {total.n_trajectories:,} trajectories and {n_inside:,} of {n_points:,} "
-        f"points lie in the region; {total.n_outside:,} points are outside, and {total.n_bad:,} are not usable "
-        "and were dropped"
+        f"points lie in the region; {total.n_outside:,} points are outside, and {total.n_bad:,} unusable "
+        "points were dropped"
     )

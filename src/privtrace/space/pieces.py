@@ -56,7 +56,7 @@ def cut(boxes: Floats, area: Area) -> tuple[Floats, Pieces]:
     """
     found = _cut(boxes, area, _MAX_WORK)
     if not found.done:
-        raise SettingsError("the polygon is too intricate to be cut into cells; simplify it")
+        raise SettingsError("the polygon is too complex to be cut into cells; simplify it")
     cumulative, centers, shares = _measured(boxes, area, found)
     return shares, Pieces(found.offsets, found.trapezoids, cumulative, centers)
 

@@ -48,8 +48,8 @@ def shortest_paths(grid: Grid) -> ShortestPaths:
 
     if size > MOST_OVER_POLYGON:
         raise SettingsError(
-            f"over a polygon, {MOST_OVER_POLYGON} x {MOST_OVER_POLYGON} equal cells are the most, not "
-            f"{size} x {size}; set fewer, or take a box"
+            f"over a polygon, {MOST_OVER_POLYGON} x {MOST_OVER_POLYGON} equal cells are the maximum, not "
+            f"{size} x {size}; set fewer cells, or use a box"
         )
     neighbors = np.full((grid.n_cells, len(DIRECTIONS)), -1, np.int32)
     links = grid.touching().tocoo()

@@ -41,18 +41,18 @@ def contract(make: Make) -> list[Check]:
     listed: dict[str, Callable[[Make], None]] = {
         "spends exactly its budget": _spends_exactly_its_budget,
         "makes as many as asked, inside the region": _makes_as_many_inside_the_region,
-        "goes through files": _goes_through_files,
+        "survives saving and loading": _goes_through_files,
         "refuses a count that no ledger gives": _refuses_a_bad_count,
-        "is the same in other parts and on other threads": _parts_and_threads_do_not_matter,
-        "makes what the seed says alone": _output_depends_on_the_seed_alone,
+        "does not depend on parts and threads": _parts_and_threads_do_not_matter,
+        "depends on nothing but the seed when it generates": _output_depends_on_the_seed_alone,
         "says NOT PRIVATE where noise is seeded": _seeded_noise_repeats_and_says_so,
-        "sends its promise along into files": _the_promise_goes_along,
+        "writes its promise into files": _the_promise_goes_along,
         "draws other noise every time": _secret_noise_never_repeats,
         **{f"refuses no value: {name}": partial(_refuses_no_value, source=NOTHING[name]) for name in NOTHING},
-        "makes nothing where nothing is asked for": _nothing_is_an_empty_collection,
+        "makes no trips when none are asked for": _nothing_is_an_empty_collection,
         "shows itself on pages and in exports": _shows_itself,
         "plans without data": _plans_without_data,
-        "can be written down again": _settings_come_back,
+        "has a repr that recreates it": _settings_come_back,
     }
     made = partial(make)  # of its own, so that it can be the key of what is fitted once, whatever `make` is
     return [Check("contract", name, partial(check, made)) for name, check in listed.items()]

@@ -30,26 +30,31 @@ from privtrace.timing.shares import MOST_PER_SIDE, zones_per_side
 from privtrace.trajectories import Trajectories
 
 _POINTS = (
-    Table("points", "number of points by length, one per trajectory", (N_BINS, N_POINTS)),
+    Table("points", "number of points by trip length, one per trip", (N_BINS, N_POINTS)),
     Table(
         "gaps",
-        "meters between points over their mean, with a total weight of one per trajectory",
+        "distances between points relative to the trip's mean, where every trip contributes a total "
+        "weight of 1",
         (N_VARIATIONS, N_KINDS, N_METERS),
     ),
-    Table("jumps", "meters between points, with a total weight of one per trajectory", (N_JUMPS,)),
+    Table(
+        "jumps",
+        "distances between points in meters, where every trip contributes a total weight of 1",
+        (N_JUMPS,),
+    ),
 )
 _CLOCK = (
-    Table("departures", "hour of the week of departure, one per trajectory", (HOURS,)),
-    Table("ticks", "usual seconds between points, one per trajectory", (N_SECONDS,)),
-    Table("stretches", "mean over usual seconds between points, one per trajectory", (N_STRETCHES,)),
-    Table("paces", "duration by length, one per trajectory", (N_BINS, N_SECONDS)),
+    Table("departures", "departures by hour of the week, one per trip", (HOURS,)),
+    Table("ticks", "usual seconds between points, one per trip", (N_SECONDS,)),
+    Table("stretches", "mean seconds between points relative to the usual, one per trip", (N_STRETCHES,)),
+    Table("paces", "duration by trip length, one per trip", (N_BINS, N_SECONDS)),
     Table(
         "pauses",
-        "seconds between points over the usual, with a total weight of one per trajectory",
+        "seconds between points relative to the usual, where every trip contributes a total weight of 1",
         (N_STRETCHES, N_RATIOS),
     ),
-    Table("speeds", "speeds between points, with a total weight of one per trajectory", (N_SPEEDS,)),
-    Table("tempos", "mean speed by part of the day, one per trajectory", (N_PARTS, N_SPEEDS)),
+    Table("speeds", "speeds between points, where every trip contributes a total weight of 1", (N_SPEEDS,)),
+    Table("tempos", "mean speed by part of the day, one per trip", (N_PARTS, N_SPEEDS)),
 )
 
 
@@ -91,7 +96,7 @@ def _sampling(region: Region, zone: Zone | None, stages: frozenset[str]) -> tupl
     """Say how to count points and gaps, and in a zone what the clock shows, as far as `stages` has it.
 
     Trips by part of the day are counted between zones of every size that departures may call for: they are one
-    number a trip.
+    number per trip.
     """
     tables = _POINTS if zone is None else (*_POINTS, *_CLOCK)
     whole = Grid.uniform(region, 1)
@@ -113,6 +118,6 @@ def _parts(zones: Grid) -> Table:
     """Describe trips by part of the day between zones."""
     return Table(
         "parts",
-        "trips from first to last zone by part of the day, one per trajectory",
+        "trips from first to last zone by part of the day, one per trip",
         (N_PARTS, zones.n_cells, zones.n_cells),
     )

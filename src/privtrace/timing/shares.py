@@ -26,7 +26,7 @@ BY_TICK = ("ticks", "stretches", "paces", "pauses")
 #: What gets the noise of each stage, for plans.
 NOISY = {
     "points": "a number of points by length",
-    "gaps": "a distance between points over the mean",
+    "gaps": "a relative distance between points",
     "jumps": "a distance between points",
     "departures": "an hour of the week",
     "ticks": "a time between points",

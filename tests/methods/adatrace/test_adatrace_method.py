@@ -227,7 +227,7 @@ def test_plans_say_how_points_are_placed() -> None:
 def test_plans_warn() -> None:
     settings = pt.AdaTrace(epsilon=1, region=pt.Region.box(0, 0, 1, 1))
     assert "the rule for --N (N) ends at 32" in " ".join(settings.plan(1 << 39).warnings)
-    assert "rough shape" in " ".join(settings.plan(50).warnings) and not settings.plan(25_000).warnings
+    assert "rough picture" in " ".join(settings.plan(50).warnings) and not settings.plan(25_000).warnings
 
 
 @pytest.mark.parametrize(

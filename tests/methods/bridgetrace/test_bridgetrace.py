@@ -321,9 +321,9 @@ def test_plans_say_what_a_fit_gives(settings: dict[str, Any], region: pt.Region)
         ({"shapes_share": "0"}, r"shapes_share\) must be a positive"),
         ({"spacing": 5, "sampling": True}, r"and --sampling \(sampling\) as they are measured; leave one"),
         ({"spacing": 5, "times": True}, r"and --times \(times\) as they are measured; leave one"),
-        ({"spacing": 5, "every": "15s"}, r"--every \(every\) is about times"),
-        ({"sampling": False, "times": True}, "times are set on points that are measured"),
-        ({"sampling": False, "every": "15s"}, r"--every \(every\) is about times"),
+        ({"spacing": 5, "every": "15s"}, r"--every \(every\) needs times"),
+        ({"sampling": False, "times": True}, "times need measured points"),
+        ({"sampling": False, "every": "15s"}, r"--every \(every\) needs times"),
     ],
 )
 def test_bad_settings_are_refused_in_words(settings: dict[str, Any], word: str, region: pt.Region) -> None:

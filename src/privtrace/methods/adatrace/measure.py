@@ -12,9 +12,9 @@ from privtrace.trajectories import Integers
 
 def measure_transitions(crossing: Crossing, grid: Grid, shortest: ShortestPaths) -> Integers:
     """Count moves from each cell to its neighbors; noisy, in weights, (m, 8) as in `counts`."""
-    statistic = "moves between neighboring cells, with a total weight of one per trajectory"
+    statistic = "moves between neighboring cells, where every trip contributes a total weight of 1"
     return crossing.measure(
-        "Measuring moves from cell to neighboring cell",
+        "Measuring moves between neighboring cells",
         lambda part: counts.to_neighbors(connect(grid.encode(part), shortest), shortest),
         Table("transitions", statistic, shortest.neighbors.shape),
     )
@@ -26,7 +26,7 @@ def measure_trips(crossing: Crossing, grid: Grid, shortest: ShortestPaths) -> In
     return crossing.measure(
         "Measuring trips",
         lambda part: trips(connect(grid.encode(part), shortest), m),
-        Table("trips", "trips from first to last cell, one per trajectory", (m, m)),
+        Table("trips", "trips from first to last cell, one per trip", (m, m)),
     )
 
 
@@ -37,9 +37,9 @@ def measure_lengths(crossing: Crossing, grid: Grid, shortest: ShortestPaths, max
     nothing but noise.
     """
     distances = graph_distances(shortest)
-    statistic = "extra cells of trips by the steps between their ends, one per trajectory"
+    statistic = "extra cells of a trip, given the number of steps between its ends, one per trip"
     return crossing.measure(
-        "Measuring how much longer than needed trips are",
+        "Measuring detours",
         lambda part: counts.lengths(connect(grid.encode(part), shortest), distances, max_extra),
         Table("lengths", statistic, (int(distances.max()) + 1, max_extra + 1)),
     )

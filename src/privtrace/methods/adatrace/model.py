@@ -26,7 +26,7 @@ from privtrace.space.shortest_paths import ShortestPaths, connect, graph_distanc
 from privtrace.trajectories import Integers, Trajectories
 
 #: How trips are known.
-_MEASURED = "Flows were measured with noise, each from cell to cell, and cleaned of it as well as can be."
+_MEASURED = "Flows between cells were measured with noise, which was then reduced as far as possible."
 
 #: The arrays of a model file: name, type, number of axes.
 SCHEMA = {

@@ -45,17 +45,19 @@ class AdaTrace(Settings):
 
     N: int | None = setting("Cells per side.", Whole(1, MOST_PER_SIDE), None, otherwise="by rule")
     cells_factor: float = setting("N = (this * count * epsilon of the trips) ** (1/4).", Number(), 0.2)
-    second_layer: bool = setting("Divide dense cells for placing points.", Flag(), True)
+    second_layer: bool = setting("Divide dense cells to place points more precisely.", Flag(), True)
     density_per_cell: float | None = setting(
-        "Visits that a fine cell should hold.", Number(), None, otherwise="by --fine-factor"
+        "Target number of visits per fine cell.", Number(), None, otherwise="by --fine-factor"
     )
-    fine_factor: float = setting("Visits of a fine cell, in errors of its density.", Number(), 1.0)
-    max_cells: int = setting("Fine cells at most: a limit on memory.", Whole(4, 100_000), 10_000)
+    fine_factor: float = setting(
+        "Target visits per fine cell, in standard errors of its density.", Number(), 1.0
+    )
+    max_cells: int = setting("Most fine cells; limits memory.", Whole(4, 100_000), 10_000)
     max_extra: int | None = setting(
-        "Cells of a path beyond the shortest one at most.", Whole(0, 10_000), None, otherwise="N"
+        "Most cells of a path beyond the shortest path.", Whole(0, 10_000), None, otherwise="N"
     )
-    count_share: Epsilon = share("the count, out of the grid's", "0.01")
-    fine_share: Epsilon = share("fine cells, out of the grid's", "0.02")
+    count_share: Epsilon = share("the count (part of the grid's share)", "0.01")
+    fine_share: Epsilon = share("fine cells (part of the grid's share)", "0.02")
     grid_share: Epsilon = share("the count and the grid", "0.05")
     transitions_share: Epsilon = share("moves to neighbors", "0.35")
     trips_share: Epsilon = share("trips", "0.5")
@@ -82,7 +84,7 @@ class AdaTrace(Settings):
     def plan(self, count: int) -> Plan:
         """Say what a fit to about so many trajectories would give, from public numbers alone."""
         size = self.cells_per_side(self.sized_by(count))
-        placed = "placed finer where it is dense" if self.second_layer else "uniform in them"
+        placed = "placed more finely in dense cells" if self.second_layer else "placed uniformly in them"
         return self.planned(
             count,
             _NOISY,
@@ -97,8 +99,8 @@ class AdaTrace(Settings):
     def _own_warnings(self, size: int) -> Iterator[str]:
         if self.N is None and size == MOST_BY_RULE:
             yield (
-                f"the rule for {spelled('N')} ends at {size} cells per side; more data or epsilon adds no "
-                "detail to trips"
+                f"the rule for {spelled('N')} stops at {size} cells per side; more data or a larger "
+                "epsilon adds no detail to trips"
             )
 
     def cells_per_side(self, n_trajectories: float) -> int:

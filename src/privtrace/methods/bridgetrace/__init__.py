@@ -1,6 +1,6 @@
 """BridgeTrace, our own: traced paths, measured trips, and walks that arrive, calibrated to what was measured.
 
-docs/methods/bridgetrace.md says why each part is there, what was tried, and what it costs.
+docs/methods/bridgetrace.md explains each part; docs/methods/bridgetrace-notebook.md has what was tried and what it costs.
 """
 
 from __future__ import annotations

@@ -16,10 +16,16 @@ from privtrace.space.shapes import N_BINS
 from privtrace.space.traverse import trace
 from privtrace.trajectories import Floats, Integers, Trajectories
 
-_VISITS = "different cells visited, weighted to where few go, with a total weight of one per trajectory"
-_MOVES = "steps over a side by the one before, with starts and ends, with a total weight of one per trajectory"
-_TRIPS = "trips from first to last zone, one per trajectory"
-_SHAPES = "diameter and length in bins, one per trajectory"
+_VISITS = (
+    "distinct cells visited, with more weight on rarely visited cells, where every trip "
+    "contributes a total weight of 1"
+)
+_MOVES = (
+    "moves between adjacent cells, given the previous move, with starts and ends, where every trip "
+    "contributes a total weight of 1"
+)
+_TRIPS = "trips from first to last zone, one per trip"
+_SHAPES = "diameter and length in bins, one per trip"
 
 
 class Measurements(NamedTuple):
@@ -51,7 +57,7 @@ def measure_paths(crossing: Crossing, space: StateSpace, weights: Integers) -> M
         yield counts.trips(paths, space.zone_of, space.n_zones)
         yield counts.shapes(part, runs, space.grid.region, space.edges)
 
-    noisy = crossing.measure_together("Measuring visits, steps, trips and shapes", emitted, *tables)
+    noisy = crossing.measure_together("Measuring visits, moves, trips and shapes", emitted, *tables)
     return Measurements(**{table.stage: measured for table, measured in zip(tables, noisy, strict=True)})
 
 

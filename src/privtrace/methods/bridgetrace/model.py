@@ -231,7 +231,7 @@ class BridgeTraceModel(Model):
             "coarse cells per side": len(self.divisions),
             "states": self.grid.n_cells,
             "zones": self.space.n_zones,
-            "steps after another": self.space.steps.n_entries,
+            "moves given the previous one": self.space.steps.n_entries,
         }
 
 

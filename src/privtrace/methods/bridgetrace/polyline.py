@@ -37,8 +37,8 @@ from privtrace.trajectories import Floats
 # Lines of a finished model depend on these: they are the same for every file.
 
 #: How far crossings are pulled from where they were drawn toward where a taut string would be: random places
-#: make lines too long, and a string runs along the borders of cells (docs/methods/bridgetrace.md has the
-#: errors).
+#: make lines too long, and a string runs along the borders of cells (docs/methods/bridgetrace-notebook.md
+#: has the errors).
 STRAIGHTNESS = 0.5
 
 #: The string is pulled taut in four rounds, of which each carries a bend a side further: cells beyond hardly

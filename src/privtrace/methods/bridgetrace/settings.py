@@ -44,7 +44,7 @@ _NOISY = {
     "count": "the total",
     "density": "a coarse cell",
     "visits": "a cell",
-    "moves": "a step after another",
+    "moves": "a move given the previous one",
     "trips": "a trip from zone to zone",
     "shapes": "a bin of diameter and length",
 }
@@ -79,20 +79,20 @@ class BridgeTrace(Settings):
 
     K: int | None = setting("Coarse cells per side.", Whole(1, 200), None, otherwise="by rule")
     coarse_factor: float = setting(
-        "Visits of a coarse cell on average, in errors of its density.", Number(), 1.2
+        "Mean visits per coarse cell, in standard errors of its density.", Number(), 1.2
     )
-    cell_factor: float = setting("Visits that a cell should have, in errors of a move.", Number(), 32.0)
-    zone_factor: float = setting("Trips between two zones, on average, in errors of one.", Number(), 1.5)
-    max_states: int = setting("States at most: a limit on memory.", Whole(16, 50_000), 20_000)
-    max_zones: int = setting("Zones at most.", Whole(1, 1000), 128)
+    cell_factor: float = setting("Target visits per cell, in standard errors of a move.", Number(), 32.0)
+    zone_factor: float = setting("Mean trips per pair of zones, in standard errors of one.", Number(), 1.5)
+    max_states: int = setting("Most states; limits memory.", Whole(16, 50_000), 20_000)
+    max_zones: int = setting("Most zones.", Whole(1, 1000), 128)
     rounds: int = setting("Rounds of calibration: walk, measure, adjust.", Whole(0, 100), 4)
     spacing: float | None = setting(
         "Meters (or planar units) between points.",
         Number(),
         None,
-        otherwise="as measured, else by rule",
+        otherwise="as measured, or by rule",
     )
-    count_share: Epsilon = share("the count, out of the density's", "0.01")
+    count_share: Epsilon = share("the count (part of the density's share)", "0.01")
     density_share: Epsilon = share("the count and coarse cells", "0.06")
     visits_share: Epsilon = share("visits", "0.36")
     moves_share: Epsilon = share("moves", "0.36")
@@ -103,14 +103,14 @@ class BridgeTrace(Settings):
         """Refuse settings that do not fit each other."""
         if self.K is not None and (LEAST_DIVISION * self.K) ** 2 > self.max_states:
             raise SettingsError(
-                f"{spelled('K')} = {self.K} coarse cells per side make {(LEAST_DIVISION * self.K) ** 2:,} "
-                f"states at least, and {spelled('max_states')} allows {self.max_states:,}; set fewer cells or "
-                "more states"
+                f"{spelled('K')} = {self.K} coarse cells per side make at least "
+                f"{(LEAST_DIVISION * self.K) ** 2:,} states, but {spelled('max_states')} allows "
+                f"{self.max_states:,}; set fewer cells or more states"
             )
         if self.spacing is not None and (self.times or self.sampling):
             raise SettingsError(
-                f"{spelled('spacing')} sets points as far apart, and "
-                f"{spelled('times' if self.times else 'sampling')} as they are measured; leave one of them out"
+                f"{spelled('spacing')} sets a fixed distance between points, but "
+                f"{spelled('times' if self.times else 'sampling')} measures it; leave one of them out"
             )
         self.shares_sum_to_one("density", "visits", "moves", "trips", "shapes")
         self.share_is_within("density", "count")
@@ -188,7 +188,7 @@ class BridgeTrace(Settings):
         least = LEAST_SPACING * region.shorter_side_m
         if self.spacing is not None and self.spacing < least:
             raise SettingsError(
-                f"{spelled('spacing')} = {self.spacing:g} is too small for a region of this size; set "
-                f"{least:g} at least"
+                f"{spelled('spacing')} = {self.spacing:g} is too small for a region of this size; set at "
+                f"least {least:g}"
             )
         return self.spacing or SPACING * region.shorter_side_m

@@ -13,21 +13,21 @@ from privtrace.trajectories import Floats, Integers
 
 def presence(region: Region) -> tuple[Kernels, tuple[Table], Aside]:
     """Say how to count the trajectories with a point in the region, and what to tell the curator of them."""
-    table = Table("count", "trajectories with a point in the region", (1,))
+    table = Table("count", "trips with a point in the region", (1,))
     return lambda part: [counts.presence(part, region)], (table,), Aside(region.tally, tell_inside)
 
 
 def measure_count(crossing: Crossing, region: Region, public: int | None) -> float:
     """Count the trajectories with a point in the region, at least zero, unless their number is public."""
-    text = "Counting trajectories in the region"
+    text = "Counting trips in the region"
     (counted,) = crossing.present or crossing.count(text, *presence(region))
     return float(max(crossing.noisy(counted)[0], 0)) / WEIGHT if public is None else float(public)
 
 
 def measure_density(crossing: Crossing, grid: Grid, stage: str = "density") -> Integers:
     """Count visits to each cell, with a total weight of one per path; noisy, in weights, (n_cells,)."""
-    table = Table(stage, "visits per cell, with a total weight of one per trajectory", (grid.n_cells,))
-    text = "Measuring where trajectories go"
+    table = Table(stage, "visits per cell, where every trip contributes a total weight of 1", (grid.n_cells,))
+    text = "Measuring where trips go"
     return crossing.measure(text, lambda part: counts.visits(grid.encode(part)), table)
 
 

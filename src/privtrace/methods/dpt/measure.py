@@ -12,9 +12,9 @@ from privtrace.trajectories import Integers
 def measure_systems(crossing: Crossing, mapper: Mapper) -> Integers:
     """Count the events that arrive in each system, a total weight of one per string; noisy, (n_systems,)."""
     systems = mapper.systems
-    statistic = "arrivals in each reference system, with a total weight of one per trajectory"
+    statistic = "arrivals in each reference system, where every trip contributes a total weight of 1"
     return crossing.measure(
-        "Measuring which reference systems are used",
+        "Measuring the use of reference systems",
         lambda part: counts.systems_used(mapper.strings(part), systems.of_cell),
         Table("systems", statistic, (len(systems.sizes),)),
     )
@@ -22,9 +22,9 @@ def measure_systems(crossing: Crossing, mapper: Mapper) -> Integers:
 
 def measure_starts(crossing: Crossing, mapper: Mapper) -> Integers:
     """Count the strings that start in each cell, each weighing one; noisy, in weights, (n_cells,)."""
-    statistic = "starts in each cell of the kept reference systems"
+    statistic = "starts in each cell of the kept reference systems, one per trip"
     return crossing.measure(
-        "Measuring where trajectories start",
+        "Measuring where trips start",
         lambda part: counts.starts(mapper.strings(part)),
         Table("starts", statistic, (mapper.systems.n_cells,)),
     )
@@ -32,7 +32,9 @@ def measure_starts(crossing: Crossing, mapper: Mapper) -> Integers:
 
 def measure_arrivals(crossing: Crossing, mapper: Mapper) -> Integers:
     """Count the events that arrive in each cell, a total weight of one per string; noisy, (n_cells,)."""
-    statistic = "arrivals in each cell of the kept reference systems, with a total weight of one per trajectory"
+    statistic = (
+        "arrivals in each cell of the kept reference systems, where every trip contributes a total weight of 1"
+    )
     return crossing.measure(
         "Measuring level 1 of the prefix trees",
         lambda part: counts.arrivals(mapper.strings(part)),
@@ -48,7 +50,7 @@ def measure_events(crossing: Crossing, mapper: Mapper, contexts: Contexts) -> In
     n_events, level = mapper.systems.n_events, contexts.depth + 1
     n_contexts = contexts.deepest.stop - contexts.deepest.start
     cells = "1 cell" if contexts.depth == 1 else f"{contexts.depth} cells"
-    statistic = f"events after contexts of {cells}, with a total weight of one per trajectory"
+    statistic = f"events after contexts of {cells}, where every trip contributes a total weight of 1"
     return crossing.measure(
         f"Measuring level {level} of the prefix trees",
         lambda part: counts.events(mapper.strings(part), contexts, n_events),

@@ -39,33 +39,29 @@ class DPT(Settings):
 
     method: ClassVar[str] = "dpt"
 
-    height: int = setting("Levels of the prefix trees: one more than the cells of a context.", Whole(2, 6), 3)
+    height: int = setting("Levels of the prefix trees: the length of a context plus one.", Whole(2, 6), 3)
     finest: int | None = setting(
         "Cells per side of the finest system.", Whole(1, MOST_PER_SIDE), None, otherwise="by rule"
     )
-    max_systems: int = setting(
-        "Reference systems at most: the finest and its halves, while they are even.", Whole(1, 10), 8
-    )
+    max_systems: int = setting("Most reference systems: the finest, then halved while even.", Whole(1, 10), 8)
     mapping: Literal["speed", "coarsest"] = setting(
         "Which system encodes a pair of points.", OneOf(("speed", "coarsest")), "speed"
     )
     hysteresis: bool = setting("Stay in a system as long as it can encode the next pair.", Flag(), True)
-    load: float = setting("Mean mass of a node of the finest system, in errors of its noise.", Number(), 0.8)
-    keep: float = setting("Keep systems whose nodes have this mean mass, in the same errors.", Number(), 0.3)
-    expand: float = setting("Expand nodes from this count on, in the same errors.", Number(), 2.0)
-    max_contexts: int = setting(
-        "Contexts of one depth at most: a limit on memory.", Whole(1, 5_000_000), 500_000
-    )
-    heading_moves: int = setting("The last moves that make the heading.", Whole(1, 1000), 5)
+    load: float = setting("Mean mass of a node of the finest system, in standard errors.", Number(), 0.8)
+    keep: float = setting("Keep systems whose nodes have this mean mass, in standard errors.", Number(), 0.3)
+    expand: float = setting("Expand nodes with at least this count, in standard errors.", Number(), 2.0)
+    max_contexts: int = setting("Most contexts of one depth; limits memory.", Whole(1, 5_000_000), 500_000)
+    heading_moves: int = setting("Number of last moves that set the heading.", Whole(1, 1000), 5)
     heading_strength: float = setting(
-        "A move ahead is exp(this) times as likely as one across.", Number(0, 10), 1.0
+        "A move straight ahead is exp(this) times as likely as one sideways.", Number(0, 10), 1.0
     )
-    count_share: Epsilon = share("the count, out of the systems'", "0.02")
+    count_share: Epsilon = share("the count (part of the systems' share)", "0.02")
     systems_share: Epsilon = share("the count and the reference systems", "0.1")
     starts_share: Epsilon = share("starts", "0.1")
-    trees_share: Epsilon = share("the prefix trees, as much for each level", "0.8")
+    trees_share: Epsilon = share("the prefix trees, the same for each level", "0.8")
     max_steps: int | None = setting(
-        "Events of a walk at most.",
+        "Most events of a walk.",
         Whole(1, 1_000_000),
         None,
         otherwise=f"{EVENTS_PER_SIDE_CELL} per cell of the finest side",
@@ -97,8 +93,8 @@ class DPT(Settings):
             count,
             _noisy(self.height),
             self._own_warnings(sizes[0]),
-            grid=f"The reference systems: {', '.join(f'{size} x {size}' for size in sizes)} cells at most; "
-            "those are kept that are used enough.",
+            grid=f"The reference systems: {', '.join(f'{size} x {size}' for size in sizes)} cells at "
+            "most; only those that are used enough are kept.",
             coarse_per_side=sizes[-1],
             states=states,
             memory_mb=_CELL_MB * states * 2 ** (self.height - _MEASURED_HEIGHT),
@@ -107,7 +103,9 @@ class DPT(Settings):
 
     def _own_warnings(self, finest: int) -> Iterator[str]:
         if self.finest is None and finest == self.most_per_side:
-            yield f"the rule for {spelled('finest')} ends at {finest} cells per side; more data adds none"
+            yield (
+                f"the rule for {spelled('finest')} stops at {finest} cells per side; more data adds no detail"
+            )
 
     @property
     def node_error(self) -> float:

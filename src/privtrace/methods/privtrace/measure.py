@@ -16,7 +16,7 @@ from privtrace.trajectories import Integers
 def measure_first_order(crossing: Crossing, grid: Grid) -> Integers:
     """Count moves between states, start and end included; noisy, in weights, (m + 1, m) as in `counts`."""
     m = grid.n_cells
-    statistic = "moves between states with start and end, with a total weight of one per trajectory"
+    statistic = "moves between states, with starts and ends, where every trip contributes a total weight of 1"
     return crossing.measure(
         "Measuring moves from cell to cell",
         lambda part: counts.first_order(grid.encode(part), m),
@@ -31,9 +31,11 @@ def measure_second_order(crossing: Crossing, grid: Grid, chosen: npt.NDArray[np.
     one at a time: all together can be larger than memory.
     """
     m = grid.n_cells
-    statistic = "moves through chosen states with the state before, with a total weight of one per trajectory"
+    statistic = (
+        "moves from chosen states, given the previous state, where every trip contributes a total weight of 1"
+    )
     return crossing.measure_blocks(
-        "Measuring moves that remember the cell before",
+        "Measuring moves given the previous cell",
         lambda part: counts.second_order(grid.encode(part), m, chosen),
         Table("second order", statistic, (len(chosen), m, m)),
     )

@@ -23,7 +23,7 @@ from privtrace.space.grid import MAX_DIVISION, Grid
 from privtrace.trajectories import Integers, Trajectories
 
 #: How trips are known.
-_ESTIMATED = "Flows are estimated from noisy starts and ends, and from the shortest paths between them."
+_ESTIMATED = "Flows are estimated from noisy starts and ends and the shortest paths between them."
 
 #: The arrays of a model file: name, type, number of axes.
 SCHEMA = {
@@ -142,7 +142,7 @@ class PrivTraceModel(Model):
         return {
             "trajectories": self.n_trajectories,
             "coarse cells per side": len(self.divisions),
-            "coarse cells divided": int(np.sum(self.divisions > 1)),
+            "divided coarse cells": int(np.sum(self.divisions > 1)),
             "states": self.grid.n_cells,
             "second-order states": len(self.second_states),
             "second-order entries": len(self.second.weights),

@@ -39,7 +39,7 @@ def released(settings: PrivTrace, fitting: Fitting) -> dict[str, Any]:
         within = (
             block_within_components(block, s, components) for s, block in zip(chosen, blocks, strict=True)
         )
-        with fitting.observer.stage("Adding noise to moves and cleaning them", len(chosen)) as advance:
+        with fitting.observer.stage("Adding noise to moves and reducing it", len(chosen)) as advance:
             second = Transitions.of(_counted(within, advance))
 
     # Trip distribution: post-processing, like all that follows.

@@ -50,7 +50,7 @@ class PrivTrace(Settings):
     method: ClassVar[str] = "privtrace"
 
     order: Literal["adaptive", 1, 2] = setting(
-        "Order of the Markov model, chosen by state or one for all.",
+        "Order of the Markov model: adaptive per state, or one for all.",
         OneOf(("adaptive", 1, 2)),
         "adaptive",
     )
@@ -59,24 +59,24 @@ class PrivTrace(Settings):
     K: int | None = setting("Coarse cells per side.", Whole(1, 70), None, otherwise="by rule")
     c: float | None = setting("The paper's K = sqrt(count / c).", Number(), None)
     # Tables of 5,000 by 5,000 numbers, several at a time, take over 1 GB.
-    max_states: int = setting("States at most: a limit on memory.", Whole(4, 5000), 3000)
+    max_states: int = setting("Most states; limits memory.", Whole(4, 5000), 3000)
     states_factor: float = setting(
-        "Aim at so many times sqrt(count * epsilon2 / sqrt(2)) states.", Number(), 1.5
+        "Aim for this many times sqrt(count * epsilon2 / sqrt(2)) states.", Number(), 1.5
     )
-    states_per_coarse_cell: float = setting("States per coarse cell, on average.", Number(), 6.0)
+    states_per_coarse_cell: float = setting("Mean number of states per coarse cell.", Number(), 6.0)
     density_per_cell: float | None = setting(
-        "Visits that a fine cell should hold.", Number(), None, otherwise="by rule"
+        "Target number of visits per fine cell.", Number(), None, otherwise="by rule"
     )
-    population: float | None = setting("Of the area: the paper's rule for the second layer.", Number(), None)
+    population: float | None = setting("Factor of the paper's rule for the second layer.", Number(), None)
     theta1: float | None = setting(
-        "First order for states with fewer moves than this.", Number(), None, otherwise="sqrt(2) m / epsilon2"
+        "Use first order for states with fewer moves.", Number(), None, otherwise="sqrt(2) m / epsilon2"
     )
-    theta2: float = setting("First order if the top successor is so many times the next.", Number(), 5.0)
-    count_share: Epsilon = share("the count, out of the grid's", "0.02")
+    theta2: float = setting("Use first order if the top successor has this many times the next.", Number(), 5.0)
+    count_share: Epsilon = share("the count (part of the grid's share)", "0.02")
     grid_share: Epsilon = share("the count and the grid", "0.2")
     first_order_share: Epsilon = share("first order", "0.4")
-    second_order_share: Epsilon = share("second order; with --order 1 first order gets it", "0.4")
-    max_steps: int = setting("States of a walk at most.", Whole(1, 1_000_000), 1000)
+    second_order_share: Epsilon = share("second order (with --order 1, first order gets it)", "0.4")
+    max_steps: int = setting("Most states of a walk.", Whole(1, 1_000_000), 1000)
 
     def check_together(self) -> None:
         """Refuse settings that do not fit each other."""
@@ -118,7 +118,7 @@ class PrivTrace(Settings):
             count,
             _NOISY,
             self._own_warnings(states, share),
-            grid=f"The grid: about {size} x {size} coarse cells, divided where it is dense into about "
+            grid=f"The grid: about {size} x {size} coarse cells, divided in dense areas into about "
             f"{states:,} states.",
             coarse_per_side=size,
             states=states,
@@ -146,8 +146,8 @@ class PrivTrace(Settings):
     def _own_warnings(self, states: int, share: float) -> Iterator[str]:
         if self.order == "adaptive" and share < _HARDLY_USED:
             yield (
-                f"second order will hardly be used, for about {share:.0%} of the states; --order 1 (order=1) "
-                "would give its share of epsilon to first order"
+                f"only about {share:.0%} of the states will use second order; --order 1 (order=1) gives "
+                "its share of epsilon to first order"
             )
         yield from limited(states, self.max_states)
 

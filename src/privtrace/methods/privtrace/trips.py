@@ -140,7 +140,7 @@ def _check(b: Floats, q: Floats, l: Floats, n: float) -> None:  # noqa: E741
     if not (l >= 2).all():
         raise ValueError("lengths must be at least 2: a path has a start and an end")
     if n > 0 and not np.isfinite(l).any():
-        raise ValueError("no pair of states has a path, so there is no place for any trip")
+        raise ValueError("no pair of states has a path, so no trip is possible")
 
 
 @dataclass(frozen=True)
