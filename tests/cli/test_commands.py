@@ -101,7 +101,7 @@ def test_a_noise_seed_repeats_and_stamps(folder: Path) -> None:
     assert b"privtrace.private" not in metadata and b"NOT PRIVATE" in metadata[b"privtrace.guarantee"]
 
 
-EACH = "The data has users, and each {} is protected by itself: a person with many is protected for each {}"
+EACH = "the promise protects each {} separately, not all {} of a person together"
 
 
 @pytest.mark.parametrize("command", ["fit", pytest.param("synth", marks=pytest.mark.slow)])
@@ -117,8 +117,8 @@ def test_who_is_protected_is_said_where_the_header_has_users(command: str, folde
         return run(*arguments, "--method=privtrace", *options, cwd=folder).stdout
 
     text = said("users.csv")
-    assert EACH.format(*["trajectory"] * 2) in text and "--unit user --max-per-user K" in text
-    assert EACH.format(*["trip"] * 2) in said("users.csv", "--gap=30")
+    assert EACH.format("trajectory", "trajectories") in text and "--unit user --max-per-user K" in text
+    assert EACH.format("trip", "trips") in said("users.csv", "--gap=30")
     for others in (("nobody.csv",), ("users.csv", "--unit=user", "--max-per-user=2"), ("users.csv", "--quiet")):
         assert "has users" not in said(*others)
     json.loads(said("users.csv", "--json"))  # and nothing else
@@ -135,7 +135,7 @@ def test_the_same_is_said_to_an_observer(wanderers: pt.Trajectories, caplog: pyt
     with_users, listener = replace(wanderers, users=np.zeros(600, int)), Listener()
     for source in (wanderers, with_users):
         pt.PrivTrace(epsilon=1, region=pt.Region.box(0, 0, 10, 10)).fit(source, observer=listener)
-    assert len(listener.said) == 1 and EACH.format(*["trajectory"] * 2) in listener.said[0]
+    assert len(listener.said) == 1 and EACH.format("trajectory", "trajectories") in listener.said[0]
     caplog.clear()
     pt.PrivTrace(epsilon=1, region=pt.Region.box(0, 0, 10, 10)).fit(with_users)
     assert not caplog.records  # nobody asked
@@ -159,7 +159,7 @@ def test_longitude_and_latitude_stay_so(tmp_path: Path, city: tuple[pt.Trajector
     ("arguments", "words"),
     [
         (["fit", "trips.parquet", "--epsilon=1", "--output=a"], "must not be taken from the data"),
-        (["fit", "trips.parquet", f"--region={BOX}", "--output=a"], "--epsilon (epsilon) is needed"),
+        (["fit", "trips.parquet", f"--region={BOX}", "--output=a"], "--epsilon (epsilon) is required"),
         (["fit", "trips.parquet", f"--region={BOX}", "--epsilon=-1", "--output=a"], "positive"),
         (["fit", "trips.parquet", f"--region={BOX}", "--epsilon=1e-9", "--output=a"], "too small"),
         (["fit", "trips.parquet", "--region=1,2,3", "--epsilon=1", "--output=a"], "four numbers"),

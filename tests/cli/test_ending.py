@@ -100,14 +100,14 @@ SYNTH = ["synth", "../t.csv", *SETTINGS, "--output=s.csv", "--model=m"]
 SCATTERED = ["fit", "../scattered.csv", *SETTINGS, "--output=m"]
 NOWHERE = ["fit", "../t.csv", "--region=500,500,600,600", *SETTINGS[1:], "--output=m"]
 ACCOUNT = ["--budget-file=t.ledger", "--limit=2"]
-NOTHING = "nothing was drawn, and nothing charged to t.ledger"
+NOTHING = "no noise was drawn, and nothing was charged to t.ledger"
 STAYS = "epsilon 0.5 stays charged to t.ledger"
 
 #: Arguments, when and how the run ends, its exit code, its last words, which files are left, and what is spent.
 ENDINGS = [
     (FIT + ACCOUNT, "reading", "SIGINT", 130, NOTHING, [], ""),
     (FIT + ACCOUNT, "charging", "SIGINT", 130, NOTHING, ["t.ledger"], "0"),
-    (FIT + ACCOUNT, "charged", "SIGTERM", 130, f"{STAYS}, although nothing was drawn", ["t.ledger"], "1/2"),
+    (FIT + ACCOUNT, "charged", "SIGTERM", 130, f"{STAYS}, although no noise was drawn", ["t.ledger"], "1/2"),
     (FIT + ACCOUNT, "drawn", "SIGTERM", 130, STAYS, ["t.ledger"], "1/2"),
     (FIT + ACCOUNT, "saving", "full", 2, STAYS, ["t.ledger"], "1/2"),
     (SCATTERED + ACCOUNT, "spooling", "full", 2, NOTHING, [], ""),

@@ -57,7 +57,7 @@ PLANAR = "traj_id=Fahrt,y=Breite,x=Länge"
 def test_the_table_says_what_it_is(folder: Path) -> None:
     shown = run("evaluate", "real.parquet", "synthetic.parquet", BOX, cwd=folder).stdout
     lines = shown.splitlines()
-    assert lines[0].startswith("NOT PRIVATE") and "void the privacy statement" in lines[0]
+    assert lines[0].startswith("NOT PRIVATE") and "the privacy statement no longer holds" in lines[0]
     assert lines[2].startswith("real       300 of 300 trajectories") and lines[4].endswith(", lonlat")
     assert lines[6].split() == ["metric", "value", "limit", "baseline", "best"]
     assert [line.split()[0] for line in lines[7:11]] == PAPER
@@ -198,7 +198,7 @@ def test_times_are_compared_in_the_hours_of_a_zone(folder: Path) -> None:
     given = ["evaluate", "clock.csv", "made.csv", BOX, "--profile=time", "--synthetic-timezone=UTC"]
     given += ["--timezone=Europe/Lisbon"]
     done = run(*given, cwd=folder)
-    assert "hours      local, of Europe/Lisbon" in done.stdout and "left out" not in done.stdout
+    assert "hours      local time in Europe/Lisbon" in done.stdout and "left out" not in done.stdout
     listed = json.loads(run(*given, "--json", cwd=folder).stdout)
     assert listed["metrics"]["departure"]["value"] == 0 and listed["inputs"]["timezone"] == "Europe/Lisbon"
     assert listed["inputs"]["real"]["untimed_points"] == 20  # each second point is at the time of the first

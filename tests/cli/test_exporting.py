@@ -49,7 +49,7 @@ def test_warns_of_what_is_not_private(folder: Path) -> None:
 def test_a_raster_is_density(folder: Path) -> None:
     pytest.importorskip("rasterio")
     assert (
-        "Noisy visits per area of the cells, written to d.tif."
+        "Noisy visits per unit of area, written to d.tif."
         in run("export", "private.model", "--output=d.tif", cwd=folder).stdout
     )
     assert (folder / "d.tif").read_bytes()[:2] == b"II"
@@ -64,7 +64,7 @@ def test_help_names_what_a_raster_can_hold(folder: Path) -> None:
 def test_hours_are_written_of_models_with_times(folder: Path) -> None:
     model("adatrace, frame, times").save(folder / "timed.model")
     done = run("export", "timed.model", "--what=hourly-od", "--output=h.csv", cwd=folder)
-    assert "Trips from cell to cell by part of the day, written to h.csv." in done.stdout
+    assert "Trips between cells by part of the day, written to h.csv." in done.stdout
     assert done.stderr.startswith("warning: NOT PRIVATE")
     assert pyarrow.csv.read_csv(folder / "h.csv").column_names[3:6] == ["hour_from", "hour_to", "trips"]
 
@@ -76,11 +76,11 @@ REFUSALS = {
     ),
     "trips as a raster": (
         ["--what=od", "--output=a.tif"],
-        "GeoTIFF holds density, hourly-density, speeds, not od",
+        "GeoTIFF can hold density, hourly-density, speeds, but not od",
     ),
     "times of a model without": (
         ["--what=departures", "--output=a.csv"],
-        "departures: the model has no times. Fit one with --times (times=True)",
+        "departures: the model has no times. Fit a model with --times (times=True)",
     ),
     "the model by another name": (
         ["--what=od", "--output=link.csv", "--force"],

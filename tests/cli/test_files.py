@@ -52,7 +52,7 @@ def test_check_tells_file_line_and_reason_and_never_a_value(dirty: Path) -> None
         "dirty.csv:9: too many fields",
     ]
     assert "9 rows, 3 trajectories, 2 users, 4 usable points" in done.stdout
-    for words in ("2  trajectories whose rows do not stand together", "1  trajectories whose times are out of"):
+    for words in ("2  trips with scattered rows", "1  trips with times out of order"):
         assert words in done.stdout
     assert "47" not in done.stdout and "400" not in done.stdout
 

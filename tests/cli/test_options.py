@@ -100,7 +100,7 @@ def test_options_reach_their_settings() -> None:
             "--max-steps is a setting of privtrace and dpt, and the method",
         ),
         (("--no-hysteresis", "--method=privtrace"), "is a setting of dpt, and the method is privtrace"),
-        (("--K=6", "--method", "adatrace"), "leave it out, or take --method bridgetrace"),
+        (("--K=6", "--method", "adatrace"), "leave it out, or use --method bridgetrace"),
         (("--order=1",), "--order is a setting of privtrace, and the method is bridgetrace"),
         (("--N=6", "--method=magic"), "--method (method) must be one of bridgetrace, privtrace, adatrace, dpt"),
         (("--magic=6",), "No such option: --magic"),
@@ -123,4 +123,4 @@ def test_mistakes_end_with_2_in_the_settings_own_words(
 def test_what_is_needed_is_said(tmp_path: Path) -> None:
     assert "region is needed" in run("plan", "--epsilon=1", "--count=5", cwd=tmp_path, code=2).stderr
     done = run("plan", "--region=0,0,10,10", "--count=5", cwd=tmp_path, code=2)
-    assert "--epsilon (epsilon) is needed: The whole privacy budget" in done.stderr
+    assert "--epsilon (epsilon) is required: The privacy budget" in done.stderr

@@ -79,7 +79,7 @@ def test_evaluate_writes_a_page_under_a_name_that_warns(folder: Path) -> None:
     walks(80, seed=2).write(folder / "made.csv")
     given = ["evaluate", "trips.parquet", "made.csv", BOX, "--output=x.html", "--title=Spring"]
     done = run(*given, cwd=folder)
-    assert "Page written to x-NOT-PRIVATE.html: NOT PRIVATE, keep it where the data is kept" in done.stdout
+    assert "Page written to x-NOT-PRIVATE.html. NOT PRIVATE: keep it with the data" in done.stdout
     expected = pt.evaluate(walks(100), pt.read(folder / "made.csv"), region=REGION).report(title="Spring")
     assert (folder / "x-NOT-PRIVATE.html").read_text() == expected.html
     assert not (folder / "x.html").exists()

@@ -83,7 +83,7 @@ def test_days_are_those_of_the_zone(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["trips.csv", "--period=2024"], "--period (period) must be two days, such as"),
+        (["trips.csv", "--period=2024"], "--period (period) must be two days, the first"),
         (["numbers.csv", "--columns=t="], None),
         (
             ["numbers.csv", "--columns=t=", f"--period={MONDAY}"],
@@ -108,7 +108,7 @@ def test_without_a_clock_no_period_is_applied_and_times_are_not_blamed(folder: P
         f"--period={MONDAY}", f"--output={command}.csv", cwd=folder, code=2,
     )  # fmt: skip
     assert "no period can be applied" in done.stderr and "leave out --period (period)" in done.stderr
-    assert "synthesize" not in done.stderr and "nothing was drawn" in done.stderr
+    assert "synthesize" not in done.stderr and "no noise was drawn" in done.stderr
 
 
 def test_an_empty_period_is_told_as_one(folder: Path) -> None:
@@ -117,7 +117,7 @@ def test_an_empty_period_is_told_as_one(folder: Path) -> None:
         cwd=folder,
     )  # fmt: skip
     told = done.stderr
-    assert told.count(f"0 of 105 trajectories begin in the period {NEVER}, in days of UTC; 5 have no time") == 1
+    assert told.count(f"0 of 105 trips begin in the period {NEVER} (local days in UTC); 5 have no time") == 1
     assert "no trip begins in the period. Is it the right period" in told
     assert "no rows" not in told and "is complete" not in told
     assert "how many times can be read (only trips that begin in the period count)" in told
@@ -132,5 +132,5 @@ def test_without_a_period_nothing_is_said_of_one(folder: Path) -> None:
 def test_after_one_pass_a_comparison_tells_it_too(folder: Path) -> None:
     arguments = ("evaluate", "trips.csv", "trips.parquet", BOX, "--crs=planar", f"--period={NEVER}")
     told = run(*arguments, cwd=folder, code=2).stderr
-    assert f"0 of 105 trajectories begin in the period {NEVER}" in told
+    assert f"0 of 105 trips begin in the period {NEVER}" in told
     assert "trips.csv: there are no trajectories to compare with" in told

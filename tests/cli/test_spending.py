@@ -47,7 +47,7 @@ def test_a_plan_warns_of_what_a_fit_would_refuse(tmp_path: Path) -> None:
 def test_a_plan_for_users_says_what_the_cap_costs(tmp_path: Path) -> None:
     arguments = ["--region=0,0,1,1", "--epsilon=1", "--count=25000", "--unit=user", "--max-per-user=5"]
     shown = run("plan", *arguments, cwd=tmp_path)
-    assert "a factor of 5" in shown.stderr and "per user" in shown.stdout
+    assert "multiplies the noise by 5" in shown.stderr and "per user" in shown.stdout
     facts = json.loads(run("plan", *arguments, "--json", cwd=tmp_path).stdout)
     assert facts["unit"] == {"kind": "user", "contributions": 5}
     (density,) = (stage for stage in facts["stages"] if stage["stage"] == "density")
@@ -89,9 +89,9 @@ def test_users_are_protected_and_charged(folder: Path) -> None:
         (["--budget-file=a.ledger", "--limit=9", "--noise-seed=1"], "NOT PRIVATE"),
         (["--max-states=3"], "--max-states"),
         (["--method=privtrace", "--K=3", "--c=4"], "--K (K) and --c (c)"),
-        (["--K=50", "--max-states=5000"], "10,000 states at least"),
+        (["--K=50", "--max-states=5000"], "at least 10,000 states"),
         (["--spacing=0"], "--spacing (spacing) must be a positive"),
-        (["--order=1"], "take --method privtrace"),
+        (["--order=1"], "use --method privtrace"),
         (["--visits-share=0.9"], "add up"),
     ],
 )
@@ -161,4 +161,4 @@ def test_a_ledger_tells_what_became_of_it(tmp_path: Path, capsys: pytest.Capture
     assert "is empty" in shown(b"", code=2)
     assert "that fit never started" in shown(two + b'{"when": "20')
     unfinished = shown(one[: one.index(b"\n")] + two[two.index(b"\n") :])
-    assert "Spent 2 of 4" in unfinished and "1 fit at the end had only just been charged" in unfinished
+    assert "Spent 2 of 4" in unfinished and "1 fit at the end stopped right after being charged" in unfinished

@@ -86,8 +86,8 @@ def test_settings_that_were_left_open_say_what_stands_for_them(folder: Path) -> 
     run("fit", "timed.csv", *BOX, "--output=open.model", cwd=folder)
     shown = run("inspect", "open.model", cwd=folder).stdout
     settings = dict(line.split(maxsplit=1) for line in shown.partition("Settings\n")[2].splitlines())
-    assert settings["period"] == "all days" and settings["every"] == "measured, with times"
+    assert settings["period"] == "all days" and settings["every"] == "measured"
     assert settings["spacing"] == "as measured, or by rule" and settings["K"] == "by rule"
     page = pt.load(folder / "open.model").report().html
-    for words in ("all days", "measured, with times", "as measured, or by rule"):
+    for words in ("all days", "measured", "as measured, or by rule"):
         assert f">{words}</td>" in page

@@ -152,7 +152,7 @@ class InputOptions:
     ] = None
     timezone: Annotated[
         str | None,
-        typer.Option(metavar="ZONE", help="Time zone of local times, for example Europe/Lisbon."),
+        typer.Option(metavar="ZONE", help="Time zone of local times: Europe/Lisbon."),
     ] = None
     format: Annotated[
         FormatName | None,

@@ -86,16 +86,14 @@ class Settings(ABC):
     region: Region = setting("The area: a box, or a GeoJSON file.", _Area())
     epsilon: Epsilon = setting("The privacy budget, for example 0.5.", Budget())
     unit: Literal["trajectory", "user"] = setting(
-        "What the privacy promise protects.", OneOf(("trajectory", "user")), "trajectory"
+        "What is protected.", OneOf(("trajectory", "user")), "trajectory"
     )
     max_per_user: int | None = setting("Most trips of one user that count.", Whole(1, MOST_PER_USER), None)
     public_count: int | None = setting(
-        "The number of trips, if public.", Whole(0, MOST_TRAJECTORIES), None, otherwise="measured"
+        "Number of trips, if public.", Whole(0, MOST_TRAJECTORIES), None, otherwise="measured"
     )
 
-    times: bool | None = setting(
-        "Synthesize times.", Flag(), None, otherwise="yes with bridgetrace, if the data has times"
-    )
+    times: bool | None = setting("Synthesize times.", Flag(), None, otherwise="bridgetrace, if there are times")
     sampling: bool | None = setting(
         "Measure the number of points per trip and their distances.",
         Flag(),
@@ -103,10 +101,8 @@ class Settings(ABC):
         otherwise="with times; always with bridgetrace, unless a spacing is set",
         detail=True,
     )
-    period: str | None = setting("Days that count; the last is excluded.", Days(), None, otherwise="all days")
-    every: str | None = setting(
-        "The time between points, if public, like 15s.", Duration(), None, otherwise="measured, with times"
-    )
+    period: str | None = setting("Days to use, last day excluded.", Days(), None, otherwise="all days")
+    every: str | None = setting("Time between points, if public: 15s.", Duration(), None, otherwise="measured")
     points_share: Epsilon = share("points", "0.05")
     clock_share: Epsilon = share("times", "0.125")
 
