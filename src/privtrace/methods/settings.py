@@ -101,8 +101,8 @@ class Settings(ABC):
         otherwise="with times; always with bridgetrace, unless a spacing is set",
         detail=True,
     )
-    period: str | None = setting("Days to use, last day excluded.", Days(), None, otherwise="all days")
-    every: str | None = setting("Time between points, if public: 15s.", Duration(), None, otherwise="measured")
+    period: str | None = setting("Days to use, last excluded.", Days(), None, otherwise="all days")
+    every: str | None = setting("Time between points, if public.", Duration(), None, otherwise="measured")
     points_share: Epsilon = share("points", "0.05")
     clock_share: Epsilon = share("times", "0.125")
 

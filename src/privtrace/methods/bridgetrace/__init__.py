@@ -1,6 +1,6 @@
 """BridgeTrace, our own: traced paths, measured trips, and walks that arrive, calibrated to what was measured.
 
-docs/methods/bridgetrace.md explains each part; docs/methods/bridgetrace-notebook.md has what was tried and what it costs.
+docs/methods/bridgetrace.md explains each part; bridgetrace-notebook.md beside it has what was tried and its cost.
 """
 
 from __future__ import annotations
