@@ -54,8 +54,8 @@ def test_without_a_method_help_shows_what_all_methods_share(tmp_path: Path) -> N
     assert all(method in shown for method in registry.OURS)
     assert "bridgetrace (default)" in shown
     words = " ".join(shown.split())
-    assert "Synthesize times. [default: bridgetrace, for a table with times]" in words
-    assert "last excluded. [default: all days]" in words and "15s. [default: measured with times]" in words
+    assert "Synthesize times. [default: bridgetrace, if there are times]" in words
+    assert "last excluded. [default: all days]" in words and "points. [default: measured]" in words
 
 
 @pytest.mark.parametrize("method", registry.OURS)

@@ -133,4 +133,4 @@ def test_after_one_pass_a_comparison_tells_it_too(folder: Path) -> None:
     arguments = ("evaluate", "trips.csv", "trips.parquet", BOX, "--crs=planar", f"--period={NEVER}")
     told = run(*arguments, cwd=folder, code=2).stderr
     assert f"0 of 105 trips begin in the period {NEVER}" in told
-    assert "trips.csv: there are no trajectories to compare with" in told
+    assert "trips.csv: there are no trips to compare with" in told

@@ -102,7 +102,7 @@ class Settings(ABC):
         detail=True,
     )
     period: str | None = setting("Days to use, last excluded.", Days(), None, otherwise="all days")
-    every: str | None = setting("Time between points, if public.", Duration(), None, otherwise="measured")
+    every: str | None = setting("Public time between points.", Duration(), None, otherwise="measured")
     points_share: Epsilon = share("points", "0.05")
     clock_share: Epsilon = share("times", "0.125")
 

@@ -1,6 +1,6 @@
 """BridgeTrace, our own: traced paths, measured trips, and walks that arrive, calibrated to what was measured.
 
-docs/methods/bridgetrace.md explains each part; bridgetrace-notebook.md beside it has what was tried and its cost.
+docs/methods/bridgetrace.md explains each part; the notebook beside it has what was tried, and what it costs.
 """
 
 from __future__ import annotations
