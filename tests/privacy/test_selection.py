@@ -304,5 +304,5 @@ def test_a_source_that_changes_is_refused() -> None:
     source = Cut(trips(np.arange(10)), [4])
     crossing = crossing_of(source, 1)
     source.whole = trips(np.arange(9))
-    with pytest.raises(pt.DataError, match="different trajectories in two passes"):
+    with pytest.raises(pt.DataError, match="two passes over the source differ"):
         places(crossing)

@@ -122,6 +122,5 @@ class Crossing:
             yield result
         if choice is not None and n_seen != choice.n_trajectories:
             raise DataError(
-                "the source gave different trajectories in two passes; every pass must give the same "
-                "ones in the same order"
+                "two passes over the source differ; each must give the same trajectories in the same order"
             )

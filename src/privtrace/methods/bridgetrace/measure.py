@@ -16,14 +16,9 @@ from privtrace.space.shapes import N_BINS
 from privtrace.space.traverse import trace
 from privtrace.trajectories import Floats, Integers, Trajectories
 
-_VISITS = (
-    "distinct cells visited, with more weight on rarely visited cells, where every trip "
-    "contributes a total weight of 1"
-)
-_MOVES = (
-    "moves between adjacent cells, given the previous move, with starts and ends, where every trip "
-    "contributes a total weight of 1"
-)
+_SPREAD = "where every trip contributes a total weight of 1"
+_VISITS = f"distinct cells visited, with more weight on rarely visited cells, {_SPREAD}"
+_MOVES = f"moves between adjacent cells, given the previous move, with starts and ends, {_SPREAD}"
 _TRIPS = "trips from first to last zone, one per trip"
 _SHAPES = "diameter and length in bins, one per trip"
 
