@@ -54,10 +54,6 @@ class GpxReader(TextReader):
             yield parser.parsed(block)
         yield parser.parsed(b"")
 
-    def parsed(self, piece: Feature) -> Sequence[Feature]:
-        """Take a track as it is."""
-        return (piece,)
-
     def coordinates(self, points: Sequence[list[str | None]]) -> tuple[Floats, Floats, Integers]:
         """Read longitude and latitude, which take turns."""
         flat = pa.array(list(chain.from_iterable(points)), pa.large_string())

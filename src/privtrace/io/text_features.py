@@ -18,20 +18,17 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from privtrace.io import columns, rows
 from privtrace.io.beginning import Beginning
 from privtrace.io.clock import Clock, read_each
 from privtrace.io.columns import CALENDAR_LISTS, KNOWN_NAMES, LAST_RESORT, TIME, TRAJECTORY, USER, Declared
-from privtrace.io.features import FeatureLayout, FeatureReader, Features, Times
+from privtrace.io.features import Features, RuledReader, Times
 from privtrace.io.geometries import EMPTY, Geometries
 from privtrace.io.source import Sizes
 from privtrace.io.streams import opened
 from privtrace.trajectories import Crs, Floats, Integers
 
-#: That of MF-JSON: ISO 8601, or milliseconds since 1970.
-MOVING_CLOCK = Clock(unit="ms")
 #: What arrow raises where values are not of the type that it is asked for.
 NOT_READ = (pa.ArrowException, TypeError, ValueError, OverflowError)
 
@@ -51,35 +48,27 @@ class Feature(NamedTuple):
     wrong: str | None = None  # why it is none
 
 
-class TextReader(FeatureReader):
+class TextReader(RuledReader):
     """Read features from text; a format says how to split it, to parse a piece and to read coordinates."""
 
-    is_table = False
     point_clock: Clock  # of times that stand with the points
 
     def __init__(
         self, beginning: Beginning, declared: Declared, crs: Crs, *, header: Any, packed: bool
     ) -> None:
-        columns.refuse_coordinates(beginning.path, declared)
         self.snapshot, self._packed = beginning.snapshot, packed
-        self._declared = declared = _with_header(declared, header)
         self._names = lru_cache(_MOST_REMEMBERED)(self._names_among)
-        self._clock: Callable[[str | None], Clock] = lru_cache(_MOST_REMEMBERED)(self._clock_of)
-        trajectory, user, time = (declared.columns.get(role, role) or None for role in (TRAJECTORY, USER, TIME))
-        self.may_lack_times = not declared.columns.get(TIME)
-        clock = self.point_clock if self.defines_times else self._clock(None if self.may_lack_times else time)
-        self.layout = FeatureLayout(trajectory, user, time, crs, clock)
-        # Where it is declared what names trajectories, that which it does not name is none.
-        self.has_places = not declared.columns.get(TRAJECTORY)
-        self.as_text = self.has_places and (trajectory is not None or declared.gap_minutes is not None)
+        self._clock: Callable[[str | None], Clock] = lru_cache(_MOST_REMEMBERED)(self.clock)
+        clock = self.point_clock if self.defines_times else None
+        self.follow(beginning.path, _with_header(declared, header), crs, clock)
 
     def split(self, file: BinaryIO, block_bytes: int) -> Iterator[Sequence[Any]]:
         """Yield the pieces of a text, each with a feature or some, as many at a time as end in a block."""
         raise NotImplementedError
 
     def parsed(self, piece: Any) -> Iterable[Feature]:
-        """Parse a piece by itself."""
-        raise NotImplementedError
+        """Parse a piece by itself, unless it was parsed already to see where it ends."""
+        return (piece,)
 
     def coordinates(self, points: Sequence[Any]) -> tuple[Floats, Floats, Integers]:
         """Read the points of features: x, y, and the number of points of each feature."""
@@ -102,13 +91,10 @@ class TextReader(FeatureReader):
         single = np.array([one.single for one in found], np.bool_)
         lines = list(chain.from_iterable(one.lines for one in found))
         ids, users, times, clocks = list(zip(*map(self._roles, found), strict=True)) or [()] * 4
-        trajectory = _ids(ids) if self.as_text or not self.has_places else None
         user = _ids(users) if self.layout.user else None
-        if user is not None and self._declared.gap_minutes is not None and self.has_places:
-            trajectory = pc.coalesce(trajectory, user)  # where logs are cut, that of a user goes by the user
         return Features(
             Geometries(x, y, counts, single, wrong),
-            trajectory,
+            self.named(_ids(ids), user) if self.as_text or not self.has_places else None,
             user,
             self._times(times, clocks) if self.layout.time else None,
             np.array(lines) if lines else None,
@@ -118,7 +104,7 @@ class TextReader(FeatureReader):
         """Find id, user and times of a feature, and how its times are read."""
         trajectory, user, time = self._names(tuple(one.attributes), one.single)
         value: Callable[..., Any] = one.attributes.get
-        own_id = one.own_id if self._declared.columns.get(TRAJECTORY, LAST_RESORT) == LAST_RESORT else None
+        own_id = one.own_id if self.declared.columns.get(TRAJECTORY, LAST_RESORT) == LAST_RESORT else None
         if one.times is not None:
             return value(trajectory, own_id), value(user), one.times, self.point_clock
         return value(trajectory, own_id), value(user), value(time), self._clock(time)
@@ -139,20 +125,11 @@ class TextReader(FeatureReader):
 
     def _names_among(self, attributes: tuple[str, ...], single: bool) -> tuple[str | None, ...]:
         """Say which attributes of a feature are its id, its user and its time or times."""
-        first = columns.AttributeNames(attributes, self._declared).first_of
+        first = columns.AttributeNames(attributes, self.declared).first_of
         lists = (*CALENDAR_LISTS, columns.LIST)
         times = (*KNOWN_NAMES[TIME], *lists) if single else (*lists, *KNOWN_NAMES[TIME])
         ids = (*KNOWN_NAMES[TRAJECTORY], LAST_RESORT)
         return first(TRAJECTORY, *ids), first(USER, *KNOWN_NAMES[USER]), first(TIME, *times)
-
-    def _clock_of(self, name: str | None) -> Clock:
-        """Say how times of this name are read; where features may have any name, all are on the calendar."""
-        declared = self._declared.columns.get(TIME)
-        clock = self._declared.clock(declared or name, on_calendar=not declared)
-        if name != CALENDAR_LISTS[1] or clock.is_declared:
-            return clock
-        # It promises what moving points have; but beside a geometry, times may be local.
-        return replace(MOVING_CLOCK, zone=clock.zone)
 
 
 def _with_header(declared: Declared, said: Any) -> Declared:
