@@ -257,8 +257,8 @@ ENDS = (
         "output-checked-again",
         "an output that was checked before the work is checked again",
         "io/output.py",
-        "else replacing(self.target) as temporary",
-        "else replacing(self.path, self.force) as temporary",
+        "with replacing(self.target, beside",
+        "with replacing(self.path, self.force, beside",
         ("io/test_io_output.py", "cli/test_detours.py"),
     ),
 )

@@ -626,6 +626,158 @@ def gpkg_sample() -> Sample:
     return Sample("gpkg", gpkg_file, good, hostile)
 
 
+def ogr_file(name: str, kind: str, folder: Path, pieces: Sequence[list[Any]]) -> Path:
+    """Write rows of (id, user, moment, whether it is UTC, geometry) into a file whose header has types."""
+    import pyogrio
+
+    rows = [row for piece in pieces for row in piece]
+    ids, users, moments, in_utc, shapes = (list(column) for column in zip(*rows, strict=True))
+    shapes = np.array([*shapes, None], object)[:-1]  # else numpy would look into them
+    driver = {"fgb": "FlatGeobuf", "shp": "ESRI Shapefile"}[name]
+    times: Any = np.array(moments, "datetime64[ms]")
+    zones = {"datetime": np.where(in_utc, 100, 0)}  # as GDAL numbers them: UTC, and unknown
+    options = {"SPATIAL_INDEX": "NO", "gdal_tz_offsets": zones}
+    if name == "shp":  # which knows days, and no times but as text
+        texts = [f"{moment}{'Z' * utc}" for moment, utc in zip(moments, in_utc, strict=True)]
+        times, options = np.array(texts, object), {"ENCODING": "UTF-8"}
+    fields = [np.array(ids, object), np.array(users, object), times]
+    pyogrio.raw.write(
+        folder / f"a.{name}",
+        shapes,
+        fields,
+        ["traj_id", "user_id", "datetime"],
+        driver=driver,
+        geometry_type=kind,
+        crs="EPSG:4326",
+        **options,
+    )
+    return folder / f"a.{name}"
+
+
+def ogr_samples() -> dict[str, Sample]:
+    good = [
+        [
+            (one.id, one.user, moment, False, wkb(shapely.Point(x, y)))
+            for moment, x, y in zip(one.moments, one.x, one.y, strict=True)
+        ]
+        for one in TRIPS
+    ]
+    line, point = wkb(shapely.LineString([(1, 2), (3, 4)])), wkb(shapely.Point(1, 2))
+    now, never = np.datetime64("2024-01-01T00:00:00"), np.datetime64("NaT")
+    strange = {what: shape for what, shape in SHAPES.items() if what in ("none", "an empty point")}
+    hostile: dict[str, Any] = {
+        "no id": [(None, None, now, False, point), ("", "", now, False, point)],
+        "nothing": [(None, None, never, False, None)],
+        "no time": [("q", "eve", never, False, point)],
+        "absurd times": [("q", "eve", np.datetime64(t), False, point) for t in ("0001-01-01", "9999-12-31")],
+        "a time of a zone": [("q", "eve", now, True, point)],
+        "no place": [("q", "eve", now, False, wkb(shapely.Point(x, 2))) for x in (181, -1e9, 1e300)],
+        "numbers as ids": [(id, id, now, False, point) for id in ("7", "1.5", "~0", "-0")],
+        "odd signs": [(ODD.replace("\0", ""), "\t\r\n", now, False, point)],
+        "a long id": [("q" * 250, "q" * 200, now, False, point)],
+        LENGTHY: [("q", "eve", now, False, wkb(shapely.Point(1, 2)))] * (MANY // 10),
+        **{what: [("q", "eve", now, False, shape)] for what, shape in strange.items()},
+    }
+    others = {
+        what: [("q", "eve", now, False, shape)]
+        for what, shape in SHAPES.items()
+        if what in ("a polygon", "many points at once", "pieces", "an empty line", "heights")
+    }
+    others |= {
+        "other kind": [("q", "eve", now, False, line)],
+        "a long id": [("q" * 5000, "", now, True, point)],
+    }
+    return {
+        "shp": Sample("shp", partial(ogr_file, "shp", "Point"), good, hostile),
+        "fgb": Sample("fgb", partial(ogr_file, "fgb", "Unknown"), good, hostile | others),
+    }
+
+
+# KML.
+
+
+def placemark(inside: str, **data: str) -> str:
+    said = "".join(f'<Data name="{name}"><value>{escape(value)}</value></Data>' for name, value in data.items())
+    return f"<Placemark><ExtendedData>{said}</ExtendedData>{inside}</Placemark>\n"
+
+
+def kml_shape(kind: str, x: Sequence[float], y: Sequence[float]) -> str:
+    pairs = " ".join(f"{a},{b},0" for a, b in zip(x, y, strict=True))
+    return f"<{kind}><coordinates>{pairs}</coordinates></{kind}>"
+
+
+def kml_line(one: Trip) -> str:
+    shape = kml_shape("LineString" if len(one.x) > 1 else "Point", one.x, one.y)
+    return placemark(f"<name>{one.id}</name>{shape}", user_id=one.user, coordTimes=json.dumps(one.times()))
+
+
+def kml_points(one: Trip) -> str:
+    return "".join(
+        placemark(
+            f"<TimeStamp><when>{t}Z</when></TimeStamp>{kml_shape('Point', [x], [y])}",
+            traj_id=one.id,
+            user_id=one.user,
+        )
+        for t, x, y in zip(one.times(), one.x, one.y, strict=True)
+    )
+
+
+def kml_file(folder: Path, pieces: Sequence[str]) -> Path:
+    path = folder / "a.kml"
+    path.write_text(
+        f'<?xml version="1.0"?>\n<kml xmlns="http://www.opengis.net/kml/2.2" '
+        f'xmlns:gx="http://www.google.com/kml/ext/2.2"><Document>{"".join(pieces)}</Document></kml>\n'
+    )
+    return path
+
+
+_THERE = kml_shape("LineString", [1, 3], [2, 4])
+PLACEMARKS = {
+    "no id, no times": placemark(_THERE),
+    "nothing": "<Placemark/>",
+    "no coordinates": placemark("<name>q</name><LineString/>") + placemark("<Point><coordinates/></Point>"),
+    "no numbers": placemark("<LineString><coordinates>x,y 1, ,2 1e999,nan 5</coordinates></LineString>"),
+    "two ids": placemark(_THERE, traj_id="q", trip_id="r", id="s", Name="t"),
+    "one name twice": placemark(_THERE, **{"Traj-ID": "q", "traj_id": "r", "TRAJ ID": "s"}),
+    "other names": placemark(_THERE, TripID="q", uid="eve", time="2024-01-01T00:00:00Z"),
+    "names of columns": placemark(_THERE, wkb_geometry="q", geometry="r", timestamp="s", begin="t", icon="u"),
+    "an id that looks like a place": "".join(placemark(_THERE, traj_id=name) for name in ("0", "~0", "~~1")),
+    "absurd times": "".join(
+        placemark(f"<TimeStamp><when>{t}</when></TimeStamp>{_THERE}", traj_id="q", datetime=t, times=f"[{t}]")
+        for t in ("9999-99-99T00:00:00Z", "1e308", "31/12/2025", "", "2024", "2024-01-01T00:00:00+09:00")
+    ),
+    "a track": placemark(
+        "<gx:Track><when>2024-01-01T00:00:00Z</when><when>x</when><gx:coord>1 2 0</gx:coord></gx:Track>"
+    ),
+    "a folder": f"<Folder><name>q</name>{placemark(_THERE, traj_id='q')}<Folder/></Folder>",
+    "a document": f"<Document><name>q</name>{placemark(_THERE, traj_id='q')}</Document>",
+    # Inside: that of the whole document is a header.
+    "a schema": placemark(
+        '<Schema id="q" name="q"><SimpleField name="traj_id" type="int"/></Schema><SchemaData schemaUrl="#q">'
+        f'<SimpleData name="user_id">7</SimpleData></SchemaData>{_THERE}',
+        traj_id="q",
+    ),
+    "a polygon": placemark(
+        "<Polygon><outerBoundaryIs><LinearRing><coordinates>0,0 1,1 1,0 0,0</coordinates></LinearRing>"
+        "</outerBoundaryIs></Polygon>"
+    ),
+    "pieces": placemark(f"<MultiGeometry>{_THERE}{_THERE}</MultiGeometry>"),
+    "nested pieces": placemark("<MultiGeometry>" * 50 + _THERE + "</MultiGeometry>" * 50),
+    "other things": "<NetworkLink><Link><href>x</href></Link></NetworkLink><GroundOverlay/><Style/><x/>",
+    "a comment": "<!-- <Placemark> --><?target <Folder>?>",
+    "odd signs": placemark(_THERE, traj_id=ONLY_SIGNS, user_id=ONLY_SIGNS),
+    "a long id": placemark(_THERE, traj_id="q" * 5000),
+    LENGTHY: kml_line(LONG),
+}
+
+
+def kml_samples() -> dict[str, Sample]:
+    return {
+        "kml": Sample("kml", kml_file, [kml_line(one) for one in TRIPS], PLACEMARKS),
+        "kml: points": Sample("kml", kml_file, [kml_points(one) for one in TRIPS], PLACEMARKS),
+    }
+
+
 # Folders: a piece is a file, or several.
 
 PLT_HEADER = "Geolife trajectory\r\nWGS 84\r\nAltitude is in Feet\r\nReserved 3\r\n0,2,255,My Track,0\r\n0\r\n"
@@ -793,6 +945,8 @@ SAMPLES: dict[str, Sample] = {
     **parquet_samples(),
     **geoparquet_samples(),
     "gpkg": gpkg_sample(),
+    **ogr_samples(),
+    **kml_samples(),
     **folder_samples(),
     "a folder of many formats": mixed_sample(),
 }

@@ -51,10 +51,10 @@ def test_an_output_is_checked_once(format: str, tmp_path: Path, checked: list[Pa
     assert (output.path, output.force, output.name, output.format) == (path, False, format, FORMATS[format])
     output.write(TRIPS)
     # Whether a folder may go, which no system tells at once, is asked again at the end.
-    assert checked == [path] * (2 if FORMATS[format].folder_of else 1)
+    assert checked.count(path) == (2 if FORMATS[format].folder_of else 1)
     checked.clear()
     pt.write(TRIPS, path, format=format, force=True)
-    assert checked == [path] * (2 if FORMATS[format].folder_of else 1)
+    assert checked.count(path) == (2 if FORMATS[format].folder_of else 1)
 
 
 @pytest.mark.parametrize("format", ["csv", "gpkg", "geolife"])

@@ -159,7 +159,7 @@ FOREIGN = {
     "an Arrow (Feather) file": b"ARROW1\0\0",
     "JSON": b'{"type": "FeatureCollection"}',
     "JSON;": b"\xef\xbb\xbf [\n[8.5, 47.3]]",
-    "XML other than GPX": b'<?xml version="1.0"?>\n<kml>',
+    "XML other than GPX and KML": b'<?xml version="1.0"?>\n<osm>',
     "text in UTF-16": "traj_id,lon,lat\n".encode("utf-16"),
     "packed with zstd": b"\x28\xb5\x2f\xfd\0",
     "packed with bzip2": bz2.compress(b"traj_id,lon,lat\n"),

@@ -13,7 +13,7 @@ from privtrace.io.atomic import replacing
 from privtrace.trajectories import Trajectories
 
 FORMATS = [".parquet", ".pq", ".csv", ".tsv", ".csv.gz", ".tab.gz"]
-POINTS = np.array([[1.5, 2], [3, 4], [5, 1 / 3], [np.nan, 1e-12]])
+POINTS = np.array([[1.5, 2], [3, 4], [5, 0.3333], [np.nan, 1e-4]])
 OFFSETS = np.array([0, 2, 3, 4])
 
 
@@ -84,6 +84,21 @@ def test_tables_look_as_documented(tmp_path):
     assert not any(column.has_dictionary_page for column in columns)
 
 
+@pytest.mark.parametrize(
+    ("crs", "written"),
+    [("lonlat", "8.123457,-0.000012"), ("planar", "8.123,-0.00001235")],
+)
+def test_text_has_decimals_enough_and_binary_files_keep_every_bit(tmp_path, crs, written):
+    points = np.array([[8.123456789, -1.23456e-5], [123456.78901, 10.987654]])
+    io.write(Trajectories(points, np.array([0, 2]), crs=crs), tmp_path / "a.csv")
+    _, small, large = (tmp_path / "a.csv").read_text().splitlines()
+    assert small == f"0,{written}" and large == (
+        "0,123456.79,10.99" if crs == "planar" else "0,123456.78901,10.987654"
+    )
+    io.write(Trajectories(points, np.array([0, 2]), crs=crs), tmp_path / "a.parquet")
+    np.testing.assert_array_equal(pq.read_table(tmp_path / "a.parquet")[1].to_numpy(), points[:, 0])
+
+
 @pytest.mark.parametrize("suffix", FORMATS)
 def test_the_file_does_not_depend_on_the_parts(tmp_path, suffix, monkeypatch):
     monkeypatch.setattr("privtrace.io.long_table._TABLE_ROWS", 64)
@@ -131,8 +146,8 @@ def test_a_named_format_wins_over_the_suffix(tmp_path):
     assert (tmp_path / "a").read_text().startswith("traj_id\t")
     for name in ("a.csv", "a"):  # content decides what they are
         np.testing.assert_array_equal(io.read(tmp_path / name).collect().points, POINTS)
-    with pytest.raises(OutputError, match="unknown format 'shp'; it must be one of parquet, geoparquet"):
-        io.write(make(), tmp_path / "b", format="shp")
+    with pytest.raises(OutputError, match="unknown format 'xyz'; it must be one of parquet, geoparquet"):
+        io.write(make(), tmp_path / "b", format="xyz")
 
 
 def test_packed_text_is_the_same_file_every_time(tmp_path):

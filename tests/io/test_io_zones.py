@@ -355,7 +355,7 @@ def test_trajectories_in_memory_say_it_by_their_type() -> None:
     assert calendar.has_clock and calendar.times_by_default and calendar.timed() is calendar
 
 
-BY_DEFAULT = {"parquet", "csv", "tsv", "geoparquet", "geoparquet-lines", "gpkg", "porto"}
+BY_DEFAULT = {"parquet", "csv", "tsv", "geoparquet", "geoparquet-lines", "gpkg", "shp", "fgb", "porto"}
 
 
 @pytest.mark.parametrize("name", FILE_NAMES)
@@ -394,7 +394,7 @@ def in_order(given: pt.Trajectories) -> pt.Trajectories:
 def assert_same_moments(found: pt.Trajectories, given: pt.Trajectories) -> None:
     found = in_order(found)
     np.testing.assert_array_equal(found.offsets, given.offsets)
-    np.testing.assert_array_equal(found.points, given.points)
+    np.testing.assert_allclose(found.points, given.points, rtol=0, atol=1e-6)
     assert found.times is not None and given.times is not None
     np.testing.assert_array_equal(found.times.astype("datetime64[us]"), given.times.astype("datetime64[us]"))
 

@@ -18,7 +18,7 @@ def trips(kind: str, crs: Any = "lonlat", about: Mapping[str, str] | None = None
     Their times are calendar times or numbers, and with the first go users and ids that are text; a bare one has
     neither users nor times.
     """
-    points = [[179.99, -17.5], [-179.995, -17.6], [-179.9, -17.123456789012345], [-8.61, 41.14], [5, 6], [5, 6]]
+    points = [[179.99, -17.5], [-179.995, -17.6], [-179.9, -17.123457], [-8.61, 41.14], [5, 6], [5, 6]]
     offsets = np.array([0, 3, 4, 6])
     calendar = np.datetime64("2024-02-28T23:59:45.250", "ms") + 15_000 * np.arange(6)
     times = {"calendar": calendar, "numbers": np.arange(6) * 1.5 + 1e9, "bare": None}[kind]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from privtrace.errors import OutputError
-from privtrace.io import feature_writers, geopackage, geoparquet, gpx, parquet, printing, tables
+from privtrace.io import feature_writers, geoparquet, gpx, ogr, parquet, printing, tables
 from privtrace.io.beginning import Beginning
 from privtrace.io.columns import Declared
 from privtrace.io.json_features import SEQUENCES, JsonReader
@@ -42,6 +42,8 @@ class Format(Suffixed):
     lost: Callable[[Trajectories], list[str]] = lambda part: []  # what of a part it cannot hold, in words
     folder_of: str | None = None  # written as a folder of files with this suffix, and read as one, all together
     folder_root: str = ""  # what is in such a folder even where it holds no file
+    beside: tuple[str, ...] = ()  # suffixes of other files that belong to one of this format
+    in_decimals: bool = False  # coordinates are written as text, with a fixed number of decimals
     has_columns: bool = False  # which may be named as another program wants: `write` takes `names`
     prepare: Callable[[Path], object] = lambda path: None  # refuses, before the work, for want of a package
     lonlat_only: bool = False
@@ -68,6 +70,7 @@ def first_sign(text: bytes) -> bytes:
 
 
 _SQLITE = b"SQLite format 3\0"
+_KML_ROOT = re.compile(rb"<(\w+:)?kml[\s>]")
 _GPX_ROOT = re.compile(rb"<(\w+:)?gpx[\s>]")
 
 _PARQUET = Format(
@@ -83,6 +86,7 @@ _CSV = Format(
     "csv",
     (".csv",),
     is_text=True,
+    in_decimals=True,
     recognizes=lambda line: True,
     read=tables.TableReader,
     write=tables.write,
@@ -93,6 +97,7 @@ _TSV = Format(
     "tsv",
     (".tsv", ".tab"),
     is_text=True,
+    in_decimals=True,
     read=_CSV.read,
     write=partial(tables.write, delimiter="\t"),
     has_columns=True,
@@ -102,6 +107,7 @@ _DAT = Format(
     "dat",
     (".dat",),
     is_text=True,
+    in_decimals=True,
     read=_later("dat", "DatReader"),
     write=_later("dat", "write"),
     lost=_later("dat", "lost"),
@@ -110,6 +116,7 @@ _PORTO = Format(
     "porto",
     (),
     is_text=True,
+    in_decimals=True,
     recognizes=_is_porto,
     read=_later("porto", "PortoReader"),
     write=_later("porto", "write"),
@@ -131,15 +138,47 @@ _GPKG = Format(
     (".gpkg",),
     is_text=False,
     recognizes=lambda line: line.startswith(_SQLITE) and line[68:72] in (b"GPKG", b"GP10", b"GP11"),
-    read=geopackage.GeoPackageReader,
-    write=geopackage.write,
-    prepare=geopackage.gdal,
+    read=partial(ogr.OgrReader, ogr.GEOPACKAGE),
+    write=partial(ogr.write, ogr.GEOPACKAGE),
+    prepare=partial(ogr.gdal, kind=ogr.GEOPACKAGE),
     lost=printing.bad_points_lost,
+)
+_FGB = replace(
+    _GPKG,
+    name="fgb",
+    suffixes=(".fgb",),
+    recognizes=lambda line: line.startswith(b"fgb\x03fgb"),
+    read=partial(ogr.OgrReader, ogr.FLATGEOBUF),
+    write=partial(ogr.write, ogr.FLATGEOBUF),
+    prepare=partial(ogr.gdal, kind=ogr.FLATGEOBUF),
+)
+_SHP = replace(
+    _GPKG,
+    name="shp",
+    suffixes=(".shp",),
+    recognizes=lambda line: line.startswith(b"\0\0\x27\x0a"),
+    read=partial(ogr.OgrReader, ogr.SHAPEFILE),
+    write=partial(ogr.write, ogr.SHAPEFILE),
+    prepare=partial(ogr.gdal, kind=ogr.SHAPEFILE),
+    beside=ogr.SHAPEFILE.beside,
+)
+_KML = replace(
+    _GPKG,
+    name="kml",
+    suffixes=(".kml",),
+    in_decimals=True,
+    recognizes=lambda head: first_sign(head) == b"<" and _KML_ROOT.search(head) is not None,
+    read=ogr.KmlReader,
+    write=partial(ogr.write, ogr.KML),
+    prepare=partial(ogr.gdal, kind=ogr.KML),
+    lonlat_only=True,
+    lost=lambda part: [*printing.bad_points_lost(part), *printing.numbers_lost(part)],
 )
 _GEOJSON = Format(
     "geojson",
     (".geojson",),
     is_text=True,
+    in_decimals=True,
     also=SEQUENCES,
     recognizes=lambda line: first_sign(line) == b"{",
     read=JsonReader,
@@ -162,6 +201,7 @@ _GPX = Format(
     "gpx",
     (".gpx",),
     is_text=True,
+    in_decimals=True,
     recognizes=lambda head: first_sign(head) == b"<" and _GPX_ROOT.search(head) is not None,
     read=gpx.GpxReader,
     write=feature_writers.gpx,
@@ -173,6 +213,7 @@ _GEOLIFE = Format(
     "geolife",
     (".plt",),
     is_text=False,
+    in_decimals=True,
     read=_later("geolife", "GeolifeReader"),
     write=_later("geolife", "write"),
     lonlat_only=True,
@@ -190,6 +231,9 @@ FORMATS = {
         _GEOPARQUET,
         _GEOPARQUET_LINES,
         _GPKG,
+        _SHP,
+        _FGB,
+        _KML,
         _GEOJSON,
         _MFJSON,
         _GPX,

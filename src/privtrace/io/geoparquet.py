@@ -11,25 +11,23 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from privtrace.errors import DataError
-from privtrace.io import printing, rows
+from privtrace.io import printing
 from privtrace.io.beginning import Beginning
-from privtrace.io.columns import PAIRS, Declared, attributes, check_attributes, named_zone, tells_time
+from privtrace.io.columns import Declared
 from privtrace.io.crs import CRS84, meaning
-from privtrace.io.features import FEATURES_AT_ONCE, FeatureLayout, FeatureReader, Features, times_of
-from privtrace.io.geometries import from_native, from_wkb, kinds_in, to_wkb
-from privtrace.io.lines import GEOMETRY, line_tables
-from privtrace.io.long_table import long_tables
+from privtrace.io.features import FEATURES_AT_ONCE, Features
+from privtrace.io.geometries import from_native, from_wkb, kinds_in
+from privtrace.io.layers import LayerReader
+from privtrace.io.lines import GEOMETRY, line_tables, point_tables
 from privtrace.io.parquet import opened, write_tables
 from privtrace.io.source import Sizes
 from privtrace.trajectories import Crs, Trajectories
 
 _KEY = b"geo"
 _NATIVE = ("point", "linestring", "multilinestring")
-_FIELD = pa.field(GEOMETRY, pa.binary())
 
 
 def is_geoparquet(beginning: Beginning) -> bool:
@@ -37,35 +35,19 @@ def is_geoparquet(beginning: Beginning) -> bool:
     return _KEY in beginning.footer.metadata
 
 
-class GeoParquetReader(FeatureReader):
+class GeoParquetReader(LayerReader):
     """Read features from GeoParquet."""
 
     def __init__(self, beginning: Beginning, declared: Declared) -> None:
         self.snapshot = beginning.snapshot
         path = beginning.path
         self._schema, _, metadata = beginning.footer
-        self._geometry, self._described = _described(path, metadata, self._schema)
-        names = [name for name in self._schema.names if name != self._geometry]
+        self._geometry, described = _described(path, metadata, self._schema)
+        self._encoding = described["encoding"]
+        crs = meaning(path, described.get("crs", CRS84), declared)
+        others = pa.schema(field for field in self._schema if field.name != self._geometry)
         # Not by the types of geometry that the footer lists: they are the rows', and one row can change them.
-        points_only = self._described.get("encoding") == "point"
-        trajectory, user, time = attributes(path, names, declared, points_only=points_only)
-        clock = declared.clock(time)
-        check_attributes(path, self._schema, trajectory, user, time, clock, declared)
-        crs = meaning(path, self._described.get("crs", CRS84), declared)
-        self.layout = FeatureLayout(trajectory, user, time, crs, clock)
-        self.has_places = trajectory is None
-
-    @property
-    def has_clock(self) -> bool:
-        """Say whether the column of times has a type that can be a clock."""
-        time = self.layout.time
-        return time is not None and tells_time(self._schema.field(time).type, self.layout.clock)
-
-    @property
-    def named_zone(self) -> str | None:
-        """Name the time zone in the type of the column of times."""
-        time = self.layout.time
-        return None if time is None else named_zone(self._schema.field(time).type)
+        self.understand(path, others, declared, crs, points_only=self._encoding == "point")
 
     def features(self, sizes: Sizes) -> Iterator[Features]:
         """Yield the features of some rows at a time."""
@@ -77,15 +59,8 @@ class GeoParquetReader(FeatureReader):
 
     def _features(self, table: pa.Table) -> Features:
         columns = {name: _one(table[name]) for name in table.column_names}
-        layout, geometry = self.layout, columns[self._geometry]
-        return Features(
-            geometries=from_wkb(geometry)
-            if self._described.get("encoding") == "WKB"
-            else from_native(geometry),
-            trajectory=rows.ids(columns[layout.trajectory]) if layout.trajectory else None,
-            user=rows.ids(columns[layout.user]) if layout.user else None,
-            times=times_of(layout.clock, columns[layout.time]) if layout.time else None,
-        )
+        read = from_wkb if self._encoding == "WKB" else from_native
+        return self.of_columns(read(columns[self._geometry]), columns)
 
 
 def _one(column: pa.ChunkedArray) -> pa.Array:
@@ -134,13 +109,7 @@ def _is_native(kind: pa.DataType) -> bool:
 def write_points(parts: Iterable[Trajectories], path: Path) -> None:
     """Write a row per point, with a geometry; the first part's words about the whole in the footer."""
     first, parts = printing.peeked(parts)
-    schema, tables = long_tables(printing.drawable(parts))
-    _write(schema.append(_FIELD), (_with_points(table, first.crs) for table in tables), first.crs, path)
-
-
-def _with_points(table: pa.Table, crs: Crs) -> pa.Table:
-    points = np.column_stack([table[name].to_numpy() for name in PAIRS[crs]])
-    return table.append_column(_FIELD, to_wkb(points, np.arange(len(points) + 1)))
+    _write(*point_tables(parts), first.crs, path)
 
 
 def write_lines(parts: Iterable[Trajectories], path: Path) -> None:

@@ -1,17 +1,18 @@
-"""Lay trajectories out as a table of lines, one row a trajectory, for the writers."""
+"""Lay trajectories out as a table of geometries, a row per trajectory or per point, for the writers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from privtrace.io import printing
-from privtrace.io.columns import CALENDAR_LISTS, LIST, TRAJECTORY, USER
+from privtrace.io.columns import CALENDAR, CALENDAR_LISTS, LIST, PAIRS, TIME, TRAJECTORY, USER
 from privtrace.io.geometries import to_wkb
-from privtrace.io.long_table import arrow_ids, arrow_times, arrow_users, laid_out
+from privtrace.io.long_table import arrow_ids, arrow_times, arrow_users, laid_out, long_table
 from privtrace.trajectories import Array, Trajectories
 
 GEOMETRY = "geometry"
@@ -43,10 +44,28 @@ def _table(part: Trajectories, first_id: int, *, plain: bool) -> pa.Table:
     return pa.table(columns | {GEOMETRY: to_wkb(part.points, part.offsets)})
 
 
+def point_tables(parts: Iterable[Trajectories], *, plain: bool = False) -> tuple[pa.Schema, Iterator[pa.Table]]:
+    """Lay parts out with a row per point; a format that is `plain` has coordinates in geometries alone."""
+    return laid_out(printing.drawable(parts), partial(_point_table, plain=plain))
+
+
+def _point_table(part: Trajectories, first_id: int, *, plain: bool) -> pa.Table:
+    table = long_table(part, first_id)
+    if plain:
+        columns = {name: _plain(table[name]) for name in table.column_names if name not in PAIRS[part.crs]}
+        if part.times is not None and part.times.dtype.kind == "M":
+            del columns[TIME]
+            columns[CALENDAR] = printing.iso(part.times, part.zone).cast(pa.string())
+        table = pa.table(columns)
+    geometries = to_wkb(part.points, np.arange(part.n_points + 1))
+    return table.append_column(pa.field(GEOMETRY, pa.binary()), geometries)
+
+
 def times_name(times: Array) -> str:
     """Name the lists of times by what they are: calendar time or numbers."""
     return CALENDAR_LISTS[0] if times.dtype.kind == "M" else LIST
 
 
 def _plain(column: pa.Array) -> pa.Array:
+    column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     return pc.cast(column, pa.string()) if pa.types.is_uint64(column.type) else column

@@ -110,12 +110,13 @@ def recognize(beginning: Beginning, declared: Declared) -> Format:
         return FORMATS["geojson"]  # a line is a row, so that the first bytes tell nothing
     if FORMATS["parquet"].recognizes(beginning.raw):
         return FORMATS["geoparquet"] if geoparquet.is_geoparquet(beginning) else FORMATS["parquet"]
-    if FORMATS["gpkg"].recognizes(beginning.raw):
-        return FORMATS["gpkg"]
+    for name in ("gpkg", "fgb", "shp"):
+        if FORMATS[name].recognizes(beginning.raw):
+            return FORMATS[name]
     line = beginning.first_line
     if not line:
         raise DataError(f"{path}: is empty, without even a header; check that it was written to its end")
-    for name in ("gpx", "geojson"):  # what their first line says does not matter
+    for name in ("gpx", "kml", "geojson"):  # what their first line says does not matter
         if FORMATS[name].recognizes(beginning.head()):
             return FORMATS[name]
     _refuse_foreign(path, line, declared)
@@ -132,7 +133,7 @@ def _refuse_foreign(path: Path, line: bytes, declared: Declared) -> None:
     if first_sign(line) == b"[":
         raise DataError(f"{path}: is JSON; write it as GeoJSON, or as a table of points, one row a point")
     if first_sign(line) == b"<":
-        raise DataError(f"{path}: is XML other than GPX, such as KML; write it as GPX or GeoJSON")
+        raise DataError(f"{path}: is XML other than GPX and KML; write it as GPX or GeoJSON")
     if _LIKE_DAT.match(line):
         raise DataError(
             f"{path}: looks like the text of AdaTrace and PrivTrace, which has no header; name it .dat, or "

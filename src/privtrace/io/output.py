@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from privtrace.errors import DataError, OutputError
-from privtrace.io import formats
+from privtrace.io import formats, printing
 from privtrace.io.atomic import Target, check_target, replacing
 from privtrace.io.formats import STANDARD, Format
 from privtrace.trajectories import Crs, Source, Trajectories
@@ -57,13 +57,13 @@ class Output:
         """Write a source, or parts as they come; only whether the name is still free is checked, at the end."""
         if isinstance(trajectories, Trajectories) or not isinstance(trajectories, Iterable):
             trajectories = trajectories.parts()
+        parts = _of_one_kind(trajectories)
+        parts = map(printing.rounded, parts) if self.format.in_decimals else parts
         if self.is_standard:
-            _to_standard_output(_of_one_kind(trajectories), self.format)
+            _to_standard_output(parts, self.format)
             return
-        with replacing(self.target) as temporary:
-            formats.write(
-                _of_one_kind(trajectories), temporary, self.format, packed=self.format.is_packed(self.path)
-            )
+        with replacing(self.target, beside=self.format.beside) as temporary:
+            formats.write(parts, temporary, self.format, packed=self.format.is_packed(self.path))
 
 
 def check_output(
@@ -73,6 +73,8 @@ def check_output(
     chosen = formats.format_of_output(Path(path), format, names)
     if os.fspath(path) == STANDARD:
         return Output(Target(Path(path), Path(path), force), chosen)
+    for suffix in chosen.beside:
+        check_target(Path(path).with_suffix(suffix), force)
     return Output(check_target(path, force, chosen.folder_of), chosen)
 
 

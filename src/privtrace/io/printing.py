@@ -49,6 +49,22 @@ def labels(values: Array) -> pa.Array:
     return on_one_line(arrow_users(values).cast(pa.large_string()))
 
 
+def rounded(part: Trajectories) -> Trajectories:
+    """Round points as text has them: to six decimals of degrees (11 cm), and to two of planar units.
+
+    Of planar units nobody knows how long they are, so numbers below ten keep four digits.
+    """
+    if part.crs == "lonlat":
+        return replace(part, points=np.round(part.points, 6))
+    points = np.round(part.points, 2)
+    small = np.abs(part.points) < 10
+    with np.errstate(divide="ignore", invalid="ignore"):
+        powers = 10.0 ** (3 - np.floor(np.log10(np.abs(part.points[small]))))
+        kept = np.rint(part.points[small] * powers) / powers
+    points[small] = np.where(np.isfinite(kept), kept, part.points[small])
+    return replace(part, points=points)
+
+
 def shortest(values: Floats, unknown: str) -> pa.Array:
     """Print numbers with as few digits as read back to the same number."""
     return pa.array(values, mask=~np.isfinite(values)).cast(pa.large_string()).fill_null(unknown)

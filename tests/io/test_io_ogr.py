@@ -1,4 +1,4 @@
-"""GeoPackage: geopandas reads what is written, and the other way round; without the extra one line says so."""
+"""What GDAL reads and writes, geopandas reads and writes too; without the extra one line says so."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import sqlite3
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import geopandas as gpd
 import numpy as np
+import pyogrio
 import pytest
 import shapely
 from tests.io.trips import assert_same, trips
@@ -29,12 +31,70 @@ def asked(path: Path, statement: str) -> list[tuple]:
         return database.execute(statement).fetchall()
 
 
-@pytest.mark.parametrize("crs", ["lonlat", "planar"])
-@pytest.mark.parametrize("kind", ["calendar", "numbers", "bare"])
-def test_nothing_is_lost_there_and_back(crs: str, kind: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("suffix", ["gpkg", "fgb", "shp"])
+@pytest.mark.parametrize(("kind", "crs"), [("calendar", "lonlat"), ("numbers", "planar"), ("bare", "lonlat")])
+def test_nothing_is_lost_there_and_back(suffix: str, crs: str, kind: str, tmp_path: Path) -> None:
     given = trips(kind, crs)
-    pt.write(given, tmp_path / "a.gpkg")
-    assert_same(pt.read(tmp_path / "a.gpkg").collect(), given)
+    pt.write(given, tmp_path / f"a.{suffix}")
+    assert_same(pt.read(tmp_path / f"a.{suffix}").collect(), given)
+
+
+@pytest.mark.parametrize("kind", ["calendar", "bare"])
+def test_kml_keeps_all_but_types(kind: str, tmp_path: Path) -> None:
+    given = trips(kind)
+    given = replace(given, points=np.round(given.points, 6))
+    pt.write(given, tmp_path / "a.kml")
+    found = pt.read(tmp_path / "a.kml", columns={"user_id": ""} if kind == "bare" else None).collect()
+    if kind == "bare":
+        found = replace(found, times=None)  # in a format without a header there may always be some
+    assert_same(found, given, ids_as_text=True)
+    assert "<name>" in (tmp_path / "a.kml").read_text()
+
+
+def test_a_shapefile_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
+    pt.write(trips("calendar"), tmp_path / "a.shp")
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".cpg", ".dbf", ".prj", ".shp", ".shx"]
+    (tmp_path / "b.dbf").write_text("somebody's table")
+    with pytest.raises(pt.OutputError, match=r"b\.dbf: exists; pass --force"):
+        pt.write(trips("calendar"), tmp_path / "b.shp")
+    pt.write(trips("bare"), tmp_path / "a.shp", force=True)
+    assert pt.read(tmp_path / "a.shp").collect().times is None
+
+
+def test_a_shapefile_that_changes_beside_is_noticed(tmp_path: Path) -> None:
+    pt.write(trips("calendar"), tmp_path / "a.shp")
+    source = pt.read(tmp_path / "a.shp")
+    (tmp_path / "a.dbf").write_bytes((tmp_path / "a.dbf").read_bytes() + b" ")
+    with pytest.raises(pt.DataError, match=r"a\.dbf: changed while it was read"):
+        source.collect()
+
+
+def test_times_of_flatgeobuf_name_their_zone_each_by_itself(tmp_path: Path) -> None:
+    times = np.array(["2024-07-01T10:00", "2024-07-01T11:00"], "datetime64[ms]")
+    shapes = shapely.to_wkb(shapely.points([1, 2], [3, 4]))
+    pyogrio.raw.write(
+        tmp_path / "a.fgb",
+        shapes,
+        [np.array([1, 2]), times],
+        ["traj_id", "t"],
+        geometry_type="Point",
+        crs="EPSG:4326",
+        gdal_tz_offsets={"t": np.array([0, 100])},  # unknown, and UTC
+        SPATIAL_INDEX="NO",
+    )
+    found = pt.read(tmp_path / "a.fgb", timezone="Europe/Lisbon").collect()
+    assert [str(t)[11:16] for t in found.times] == ["09:00", "11:00"]
+
+
+def test_folders_of_kml_are_read_one_after_the_other(tmp_path: Path) -> None:
+    line = "<Placemark><name>%s</name><LineString><coordinates>1,2 3,4</coordinates></LineString></Placemark>"
+    folders = "".join(f"<Folder><name>f</name>{line % name}</Folder>" for name in "ab") + line % "c"
+    (tmp_path / "a.kml").write_text(
+        f'<kml xmlns="http://www.opengis.net/kml/2.2"><Document>{folders}</Document></kml>'
+    )
+    assert sorted(pt.read(tmp_path / "a.kml").collect().ids.tolist()) == ["a", "b", "c"]
+    with pytest.raises(pt.SettingsError, match="holds longitude and latitude"):
+        pt.read(tmp_path / "a.kml", crs="planar")
 
 
 def test_geopandas_reads_what_is_written(tmp_path: Path) -> None:
@@ -102,14 +162,16 @@ def test_a_layer_of_polygons_or_points_without_ids_is_refused(tmp_path: Path) ->
         pt.read(saved(gpd.GeoDataFrame({"uid": [1]}, geometry=[shapely.Point(1, 1)], crs=4326), tmp_path))
 
 
-def test_damage_is_told_without_the_words_of_gdal(tmp_path: Path) -> None:
-    pt.write(trips("calendar"), tmp_path / "a.gpkg")
-    whole = (tmp_path / "a.gpkg").read_bytes()
-    (tmp_path / "short.gpkg").write_bytes(whole[:5000])
-    (tmp_path / "zeros.gpkg").write_bytes(whole[:200] + bytes(len(whole) - 200))
-    for name in ("short.gpkg", "zeros.gpkg"):
-        with pytest.raises(pt.DataError, match=r"damaged or truncated|none of its layers"):
-            pt.read(tmp_path / name).collect()
+@pytest.mark.parametrize("suffix", ["gpkg", "fgb", "shp", "kml"])
+def test_damage_is_told_without_the_words_of_gdal(suffix: str, tmp_path: Path) -> None:
+    pt.write(trips("calendar"), tmp_path / f"a.{suffix}")
+    for path in list(tmp_path.iterdir()):
+        whole = path.read_bytes()
+        path.with_stem("short").write_bytes(whole[: len(whole) // 20 + 60])
+        path.with_stem("zeros").write_bytes(whole[:90] + bytes(max(0, len(whole) - 90)))
+    for name in ("short", "zeros"):
+        with pytest.raises(pt.DataError, match=r"damaged or truncated|none of its layers|could not|no column"):
+            pt.read(tmp_path / f"{name}.{suffix}").collect()
 
 
 def test_a_database_without_the_mark_of_geopackage_is_refused(tmp_path: Path) -> None:
@@ -140,12 +202,19 @@ def test_a_failing_source_leaves_nothing_behind(error: BaseException, tmp_path: 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_without_the_extra_one_line_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pt.write(trips("bare"), tmp_path / "a.gpkg")
+@pytest.mark.parametrize(
+    ("suffix", "name"),
+    [("gpkg", "GeoPackage"), ("fgb", "FlatGeobuf"), ("shp", "Shapefile"), ("kml", "KML")],
+)
+def test_without_the_extra_one_line_names_it(
+    suffix: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pt.write(trips("bare"), tmp_path / f"a.{suffix}")
     monkeypatch.setitem(sys.modules, "pyogrio", None)
-    words = r"gpkg: GeoPackage needs the geo extra: pip install 'privtrace\[geo\]'$"
+    monkeypatch.delitem(sys.modules, "pyogrio.raw")
+    words = rf"{suffix}: {name} needs the geo extra: pip install 'privtrace\[geo\]'$"
     with pytest.raises(pt.MissingExtra, match="a." + words):
-        pt.read(tmp_path / "a.gpkg")
+        pt.read(tmp_path / f"a.{suffix}")
     with pytest.raises(pt.MissingExtra, match="b." + words):
-        pt.write(trips("bare"), tmp_path / "b.gpkg")
-    assert not (tmp_path / "b.gpkg").exists()
+        pt.write(trips("bare"), tmp_path / f"b.{suffix}")
+    assert not (tmp_path / f"b.{suffix}").exists()

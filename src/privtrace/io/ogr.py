@@ -1,0 +1,298 @@
+"""Read and write GeoPackage, Shapefile, FlatGeobuf and KML; GDAL, which pyogrio brings, does the work.
+
+The first three declare in a header which columns there are and of which types, so that no feature changes how
+another is read. KML has no such header: there GDAL finds columns in the features. So every feature is read by
+one fixed rule, and all that it says as text; see `KmlReader`.
+
+What is written has a row per trajectory, or per point in a Shapefile, which can hold neither lists nor points
+beside lines. The other formats have no lists either, so the times of a line are text there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from warnings import catch_warnings
+
+import numpy as np
+import pyarrow as pa
+
+from privtrace.errors import DataError, OutputError
+from privtrace.io import dates, printing
+from privtrace.io.beginning import Beginning
+from privtrace.io.clock import ISO_CLOCK
+from privtrace.io.columns import CALENDAR_LISTS, LIST, TIME, Declared
+from privtrace.io.crs import meaning
+from privtrace.io.extras import require
+from privtrace.io.features import FEATURES_AT_ONCE, Features
+from privtrace.io.files import CURE, FileVersion, Snapshot, declared_crs
+from privtrace.io.geometries import OTHER, from_wkb, refuse_other_kinds
+from privtrace.io.layers import LayerReader
+from privtrace.io.lines import GEOMETRY, line_tables, point_tables
+from privtrace.io.source import Sizes
+from privtrace.io.text_features import Feature, TextReader
+from privtrace.trajectories import Floats, Integers, Trajectories
+
+#: What the layer is called that is written, and that is read where there are several.
+LAYER = "trajectories"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Say how GDAL calls a format, and how a layer of it is written."""
+
+    name: str
+    driver: str
+    suffix: str  # GDAL warns of other names
+    geometry: str = "Unknown"  # points where trajectories have one, else lines
+    options: Mapping[str, str] = field(default_factory=dict)
+    words: str | None = None  # the option that takes the words about the whole
+    beside: tuple[str, ...] = ()  # suffixes of files that belong to it
+
+
+GEOPACKAGE = Kind("GeoPackage", "GPKG", ".gpkg", words="DESCRIPTION")
+# Without an index, which would put features into another order.
+FLATGEOBUF = Kind("FlatGeobuf", "FlatGeobuf", ".fgb", options={"SPATIAL_INDEX": "NO"}, words="DESCRIPTION")
+SHAPEFILE = Kind(
+    "Shapefile",
+    "ESRI Shapefile",
+    ".shp",
+    geometry="Point",
+    options={"ENCODING": "UTF-8"},
+    beside=(".shx", ".dbf", ".prj", ".cpg"),
+)
+KML = Kind("KML", "KML", ".kml")
+
+Batches = Iterator[pa.RecordBatch]
+
+
+def gdal(path: Path, kind: Kind) -> ModuleType:
+    """Load what reads and writes a format."""
+    require("pyogrio.raw", f"{path}: {kind.name}")
+    pyogrio = require("pyogrio", f"{path}: {kind.name}")
+    # Its own way to read FlatGeobuf lays a feature without a geometry over the one before it.
+    pyogrio.set_gdal_config_options({"OGR_FLATGEOBUF_STREAM_BASE_IMPL": "YES"})
+    return pyogrio
+
+
+class _Layers:
+    """Open the layers of a file as streams of batches."""
+
+    def __init__(self, path: Path, kind: Kind) -> None:
+        self.path, self._kind = path, kind
+        self._place = path.resolve()  # a name that is not absolute might be taken for an address
+        self._pyogrio = gdal(path, kind)
+
+    def names(self) -> list[str]:
+        """List the layers that have geometries."""
+        with self._reading():
+            return [name for name, shapes in self._pyogrio.list_layers(self._place) if shapes is not None]
+
+    def about(self, layer: str | int) -> Mapping[str, Any]:
+        """Tell what a layer says about itself."""
+        with self._reading():
+            about: Mapping[str, Any] = self._pyogrio.read_info(self._place, layer=layer)
+            return about
+
+    @contextmanager
+    def opened(
+        self, layer: str | int, names: Sequence[str], n_rows: int, *, text_times: bool = False
+    ) -> Iterator[tuple[pa.Schema, Batches]]:
+        """Open some columns of a layer, and last its geometries, whose name may be that of another column."""
+        with ExitStack() as stack:
+            with self._reading():
+                options = {"columns": names, "batch_size": n_rows, "datetime_as_string": text_times}
+                stream = self._pyogrio.raw.open_arrow(self._place, layer=layer, use_pyarrow=True, **options)
+                _, batches = stack.enter_context(stream)
+            yield batches.schema, self._each(batches)
+
+    def _each(self, batches: Batches) -> Batches:
+        while True:
+            with self._reading():
+                batch = next(batches, None)
+            if batch is None:
+                return
+            yield batch
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Turn GDAL's errors into ours and keep its warnings back: its own words may quote a row."""
+        try:
+            with catch_warnings(action="ignore"):
+                yield
+        except (RuntimeError, ValueError, OSError):  # those of pyogrio and arrow are of these kinds
+            raise DataError(
+                f"{self.path}: cannot be read as {self._kind.name} (damaged or truncated); {CURE}"
+            ) from None
+
+
+class OgrReader(LayerReader):
+    """Read features from the one layer of a file that has points or lines."""
+
+    def __init__(self, kind: Kind, beginning: Beginning, declared: Declared) -> None:
+        path = beginning.path
+        self.snapshot = _with_files_beside(path, kind)
+        self._layers = _Layers(path, kind)
+        self._layer = _chosen(path, self._layers.names())
+        about = self._layers.about(self._layer)
+        shapes = _plain_kind(about["geometry_type"])
+        refuse_other_kinds(path, {shapes} - {"Unknown"})
+        with self._layers.opened(self._layer, list(about["fields"]), 1) as (schema, _):
+            others = pa.schema(list(schema)[:-1])
+        crs = meaning(path, _described(path, about["crs"], kind), declared)
+        self.understand(path, others, declared, crs, points_only=shapes == "Point")
+        # Of a type that means time, values may name a zone or not: each is read by itself. A database has UTC.
+        self._text_times = kind is not GEOPACKAGE and pa.types.is_timestamp(self.time_type or pa.null())
+
+    def features(self, sizes: Sizes) -> Iterator[Features]:
+        """Yield the features of some rows at a time."""
+        n_rows, names = min(sizes.batch_rows, FEATURES_AT_ONCE), self.layout.names
+        with self._layers.opened(self._layer, names, n_rows, text_times=self._text_times) as (schema, batches):
+            yield self._features(pa.RecordBatch.from_pylist([], schema))
+            for batch in batches:
+                yield self._features(batch)
+
+    def _features(self, batch: pa.RecordBatch) -> Features:
+        *values, shapes = batch.columns
+        columns = dict(zip(batch.schema.names, values, strict=False))
+        if self._text_times and self.layout.time:
+            written = columns[self.layout.time].cast(pa.large_binary())
+            columns[self.layout.time] = dates.iso(written, self.layout.clock.zone)
+        if self.layout.time:
+            columns[self.layout.time] = _in_utc(columns[self.layout.time])
+        return self.of_columns(from_wkb(shapes), columns)
+
+
+def _in_utc(times: pa.Array) -> pa.Array:
+    """Say of timestamps that they are UTC: GDAL need not say it of their type."""
+    kind = times.type
+    naive = pa.types.is_timestamp(kind) and kind.tz is None
+    return times.view(pa.timestamp(kind.unit, "UTC")) if naive else times
+
+
+class KmlReader(TextReader):
+    """Read features from all folders of a KML file, each by the rule of features that have no header.
+
+    A feature goes by its own name where no attribute names its trajectory. Lists of times are text.
+    """
+
+    point_clock = ISO_CLOCK
+
+    def __init__(self, beginning: Beginning, declared: Declared) -> None:
+        crs = declared_crs(beginning.path, declared, "lonlat")
+        super().__init__(beginning, declared, crs, header=None, packed=False)
+        self._lists = (declared.columns.get(TIME), *CALENDAR_LISTS, LIST)
+        self._layers = _Layers(beginning.path, KML)
+
+    def features(self, sizes: Sizes) -> Iterator[Features]:
+        """Yield some features at a time, folder by folder."""
+        yield self._collected([])
+        for layer in range(len(self._layers.names())):
+            names = [name for name in self._layers.about(layer)["fields"] if name != "id"]  # that of XML
+            with self._layers.opened(layer, names, FEATURES_AT_ONCE, text_times=True) as (_, batches):
+                for batch in batches:
+                    yield self._collected(list(self.parsed(batch)))
+
+    def parsed(self, piece: pa.RecordBatch) -> Iterator[Feature]:
+        """Take features out of a batch."""
+        shapes = from_wkb(piece.columns[-1])
+        points = np.split(np.column_stack([shapes.x, shapes.y]), np.cumsum(shapes.counts)[:-1])
+        other = shapes.wrong.get(OTHER, np.zeros(len(shapes), np.bool_))
+        for place, row in enumerate(piece.select(range(piece.num_columns - 1)).to_pylist()):
+            said = {name.replace("Name", "name"): value for name, value in row.items() if value is not None}
+            said |= {name: _listed(said[name]) for name in self._lists if name in said}
+            wrong = OTHER if other[place] else None
+            yield Feature(said, points[place], None, bool(shapes.single[place]), said.get("name"), wrong=wrong)
+
+    def coordinates(self, points: Sequence[Floats]) -> tuple[Floats, Floats, Integers]:
+        """Put the points of features end to end."""
+        flat = np.concatenate([np.empty((0, 2)), *points])
+        return flat[:, 0], flat[:, 1], np.array([len(some) for some in points], np.int64)
+
+
+def _listed(value: Any) -> Any:
+    """Read a list that is written as JSON; all else stays as it is."""
+    try:
+        read = json.loads(value)
+    except (ValueError, TypeError, RecursionError):
+        return value
+    return read if isinstance(read, list) else value
+
+
+def _with_files_beside(path: Path, kind: Kind) -> Snapshot:
+    """Remember a file, and those that belong to it, as they are now."""
+    beside = [path.with_suffix(end) for suffix in kind.beside for end in {suffix, suffix.upper()}]
+    return Snapshot(path, tuple(FileVersion.at(one) for one in (path, *beside) if one == path or one.is_file()))
+
+
+def _chosen(path: Path, layers: Sequence[str]) -> str:
+    """Choose the layer: the only one with geometries, or the one that is called as ours."""
+    if len(layers) == 1 or LAYER in layers:
+        return layers[0] if len(layers) == 1 else LAYER
+    if not layers:
+        raise DataError(f"{path}: none of its layers has geometries; write one of points or lines")
+    listed = ", ".join(repr(name) for name in layers)
+    raise DataError(f"{path}: has several layers, {listed}; keep one, or call the one to read {LAYER!r}")
+
+
+def _plain_kind(kind: str) -> str:
+    """Leave out of a type whether it has heights or measures: "LineString Z" gives "LineString"."""
+    return kind.removeprefix("2.5D ").removeprefix("Measured ").removeprefix("3D ").split(" ")[0]
+
+
+def _described(path: Path, crs: str | None, kind: Kind) -> Any:
+    """Describe a coordinate system as PROJJSON."""
+    if crs is None:
+        return None
+    pyproj = require("pyproj", f"{path}: {kind.name}")
+    try:
+        return pyproj.CRS(crs).to_json_dict()
+    except pyproj.exceptions.CRSError:
+        return {}
+
+
+def write(kind: Kind, parts: Iterable[Trajectories], path: Path) -> None:
+    """Write one layer; the first part's words about the whole are its description, where there can be one."""
+    pyogrio = gdal(path, kind)
+    first, parts = printing.peeked(parts)
+    schema, tables = point_tables(parts, plain=True) if kind is SHAPEFILE else line_tables(parts, plain=True)
+    if kind is KML:  # what names a feature there has a place of its own
+        schema = schema.set(0, schema.field(0).with_name("Name"))
+    words = {kind.words: printing.words(first.about)} if kind.words else {}
+    failures: list[BaseException] = []
+
+    def batches() -> Batches:
+        # GDAL would say in its own words that a part could not be made.
+        try:
+            for table in tables:
+                yield from table.rename_columns(schema.names).to_batches()
+        except BaseException as failure:
+            failures.append(failure)
+            raise
+
+    named = path.with_suffix(kind.suffix)
+    path.unlink(missing_ok=True)
+    try:
+        with catch_warnings(action="ignore"):  # that planar points have no coordinate system
+            pyogrio.raw.write_arrow(
+                pa.RecordBatchReader.from_batches(schema.remove_metadata(), batches()),
+                named,
+                layer=LAYER,
+                driver=kind.driver,
+                geometry_name=GEOMETRY,
+                geometry_type=kind.geometry,
+                crs="EPSG:4326" if first.crs == "lonlat" else None,
+                **{**kind.options, **words},
+            )
+        named.replace(path)
+    except (RuntimeError, ValueError, OSError):
+        if failures:
+            raise failures[0] from None
+        raise OutputError(
+            f"{path.parent}: {kind.name} cannot be written here; check space and permissions"
+        ) from None
