@@ -14,7 +14,7 @@ test: export PYTHONDONTWRITEBYTECODE=
 test: .venv/dev
 	$(BIN)/python -m pytest -q -m "not slow and not data and not browser" --numprocesses 2 --dist worksteal
 
-test-slow: .venv/dev
+test-slow: .venv/slow
 	$(BIN)/python -m pytest -q -m "slow or data"
 
 test-browser: .venv/browser chromium
@@ -42,10 +42,15 @@ bench: .venv/run
 	$(INSTALL) .
 	touch $@
 
+# Bytecode is kept of what tests import; pip would make it for thousands of files that nobody asks for.
 .venv/dev: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(INSTALL) '.[dev]'
+	$(INSTALL) '.[dev]' --no-compile
 	touch $@ .venv/run
+
+.venv/slow: .venv/dev
+	$(INSTALL) '.[slow]'
+	touch $@
 
 .venv/browser: .venv/dev
 	PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 $(INSTALL) '.[dev,browser]'

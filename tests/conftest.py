@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import signal
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +15,7 @@ from hypothesis import HealthCheck, settings
 import privtrace as pt
 from privtrace.datasets import city_trips
 from privtrace.testing import data as checked
+from tests import sharing
 
 BOX, trajectories = checked.BOX, checked.trajectories
 
@@ -23,6 +26,25 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # A first call may compile, and a machine may be busy: no test fails for taking long.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
+
+# What tests and compilers make is let go by counting. Looking for the rest a tenth as often does.
+gc.set_threshold(20_000, 50, 100)
+
+#: Whether this process is one of several that test.
+SHARED = "PYTEST_XDIST_WORKER" in os.environ
+
+if SHARED:
+    sharing.compile_once()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if SHARED:
+        items[:] = sharing.apart(items, os.path.dirname(__file__))
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # all that was imported and collected stays
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,8 @@ import importlib
 import pkgutil
 import warnings
 
+from tests import sharing
+
 import privtrace as pt
 from privtrace.testing.data import REGIONS, timed_wanderers, wanderers
 
@@ -14,6 +16,7 @@ for module in pkgutil.walk_packages(pt.__path__, "privtrace."):
     if module.name != "privtrace.__main__":
         importlib.import_module(module.name)
 
+sharing.compile_once()
 
 #: Makes no threads: none of them would be there in what is forked off.
 HERE = pt.Threads(1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
+from functools import cache
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -178,6 +179,9 @@ def test_arrays_go_through_files() -> None:
     assert bare.timetable is None and {*bare.arrays()} == {*SAMPLING_SCHEMA}
 
 
+of_the_fleet = cache(released)
+
+
 def cut(array: np.ndarray) -> np.ndarray:
     return array[:-1]
 
@@ -214,18 +218,15 @@ DAMAGES: list[tuple[str, Callable[[np.ndarray], np.ndarray]]] = [
 
 @pytest.mark.parametrize(("name", "damage"), DAMAGES)
 def test_damaged_arrays_are_refused(name: str, damage: Callable[[np.ndarray], np.ndarray]) -> None:
-    timing = RELEASED
+    timing = of_the_fleet()
     arrays = {**timing.arrays(), name: damage(timing.arrays()[name].copy())}
     with pytest.raises(pt.ModelFormatError, match="does not fit"):
         Timing.from_arrays(REGION, timing.calendar, 0.0, arrays)
 
 
-RELEASED = released()
-
-
 def test_tables_of_a_clock_go_without_a_public_tick_only() -> None:
     with pytest.raises(pt.ModelFormatError, match="ticks"):
-        Timing.from_arrays(REGION, RELEASED.calendar, 15.0, RELEASED.arrays())
+        Timing.from_arrays(REGION, of_the_fleet().calendar, 15.0, of_the_fleet().arrays())
     by_tick = released(every_s=15.0)
     with pytest.raises(pt.ModelFormatError, match="ticks"):
         Timing.from_arrays(REGION, by_tick.calendar, 0.0, by_tick.arrays())

@@ -1,0 +1,67 @@
+"""Let the processes that test share the work: each kernel is compiled by one of them, and read by the others.
+
+Compiling takes longer than most tests. Who needs a kernel that another process compiles waits until it is on
+disk; and to wait for nothing, one process begins with tests that compile and the other with those that do not.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+#: Tests that need few kernels or none, by how their paths below tests/ begin.
+QUIET = (
+    "test_",
+    "io/",
+    "datasets/",
+    "contract/test_readers",
+    "contract/test_sources",
+    "privacy/test_budget_file",
+)
+
+_held: Counter[str] = Counter()
+
+
+def compile_once() -> None:
+    """Let numba compile a function only while no other process compiles one of the same file."""
+    from numba.core.compiler_lock import global_compiler_lock
+    from numba.core.dispatcher import Dispatcher
+
+    compile = Dispatcher.compile
+
+    def once(self: Any, signature: Any) -> Any:
+        # Threads of a process wait here, before the file: in the other order, two could wait for each other.
+        with global_compiler_lock, _locked(self.py_func.__code__.co_filename):
+            return compile(self, signature)
+
+    Dispatcher.compile = once
+
+
+@contextmanager
+def _locked(path: str) -> Iterator[None]:
+    """Lock a file of this project for other processes. A file imports none that imports it: no circle waits."""
+    if _held[path] or not os.path.isfile(path) or "site-packages" in path:
+        yield
+        return
+    import fcntl
+
+    with open(path) as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        _held[path] += 1
+        try:
+            yield
+        finally:
+            _held[path] -= 1
+
+
+def apart(items: list[pytest.Item], root: str) -> list[pytest.Item]:
+    """Put the tests that compile nothing where the second of two processes begins: in the middle."""
+    quiet, others = [], []
+    for item in items:
+        (quiet if os.path.relpath(item.path, root).startswith(QUIET) else others).append(item)
+    return others[: len(items) // 2] + quiet + others[len(items) // 2 :]
