@@ -18,6 +18,11 @@ from privtrace.io.source import FileSource, Reader, Sizes
 from privtrace.trajectories import Trajectories
 
 
+def save(parts, path) -> None:
+    with path.open("wb") as file:
+        dat.write(parts, file)
+
+
 def reader(path, content, crs=None) -> Reader:
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return samples.open_reader("dat", path, crs)
@@ -148,7 +153,7 @@ def test_what_is_written_can_be_read(tmp_path_factory, lists):
     path = tmp_path_factory.mktemp("dat") / "a.dat"
     points = np.array([point for points in lists for point in points]).reshape(-1, 2)
     written = Trajectories(points, np.cumsum([0, *map(len, lists)]), crs="planar")
-    dat.write([written], path)
+    save([written], path)
     rows, faults = samples.rows_of(samples.open_reader("dat", path), 7)
     assert faults == []
     expected = [(b"%d" % i, x, y) for i, points in enumerate(lists) for x, y in points]
@@ -158,16 +163,16 @@ def test_what_is_written_can_be_read(tmp_path_factory, lists):
 def test_the_file_has_the_shape_of_the_format(tmp_path):
     points = np.array([[1.5, 2], [3, 1 / 3], [np.nan, np.inf]])
     whole = Trajectories(points, np.array([0, 2, 2, 3]), ids=np.array(["a", "b", "c"]))
-    dat.write([whole[0:1], whole[1:3]], tmp_path / "a.dat")
+    save([whole[0:1], whole[1:3]], tmp_path / "a.dat")
     assert (tmp_path / "a.dat").read_text() == "#a:\n>0:1.5,2;3,0.3333333333333333;\n#c:\n>0:nan,nan;\n"
-    dat.write([], tmp_path / "a.dat")
+    save([], tmp_path / "a.dat")
     assert (tmp_path / "a.dat").read_bytes() == b""
 
 
 def test_users_keep_equal_ids_apart(tmp_path):
     users = np.array(["a", "a/b", "", "a%2Fb"])
     part = Trajectories(np.zeros((4, 2)), np.arange(5), users=users, ids=np.array(["b/c", "c", "c", "c"]))
-    dat.write([part], tmp_path / "a.dat")
+    save([part], tmp_path / "a.dat")
     names = (tmp_path / "a.dat").read_text().splitlines()[::2]
     assert names == ["#a/b/c:", "#a%2Fb/c:", "#/c:", "#a%252Fb/c:"]
     assert dat.lost(part) == [
@@ -179,7 +184,7 @@ def test_users_keep_equal_ids_apart(tmp_path):
 
 def test_ids_never_break_a_line(tmp_path):
     ids = np.array(["a\n#b:", "a\r", "ü"])
-    dat.write([Trajectories(np.zeros((3, 2)), np.arange(4), ids=ids)], tmp_path / "a.dat")
+    save([Trajectories(np.zeros((3, 2)), np.arange(4), ids=ids)], tmp_path / "a.dat")
     rows, faults = samples.rows_of(samples.open_reader("dat", tmp_path / "a.dat"))
     assert faults == []
     assert len({row["traj_id"] for row in rows}) == 3

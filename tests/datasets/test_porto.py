@@ -20,6 +20,11 @@ HEADER = samples.PORTO.splitlines()[0]
 GOOD = '"7","","","","8","100","","False","[[1,2]]"'
 
 
+def save(parts, path) -> None:
+    with path.open("wb") as file:
+        porto.write(parts, file)
+
+
 def reader(path, content, crs=None) -> Reader:
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return samples.open_reader("porto", path, crs)
@@ -154,7 +159,7 @@ def test_what_is_written_can_be_read(tmp_path_factory, trips):
         ids=np.array([trip for _, trip, *_ in trips], object),
     )
     assert porto.keeps_times(part) and porto.lost(part) == []
-    porto.write([part], path)
+    save([part], path)
     rows, faults = samples.rows_of(samples.open_reader("porto", path), 100)
     expected = [
         {"traj_id": name(trip), "user_id": name(user), "x": x, "y": y, "t": time(start + 15 * i)}
@@ -175,13 +180,13 @@ def test_the_file_has_the_shape_of_the_format(tmp_path):
     part = Trajectories(
         points, np.array([0, 2, 2, 3]), np.array([1.5, 16.5, np.nan]), np.array([7, 7, -(2**63)])
     )
-    porto.write([part], tmp_path / "a.csv")
+    save([part], tmp_path / "a.csv")
     assert (tmp_path / "a.csv").read_text().splitlines() == [
         HEADER,
         '"0","","","","7","1","","False","[[-8.5,41],[-8.25,41.125]]"',
         '"2","","","","","","","False","[[null,0]]"',
     ]
-    porto.write([], tmp_path / "a.csv")
+    save([], tmp_path / "a.csv")
     assert len(FileSource(samples.open_reader("porto", tmp_path / "a.csv")).collect()) == 0
 
 
@@ -206,7 +211,7 @@ def test_only_steps_of_15_seconds_are_kept(times, kept):
 def test_planar_points_are_refused(tmp_path):
     part = Trajectories(np.zeros((1, 2)), np.arange(2), crs="planar")
     with pytest.raises(OutputError, match="these points are planar"):
-        porto.write([part], tmp_path / "a.csv")
+        save([part], tmp_path / "a.csv")
 
 
 @pytest.mark.data
@@ -222,7 +227,7 @@ def test_the_sample_is_read_whole(real_data, tmp_path):
     starts = [int(t["TIMESTAMP"]) for t, points in zip(trips, polylines, strict=True) if points]
     assert found.times[found.offsets[:-1]].astype(np.int64).tolist() == starts
     assert list(source.faults()) == [] and porto.keeps_times(found)
-    porto.write([found], tmp_path / "a.csv")
+    save([found], tmp_path / "a.csv")
     again = FileSource(samples.open_reader("porto", tmp_path / "a.csv")).collect()
     np.testing.assert_array_equal(again.points, found.points)
     np.testing.assert_array_equal(again.times, found.times)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -100,13 +100,12 @@ def lost(part: Trajectories) -> list[str]:
     return [*crs, *times, *users]
 
 
-def write(parts: Iterable[Trajectories], path: Path) -> None:
+def write(parts: Iterable[Trajectories], file: BinaryIO) -> None:
     """Write two lines a trajectory; where there are users, an id is user/id, so that no two become one."""
-    with path.open("wb") as file:
-        for part in printing.named(parts):
-            x, y = (printing.shortest(part.points[:, axis], "nan") for axis in (0, 1))
-            points = printing.joined(printing.chained(x, ",", y), part.offsets, ";")
-            file.write(printing.content(printing.chained("#", _ids(part), ":\n>0:", points, ";\n")))
+    for part in printing.named(parts):
+        x, y = (printing.shortest(part.points[:, axis], "nan") for axis in (0, 1))
+        points = printing.joined(printing.chained(x, ",", y), part.offsets, ";")
+        file.write(printing.content(printing.chained("#", _ids(part), ":\n>0:", points, ";\n")))
 
 
 def _ids(part: Trajectories) -> pa.Array:

@@ -13,6 +13,7 @@ import csv
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -168,13 +169,12 @@ def keeps_times(part: Trajectories) -> bool:
     return bool(np.all(np.diff(seconds.to_numpy())[same_trip] == STEP))
 
 
-def write(parts: Iterable[Trajectories], path: Path) -> None:
+def write(parts: Iterable[Trajectories], file: BinaryIO) -> None:
     """Write a trip per line, all fields in quotes; what only the competition knew of its trips stays empty."""
-    with path.open("wb") as file:
-        file.write((",".join(f'"{name}"' for name in _COLUMNS) + "\n").encode())
-        for part in printing.named(parts):
-            printing.lonlat_only(part, "the table of the Porto competition")
-            file.write(printing.content(_lines(part)))
+    file.write((",".join(f'"{name}"' for name in _COLUMNS) + "\n").encode())
+    for part in printing.named(parts):
+        printing.lonlat_only(part, "the table of the Porto competition")
+        file.write(printing.content(_lines(part)))
 
 
 def _lines(part: Trajectories) -> pa.Array:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from pathlib import Path
+from typing import BinaryIO
 from xml.sax.saxutils import escape
 
 import numpy as np
@@ -41,24 +41,24 @@ _GPX = """\
 """
 
 
-def geojson(parts: Iterable[Trajectories], path: Path) -> None:
+def geojson(parts: Iterable[Trajectories], file: BinaryIO) -> None:
     """Write GeoJSON, with the first part's words about the whole in a member `about`."""
-    _write(parts, path, "GeoJSON", _json_head, _still, ",", b"\n]}\n", times_name)
+    _write(parts, file, "GeoJSON", _json_head, _still, ",", b"\n]}\n", times_name)
 
 
-def mfjson(parts: Iterable[Trajectories], path: Path) -> None:
+def mfjson(parts: Iterable[Trajectories], file: BinaryIO) -> None:
     """Write MF-JSON, whose points all have a calendar time; numbers are taken for seconds since 1970."""
-    _write(parts, path, "MF-JSON", _json_head, _moving, ",", b"\n]}\n", lambda times: CALENDAR_LISTS[1])
+    _write(parts, file, "MF-JSON", _json_head, _moving, ",", b"\n]}\n", lambda times: CALENDAR_LISTS[1])
 
 
-def gpx(parts: Iterable[Trajectories], path: Path) -> None:
+def gpx(parts: Iterable[Trajectories], file: BinaryIO) -> None:
     """Write a track per trajectory, with the words about the whole in the metadata."""
-    _write(parts, path, "GPX", _gpx_head, _track, "", b"</gpx>\n", lambda times: "time")
+    _write(parts, file, "GPX", _gpx_head, _track, "", b"</gpx>\n", lambda times: "time")
 
 
 def _write(
     parts: Iterable[Trajectories],
-    path: Path,
+    file: BinaryIO,
     name: str,
     head: Callable[[Trajectories, dict[str, str]], str],
     printed: Callable[[Trajectories], pa.Array],
@@ -69,15 +69,14 @@ def _write(
     first, parts = printing.peeked(parts)
     users = "" if first.users is None else USER
     times = "" if first.times is None else name_of(first.times)
-    with path.open("wb") as file:
-        file.write(head(first, {TRAJECTORY: TRAJECTORY, USER: users, TIME: times}).encode())
-        n_skipped = len(between)  # nothing stands before the first
-        for part in printing.drawable(parts):
-            printing.lonlat_only(part, name)
-            features = printing.content(chained(between, printed(part)))
-            file.write(features[n_skipped:])
-            n_skipped = 0 if len(features) else n_skipped
-        file.write(end)
+    file.write(head(first, {TRAJECTORY: TRAJECTORY, USER: users, TIME: times}).encode())
+    n_skipped = len(between)  # nothing stands before the first
+    for part in printing.drawable(parts):
+        printing.lonlat_only(part, name)
+        features = printing.content(chained(between, printed(part)))
+        file.write(features[n_skipped:])
+        n_skipped = 0 if len(features) else n_skipped
+    file.write(end)
 
 
 def _json_head(first: Trajectories, columns: dict[str, str]) -> str:

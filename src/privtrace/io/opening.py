@@ -12,13 +12,12 @@ import re
 from pathlib import Path
 
 from privtrace.errors import DataError, SettingsError
-from privtrace.io import geoparquet, tables
+from privtrace.io import tables
 from privtrace.io.beginning import Beginning
 from privtrace.io.columns import Declared
 from privtrace.io.files import files_in
 from privtrace.io.folder import FolderReader, Group
 from privtrace.io.formats import FORMATS, Format, first_sign
-from privtrace.io.json_features import SEQUENCES
 from privtrace.io.source import Reader
 from privtrace.io.suffixes import listed_suffixes
 
@@ -103,24 +102,16 @@ def _is_table(path: Path, declared: Declared) -> bool:
 def recognize(beginning: Beginning, declared: Declared) -> Format:
     """Tell the format of a file, and refuse what clearly is none of ours."""
     path = beginning.path
-    for name in ("geolife", "dat"):
-        if path.name.lower().endswith(FORMATS[name].read_suffixes):
-            return FORMATS[name]
-    if path.name.lower().removesuffix(".gz").endswith(SEQUENCES):
-        return FORMATS["geojson"]  # a line is a row, so that the first bytes tell nothing
-    if FORMATS["parquet"].recognizes(beginning.raw):
-        return FORMATS["geoparquet"] if geoparquet.is_geoparquet(beginning) else FORMATS["parquet"]
-    for name in ("gpkg", "fgb", "shp"):
-        if FORMATS[name].recognizes(beginning.raw):
-            return FORMATS[name]
-    line = beginning.first_line
-    if not line:
+    for format in FORMATS.values():
+        if path.name.lower().endswith(format.by_name):
+            return format
+    if not beginning.first_line:
         raise DataError(f"{path}: is empty, without even a header; check that it was written to its end")
-    for name in ("gpx", "kml", "geojson"):  # what their first line says does not matter
-        if FORMATS[name].recognizes(beginning.head()):
-            return FORMATS[name]
-    _refuse_foreign(path, line, declared)
-    return next(format for format in FORMATS.values() if format.recognizes(line))
+    for format in FORMATS.values():
+        if format.recognizes(beginning):
+            return format
+    _refuse_foreign(path, beginning.first_line, declared)
+    return FORMATS["csv"]
 
 
 def _refuse_foreign(path: Path, line: bytes, declared: Declared) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO, cast
 
 from privtrace.errors import DataError, OutputError
-from privtrace.io import formats, printing
 from privtrace.io.atomic import Target, check_target, replacing
-from privtrace.io.formats import STANDARD, Format
+from privtrace.io.formats import STANDARD, Format, format_of_output
+from privtrace.io.printing import rounded
 from privtrace.trajectories import Crs, Source, Trajectories
 
 
@@ -58,35 +61,44 @@ class Output:
         if isinstance(trajectories, Trajectories) or not isinstance(trajectories, Iterable):
             trajectories = trajectories.parts()
         parts = _of_one_kind(trajectories)
-        parts = map(printing.rounded, parts) if self.format.in_decimals else parts
-        if self.is_standard:
-            _to_standard_output(parts, self.format)
+        if self.format.is_text:
+            with self._stream() as stream:
+                self.format.write(map(rounded, parts), stream)
             return
         with replacing(self.target, beside=self.format.beside) as temporary:
-            formats.write(parts, temporary, self.format, packed=self.format.is_packed(self.path))
+            self.format.write(map(rounded, parts) if self.format.in_decimals else parts, temporary)
+
+    @contextmanager
+    def _stream(self) -> Iterator[BinaryIO]:
+        """Open a stream for text, packed with gzip if the path says so; who reads a pipe may stop early."""
+        if self.is_standard:
+            sys.stdout.flush()
+            try:
+                with open(os.dup(sys.stdout.fileno()), "wb") as stream:
+                    yield stream
+            except BrokenPipeError:
+                with open(os.devnull, "wb") as nowhere:  # for what is flushed at exit
+                    os.dup2(nowhere.fileno(), sys.stdout.fileno())
+            return
+        with replacing(self.target) as temporary, temporary.open("wb") as file:
+            if not self.format.is_packed(self.path):
+                yield file
+                return
+            # Without name and date, so that the same trajectories make the same file.
+            with gzip.GzipFile("", "wb", 6, file, mtime=0) as packer:
+                yield cast(BinaryIO, packer)
 
 
 def check_output(
     path: str | os.PathLike[str], force: bool = False, format: str | None = None, names: str | None = None
 ) -> Output:
     """Refuse, before any work, a path that cannot be written; return what writes there."""
-    chosen = formats.format_of_output(Path(path), format, names)
+    chosen = format_of_output(Path(path), format, names)
     if os.fspath(path) == STANDARD:
         return Output(Target(Path(path), Path(path), force), chosen)
     for suffix in chosen.beside:
         check_target(Path(path).with_suffix(suffix), force)
     return Output(check_target(path, force, chosen.folder_of), chosen)
-
-
-def _to_standard_output(parts: Iterable[Trajectories], format: Format) -> None:
-    """Write a table as it is made; who reads may stop before its end."""
-    sys.stdout.flush()
-    try:
-        with open(os.dup(sys.stdout.fileno()), "wb") as stream:
-            format.write(parts, stream)
-    except BrokenPipeError:
-        with open(os.devnull, "wb") as nowhere:  # for what is flushed at exit
-            os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 def _of_one_kind(parts: Iterable[Trajectories]) -> Iterator[Trajectories]:

@@ -10,7 +10,6 @@ dropped: otherwise one stray quote could swallow any number of rows that belong 
 from __future__ import annotations
 
 import csv
-import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -177,21 +176,16 @@ def _check_header(path: Path, line: bytes) -> None:
 
 
 def write(
-    parts: Iterable[Trajectories],
-    path: Path | BinaryIO,
-    *,
-    delimiter: str = ",",
-    names: str | None = None,
+    parts: Iterable[Trajectories], stream: BinaryIO, *, delimiter: str = ",", names: str | None = None
 ) -> None:
-    """Write a long table to a file or a stream; text cannot hold words about it.
+    """Write a long table; text cannot hold words about it.
 
     Calendar time has a name that says so. Such times are moments: 2013-07-01T07:00:00Z, or with their offset in
     a zone, 2013-07-01T08:00:00+01:00.
     """
     schema, tables = named_tables(parts, names)
     empty = _as_text(schema.empty_table())
-    sink = pa.OSFile(os.fsencode(path), "wb") if isinstance(path, Path) else pa.PythonFile(path, "w")
-    with sink as file:
+    with pa.PythonFile(stream, "w") as file:
         # Arrow would put the names into quotes.
         file.write((delimiter.join(empty.schema.names) + "\n").encode())
         options = pa.csv.WriteOptions(include_header=False, delimiter=delimiter)
