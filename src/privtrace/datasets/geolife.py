@@ -25,7 +25,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from privtrace.datasets.importing import Importer
+from privtrace.datasets.importing import Importer, are_whole
 from privtrace.datasets.pieces import digits
 from privtrace.errors import OutputError
 from privtrace.io import printing, rows, slices
@@ -178,7 +178,7 @@ def _times(date: ByteSlices, time: ByteSlices) -> Read:
 
 def lost(part: Trajectories) -> list[str]:
     """Say in words what of a part this format cannot hold."""
-    if part.times is None or printing.are_whole(part.times):
+    if part.times is None or are_whole(part.times):
         return []
     return ["fractions of seconds"]
 

@@ -6,16 +6,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import ClassVar
 
+import numpy as np
 import pyarrow as pa
 
 from privtrace.errors import DataError
-from privtrace.io import rows
+from privtrace.io import printing, rows
 from privtrace.io.beginning import Beginning
 from privtrace.io.columns import Declared
 from privtrace.io.faults import Faults
 from privtrace.io.files import declared_crs
 from privtrace.io.source import Sizes
-from privtrace.trajectories import Crs
+from privtrace.trajectories import Array, Crs
 
 
 class Importer(ABC):
@@ -58,3 +59,11 @@ class Importer(ABC):
             n_rows += n_found
             yield rows.keys_of(batch) if keys_only else batch
         self.n_rows = n_rows
+
+
+def are_whole(times: Array) -> bool:
+    """Tell whether `printing.whole_seconds` loses nothing but times that are unknown or of other ages."""
+    seconds = printing.whole_seconds(times)
+    known = seconds.is_valid().to_numpy(zero_copy_only=False)
+    whole = seconds.drop_null().to_numpy()
+    return bool(np.all(times[known] == (whole.astype("datetime64[s]") if times.dtype.kind == "M" else whole)))

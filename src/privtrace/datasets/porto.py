@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from privtrace.datasets.importing import Importer
+from privtrace.datasets.importing import Importer, are_whole
 from privtrace.datasets.pieces import first_bytes, last_bytes, pairs
 from privtrace.errors import DataError
 from privtrace.io import printing, rows, slices, text
@@ -162,7 +162,7 @@ def keeps_times(part: Trajectories) -> bool:
     if part.times is None:
         return True
     seconds = printing.whole_seconds(part.times)
-    if seconds.null_count or not printing.are_whole(part.times):
+    if seconds.null_count or not are_whole(part.times):
         return False
     trips = np.repeat(np.arange(len(part)), np.diff(part.offsets))
     same_trip = trips[1:] == trips[:-1]

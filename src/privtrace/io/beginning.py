@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -39,7 +39,6 @@ class Beginning:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
-        self._text = b""  # unpacked, as far as it was read
         self._opened = ExitStack()
 
     @classmethod
@@ -74,20 +73,17 @@ class Beginning:
     @cached_property
     def first_line(self) -> bytes:
         """Give the header of a text, or as much of it as a header may have."""
-        if b"\n" not in self._text:
-            self._read_on(lambda stream: stream.readline(max(0, LINE_BYTES - len(self._text))))
-        line, end, _ = self._text.partition(b"\n")
-        return (line + end)[:LINE_BYTES]
+        with self.text() as text:
+            return text.readline(LINE_BYTES)
 
     def head(self, n_bytes: int = _HEAD_BYTES) -> bytes:
         """Give the first bytes of the text, unpacked."""
-        if len(self._text) < n_bytes:
-            self._read_on(lambda stream: stream.read(n_bytes - len(self._text)))
-        return self._text[:n_bytes]
+        with self.text() as text:
+            return text.read(n_bytes)
 
     @contextmanager
     def text(self) -> Iterator[BinaryIO]:
-        """Hand out the whole text from its start, unpacked, where a header has no fixed length."""
+        """Hand out the text from its start, unpacked."""
         with reading(self.path, CURE):
             self._stream.seek(0)
             yield self._stream
@@ -110,9 +106,3 @@ class Beginning:
         packed = self.is_packed
         self._file.seek(0)
         return unpacked(self._file, packed=packed)
-
-    def _read_on(self, read: Callable[[BinaryIO], bytes]) -> None:
-        """Read more of the text, from where the last reading ended."""
-        with reading(self.path, CURE):
-            self._stream.seek(len(self._text))
-            self._text += read(self._stream)

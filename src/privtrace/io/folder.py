@@ -109,7 +109,9 @@ class FolderReader:
         """Yield the rows of all files, or their keys only."""
         self.n_rows = None
         n_rows = len(self._unreadable)
-        yield self._chosen(self._empty(), keys_only)
+        nowhere = pa.array([], pa.float64())
+        empty = self._filled({"x": nowhere, "y": nowhere}, pa.array([], pa.large_binary()))
+        yield rows.keys_of(empty) if keys_only else empty
         for path, reason in self._unreadable:
             _note(faults, reason, path)
         n_before = 0
@@ -119,7 +121,8 @@ class FolderReader:
             # All columns also for the keys, so that every pass ends at the same place of a damaged file.
             try:
                 for batch in reader.batches(sizes, faults=faults):
-                    yield self._chosen(self._alike(batch, reader), keys_only)
+                    alike = self._alike(batch, reader)
+                    yield rows.keys_of(alike) if keys_only else alike
                 n_rows += reader.n_rows or 0
             except DataError as refusal:
                 n_rows += 1
@@ -128,14 +131,6 @@ class FolderReader:
             if isinstance(reader, FeatureReader):
                 n_before += reader.n_features
         self.n_rows = n_rows
-
-    def _chosen(self, batch: pa.RecordBatch, keys_only: bool) -> pa.RecordBatch:
-        return rows.keys_of(batch) if keys_only else batch
-
-    def _empty(self) -> pa.RecordBatch:
-        """Give a batch without rows."""
-        nowhere = pa.array([], pa.float64())
-        return self._filled({"x": nowhere, "y": nowhere}, pa.array([], pa.large_binary()))
 
     def _alike(self, batch: pa.RecordBatch, reader: Reader) -> pa.RecordBatch:
         """Bring a batch into the one form."""

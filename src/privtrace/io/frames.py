@@ -30,12 +30,9 @@ from privtrace.io.columns import (
     TRAJECTORY,
     USER,
     attributes,
-    check_attributes,
     has_role,
     is_text,
-    named_zone,
     resolve,
-    tells_time,
 )
 from privtrace.io.columns import (
     Declared as Declared,
@@ -43,9 +40,10 @@ from privtrace.io.columns import (
 from privtrace.io.crs import meaning
 from privtrace.io.dates import UTC
 from privtrace.io.extras import require
-from privtrace.io.features import FEATURES_AT_ONCE, FeatureLayout, FeatureReader, Features, times_of
+from privtrace.io.features import FEATURES_AT_ONCE, Features
 from privtrace.io.files import Snapshot
 from privtrace.io.geometries import Flags, Geometries
+from privtrace.io.layers import LayerReader
 from privtrace.io.lines import GEOMETRY, line_tables
 from privtrace.io.long_table import arrow_times
 from privtrace.io.naming import named_tables
@@ -87,7 +85,7 @@ def _read(open_again: Callable[[Declared], Reader], declared: Declared) -> Traje
         return source.collect()
 
 
-class _FrameReader(FeatureReader):
+class _FrameReader(LayerReader):
     """Read a frame with geometries, as GeoParquet is read; a row without one has a point that is missing."""
 
     parse_once = False
@@ -95,28 +93,13 @@ class _FrameReader(FeatureReader):
     def __init__(
         self, place: str, frame: Any, geometries: Array, crs: Crs, declared: Declared, *, lines: bool
     ) -> None:
-        path = Path(place)
         names, columns = _columns(frame)
-        trajectory, user, time = attributes(path, names, declared, points_only=not lines)
-        self.snapshot = Snapshot.in_memory(place)
-        self.layout = FeatureLayout(trajectory, user, time, crs, declared.clock(time))
-        wanted = self.layout.names
+        found = attributes(Path(place), names, declared, points_only=not lines)
+        wanted = list(dict.fromkeys(name for name in found if name is not None))
         self._table = pa.table([_arrow(place, name, columns[names.index(name)]) for name in wanted], wanted)
         self._geometries = geometries
-        self.has_places = trajectory is None
-        check_attributes(path, self._table.schema, trajectory, user, time, self.layout.clock, declared)
-
-    @property
-    def has_clock(self) -> bool:
-        """Say whether the column of times has a type that can be a clock."""
-        time = self.layout.time
-        return time is not None and tells_time(self._table.schema.field(time).type, self.layout.clock)
-
-    @property
-    def named_zone(self) -> str | None:
-        """Name the time zone in the type of the column of times."""
-        time = self.layout.time
-        return None if time is None else named_zone(self._table.schema.field(time).type)
+        self.snapshot = Snapshot.in_memory(place)
+        self.understand(Path(place), self._table.schema, declared, crs, points_only=not lines)
 
     def features(self, sizes: Sizes) -> Iterator[Features]:
         """Yield the features, which are made once."""
@@ -128,15 +111,12 @@ class _FrameReader(FeatureReader):
         return [self._some(0, 0), *(self._some(start, FEATURES_AT_ONCE) for start in starts)]
 
     def _some(self, start: int, n_rows: int) -> Features:
-        layout, some = self.layout, self._table.slice(start, n_rows).combine_chunks()
-        found = {name: pa.concat_arrays(some[name].chunks) for name in some.column_names if some.num_rows}
-        found = found or {field.name: pa.array([], field.type) for field in some.schema}
-        return Features(
-            geometries=_points(self._geometries[start : start + n_rows]),
-            trajectory=rows.ids(found[layout.trajectory]) if layout.trajectory else None,
-            user=rows.ids(found[layout.user]) if layout.user else None,
-            times=times_of(layout.clock, found[layout.time]) if layout.time else None,
-        )
+        some = self._table.slice(start, n_rows)
+        columns = {
+            name: pa.concat_arrays([pa.array([], column.type), *column.chunks])
+            for name, column in zip(some.column_names, some.columns, strict=True)
+        }
+        return self.of_columns(_points(self._geometries[start : start + n_rows]), columns)
 
 
 def _points(geometries: Array) -> Geometries:

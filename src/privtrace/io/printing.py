@@ -100,14 +100,6 @@ def whole_seconds(times: Array) -> pa.Array:
     return pa.array(np.where(known, seconds, 0).astype(np.int64), mask=~known)
 
 
-def are_whole(times: Array) -> bool:
-    """Tell whether `whole_seconds` loses nothing but times that are unknown or of other ages."""
-    seconds = whole_seconds(times)
-    known = seconds.is_valid().to_numpy(zero_copy_only=False)
-    whole = seconds.drop_null().to_numpy()
-    return bool(np.all(times[known] == (whole.astype("datetime64[s]") if times.dtype.kind == "M" else whole)))
-
-
 def peeked(parts: Iterable[Trajectories]) -> tuple[Trajectories, Iterator[Trajectories]]:
     """Look at the first part, which says what holds for all, and give all parts back."""
     parts = iter(parts)
