@@ -261,6 +261,22 @@ ENDS = (
         "with replacing(self.path, self.force, beside",
         ("io/test_io_output.py", "cli/test_detours.py"),
     ),
+    Mutant(
+        "temporary-files-of-the-living-swept",
+        "a run removes temporary files of another that is still at work",
+        "io/owned.py",
+        "if _is_locked(lock):\n            shutil",
+        "if True:\n            shutil",
+        ("io/test_io_output.py", "io/test_io_spool.py"),
+    ),
+    Mutant(
+        "a-pickled-source-forgets-its-files",
+        "a source that was pickled reads whatever has the name of its file by then",
+        "io/source.py",
+        "if reader.snapshot != snapshot:",
+        "if False:",
+        ("io/test_io_reading.py",),
+    ),
 )
 
 MUTANTS = (*READERS, *TIMES, *ZONES, *UNITS, *BUDGETS, *ENDS)
