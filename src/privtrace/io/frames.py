@@ -322,13 +322,12 @@ def _finite(trajectories: Trajectories) -> Flags:
     return np.isfinite(trajectories.points[:, 0]) & np.isfinite(trajectories.points[:, 1])
 
 
-def _moments(lists: Any) -> Array:
+def _moments(lists: pa.Array) -> Array:
     """List calendar times as pandas' own: numpy's know no zones."""
-    array = pa.concat_arrays(lists.chunks) if isinstance(lists, pa.ChunkedArray) else lists
-    made = np.empty(len(array), object)
-    starts = array.offsets.to_numpy()
-    moments = array.flatten().to_pandas().astype(object).to_numpy()
-    made[:] = np.split(moments, starts[1:-1] - starts[0]) if len(array) else []
+    made = np.empty(len(lists), object)
+    starts = lists.offsets.to_numpy()
+    moments = lists.flatten().to_pandas().astype(object).to_numpy()
+    made[:] = np.split(moments, starts[1:-1] - starts[0]) if len(lists) else []
     return made
 
 
@@ -413,12 +412,8 @@ def to_movingpandas(trajectories: Trajectories) -> Any:
     made = []
     with warnings.catch_warnings():
         # Planar points have no CRS here, and MovingPandas calls pandas in ways that will go away.
-        for words in (
-            "Trajectory generated without CRS",
-            "The inplace keyword",
-            "Time zone information dropped",
-        ):
-            warnings.filterwarnings("ignore", words)
+        words = ("Trajectory generated without CRS", "The inplace keyword", "Time zone information dropped")
+        warnings.filterwarnings("ignore", "|".join(words))
         bounds = pairwise(timed.offsets.tolist())
         for (start, stop), name, user in zip(bounds, timed.ids_from(0).tolist(), users, strict=True):
             points = frame.iloc[start:stop]
@@ -431,17 +426,19 @@ def from_trackintel(frame: Any, declared: Declared) -> Trajectories:
     """Take positionfixes, or triplegs, of which each is a trajectory; their columns tell them apart."""
     _check_kind("from_trackintel", frame, _load("geopandas", "from_trackintel", "geo").GeoDataFrame)
     names = [str(name) for name in frame.columns]
-    roles = {TIME: _TRACKED_AT} if _TRACKED_AT in names else {TRAJECTORY: _TRIPLEG}
-    if _TRACKED_AT in names and _TRIPLEG in names and not has_role(TRAJECTORY, names, declared):
-        roles[TRAJECTORY] = _TRIPLEG
-    elif _TRACKED_AT not in names and _STARTED_AT not in names:
+    if _TRACKED_AT in names:
+        place, roles = "the positionfixes", {TIME: _TRACKED_AT}
+        if _TRIPLEG in names and not has_role(TRAJECTORY, names, declared):
+            roles[TRAJECTORY] = _TRIPLEG
+    elif _STARTED_AT in names:
+        place, roles = "the triplegs", {TRAJECTORY: _TRIPLEG}
+        if _TRIPLEG not in names:  # it is the index, whatever that is called
+            frame = frame.assign(**{_TRIPLEG: frame.index})
+    else:
         raise DataError(
             f"the trackintel frame: no column {_TRACKED_AT!r} as positionfixes have it, and none "
             f"{_STARTED_AT!r} as triplegs; use from_geopandas for other frames"
         )
-    elif _TRACKED_AT not in names and _TRIPLEG not in names:  # it is the index, whatever that is called
-        frame = frame.assign(**{_TRIPLEG: frame.index})
-    place = "the positionfixes" if _TRACKED_AT in names else "the triplegs"
     return _geometries_read(place, frame, replace(declared, columns={**roles, **declared.columns}))
 
 
