@@ -146,7 +146,7 @@ def write(
     `names="scikit-mobility"` gives the columns of a table the names of that library: uid, tid, datetime, lat,
     lng. Times are calendar times there; numbers are taken for seconds since 1970.
 
-    The path "-" is standard output, for "csv", the default there, and "tsv". It cannot be whole or nothing:
-    what is written before a failure stays written.
+    The path "-" is standard output, for text; "csv" is the default there. It cannot be whole or nothing: what
+    is written before a failure stays written.
     """
     check_output(path, force, format, names).write(trajectories)
