@@ -49,6 +49,9 @@ class Stopwatch:
     def nothing_usable(self) -> None:
         """Drop it, too."""
 
+    def warn(self, text: str) -> None:
+        """Drop it."""
+
     def say(self, text: str) -> None:
         """Drop it too."""
 

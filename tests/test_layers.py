@@ -23,6 +23,7 @@ ORDER = [
     "observer",
     "caching",
     "compiling",
+    "notebooks",
     "searching",
     "exponential",
     "spelling",

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import pickle
+import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 import shapely
 
 import privtrace as pt
+from privtrace.about import GUARANTEE
 from privtrace.models import to_bytes
 from privtrace.space.region import MISSING
 
@@ -166,3 +170,54 @@ def test_models_and_trajectories_are_pickled(model: pt.DPTModel) -> None:
     again, same = pickle.loads(pickle.dumps((model, made)))
     assert to_bytes(again) == to_bytes(model) and same.about == made.about
     assert np.array_equal(again.sample(5, seed=1).points, same.points)
+
+
+def test_a_plan_is_printed_for_people_and_shown_in_a_line() -> None:
+    plan = pt.BridgeTrace(epsilon=20, region=BOX).plan(500)
+    lines = str(plan).splitlines()
+    assert lines[0] == "Planned for about 500 trips at epsilon 20 per trajectory. No data was read."
+    assert "  count          epsilon 0.165    the total is off by about ±8.6 trips" in lines
+    assert lines[-1].startswith("Warning: an epsilon above 10 promises little")
+    assert repr(plan) == "Plan(bridgetrace, epsilon 20, 500 trajectories, 400 states, 380 MB)"
+
+
+def test_notebooks_show_everything_but_private_points_and_run_nothing() -> None:
+    names = np.array(["<script>u", "b", "c", "d"])
+    trips = pt.Trajectories(TRIPS.points + 0.123, TRIPS.offsets, users=names, ids=names, crs="planar")
+    noiseless = pt.DPT(epsilon=1, region=BOX).fit(trips, noise=pt.NoNoise())
+    compared = pt.evaluate(trips, noiseless.sample(5, seed=1), region=BOX, figures=False)
+    plan = pt.DPT(epsilon=20, region=BOX).plan(500)
+    shown = [thing._repr_html_() for thing in (trips, noiseless.sample(5), noiseless, plan, compared)]
+    for text in shown:
+        elements = ElementTree.fromstring(text)  # closed, quoted and escaped, so far as XML can tell
+        assert "script" not in text and "http" not in text and elements.tag == "div"
+    foreign = replace(trips, about={GUARANTEE: "<i>a & b</i>"})._repr_html_()
+    assert "<i>a & b</i>" in "".join(ElementTree.fromstring(foreign).itertext())
+    private, made, model, planned, evaluation = (
+        "".join(ElementTree.fromstring(text).itertext()) for text in shown
+    )
+    assert (
+        "0.123" not in private and "Points are not shown" in private and "points10" in private.replace("\n", "")
+    )
+    assert all("NOT PRIVATE" in text for text in (made, model, evaluation)) and "NOT" not in private
+    assert "the total is off by" in planned and "Warning: an epsilon above 10" in planned
+    assert all(name in evaluation and score.metric.words in evaluation for name, score in compared.items())
+
+
+def test_an_evaluation_becomes_a_frame_that_says_not_private() -> None:
+    compared = pt.evaluate(TRIPS, TRIPS[:3], region=BOX, figures=False, bootstrap=2)
+    frame = compared.to_pandas()
+    assert [*frame.columns] == ["value", "low", "high", "limit", "baseline", "best", "meaning"]
+    assert frame.attrs["not_private"] is True and [*frame.index] == [*compared]
+    assert frame.loc["length", "value"] == compared["length"].value
+
+
+def test_a_fit_warns_of_a_large_epsilon_as_its_plan_does() -> None:
+    for epsilon, noise, n_warnings in ((10.5, None, 1), (10, None, 0), (10.5, pt.SeededNoise(1), 0)):
+        synthesizer = pt.DPT(epsilon=epsilon, region=BOX)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            synthesizer.fit(TRIPS, noise=noise)
+        assert len(caught) == n_warnings
+        assert all(str(one.message) in synthesizer.plan(4).warnings for one in caught)
+        assert all(one.filename == __file__ for one in caught)

@@ -10,10 +10,11 @@ pt.load("porto.model").sample(100_000, seed=7).write("synthetic.parquet")
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+# As in `typing`, which takes longer to load than all else here, and Ctrl-C should find `cli.main` running.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from privtrace.backends.local import Threads
     from privtrace.errors import (
         BudgetExceeded,
@@ -127,6 +128,8 @@ def __getattr__(name: str) -> Any:
 
         return version("privtrace")
     if name in _HOMES:
+        from importlib import import_module
+
         return getattr(import_module(f"privtrace.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'privtrace' has no attribute {name!r}")
 

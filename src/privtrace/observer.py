@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
@@ -27,6 +28,10 @@ class Observer(Protocol):
         """Show a sentence that follows from public facts alone, such as a header and the settings."""
         ...
 
+    def warn(self, text: str) -> None:
+        """Show a warning that follows from public facts alone."""
+        ...
+
 
 class Silent:
     """Observe nothing."""
@@ -46,3 +51,7 @@ class Silent:
 
     def say(self, text: str) -> None:
         """Drop it."""
+
+    def warn(self, text: str) -> None:
+        """Warn as Python does, where the fit or comparison was called."""
+        warnings.warn(text, stacklevel=3)

@@ -272,6 +272,24 @@ class Trajectories:
         # The default would print private points into logs.
         return f"Trajectories({len(self):,} of {self.n_points:,} points, {self.crs})"
 
+    def _repr_html_(self) -> str:
+        from privtrace.notebooks import card, facts, line
+
+        times = "numbers, which order the points" if self.times is not None else "none"
+        known = {
+            "trajectories": f"{len(self):,}",
+            "points": f"{self.n_points:,}",
+            "coordinates": "longitude and latitude" if self.crs == "lonlat" else self.crs,
+            "times": f"calendar times, shown in {self.zone}" if self.on_calendar else times,
+            "users": "none" if self.users is None else "yes",
+            "ids": "by place" if self.ids is None else "yes",
+        }
+        promise = self.about.get(words.GUARANTEE)
+        said = (
+            "Points are not shown, since they may be private." if promise is None else f"Synthetic: {promise}"
+        )
+        return card("Trajectories", line(said, red="NOT PRIVATE" in said), facts(known))
+
     @property
     def n_points(self) -> int:
         """Count the points of all trajectories."""

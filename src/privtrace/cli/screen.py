@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from rich.console import Console
 
+from privtrace.cli import unwind_when_interrupted
 from privtrace.errors import PrivTraceError
 
 if TYPE_CHECKING:
@@ -147,6 +148,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def run(*arguments: Any, **values: Any) -> None:
         try:
+            unwind_when_interrupted()
             if values.get("threads") is not None:
                 from privtrace.backends.cores import limit_threads
 

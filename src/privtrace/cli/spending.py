@@ -43,8 +43,6 @@ def plan(
       privtrace plan --region=-8.70,41.10,-8.54,41.22 --epsilon 1 --count 25000
       privtrace plan --region=-8.70,41.10,-8.54,41.22 --epsilon 1 --count 25000 --unit user --max-per-user 5
     """
-    from privtrace.privacy.epsilon import decimal
-
     synthesizer = options.synthesizer()
     asked = synthesizer.plan(count)
     half, twice = (
@@ -52,25 +50,15 @@ def plan(
     )
     screen = Screen(as_json=as_json)
     screen.data({**_described(asked), "instead": [_described(half), _described(twice)]})
-    screen.say(
-        f"Planned for about {counted(count, 'trip')} at epsilon {decimal(asked.epsilon)} per "
-        f"{asked.unit.kind}. No data was read.\n",
-        style="bold",
-    )
+    screen.say(f"{asked.heading}\n", style="bold")
     screen.say(asked.grid)
-    screen.say(
-        f"An average state gets a weight of {_number(asked.per_state)}, where every trip contributes a "
-        "total weight of 1.\n"
-    )
+    screen.say(f"{asked.average}\n")
     screen.say("The noise", style="bold")
-    for stage in asked.stages:
-        screen.say(f"  {stage.stage:14} epsilon {decimal(stage.epsilon):8} {stage.sentence}")
+    for stage, epsilon, sentence in asked.noise:
+        screen.say(f"  {stage:14} epsilon {epsilon:8} {sentence}")
     screen.say("\nOther budgets", style="bold")
     _show_table([half, asked, twice], screen)
-    screen.say(
-        f"\nExpect about {asked.memory_mb:,} MB of memory, and {_number(asked.seconds)} s on two cores, "
-        "plus half a second per million points to read the data."
-    )
+    screen.say(f"\n{asked.cost}")
     for warning in asked.warnings:
         screen.warn(warning)
     if refusal := _refusal_in_degrees(synthesizer.region):

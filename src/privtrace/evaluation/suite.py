@@ -20,6 +20,8 @@ from privtrace.space.region import Region
 from privtrace.trajectories import Data, opened
 
 if TYPE_CHECKING:
+    import pandas
+
     from privtrace.report.document import Report
 
 #: What every evaluation says on its face.
@@ -29,6 +31,11 @@ NOT_PRIVATE = (
 )
 
 MOST_REPLICATES = 100_000
+
+_LEGEND = (
+    "limit: one random half of the real data against the other.",
+    "baseline: a uniform random walk over the region.",
+)
 
 #: Of the baseline: smaller distances from the best count as this, since zero has no logarithm.
 _LEAST_SHARE = 1e-3
@@ -112,6 +119,34 @@ class Evaluation(Mapping[str, Score]):
         report = evaluation_page(self, title=title)
         return report if path is None else report.write(marked(path), force=force)
 
+    def to_pandas(self) -> pandas.DataFrame:
+        """Give a frame with a row per metric; its attrs say NOT PRIVATE."""
+        from privtrace.io.extras import require
+
+        rows = [
+            {
+                "metric": name,
+                "value": score.value,
+                **({} if score.interval is None else dict(zip(("low", "high"), score.interval, strict=True))),
+                "limit": score.limit,
+                "baseline": score.baseline,
+                "best": score.metric.best,
+                "meaning": score.metric.words,
+            }
+            for name, score in self.scores.items()
+        ]
+        frame: pandas.DataFrame = require("pandas", "to_pandas", "geo").DataFrame(rows).set_index("metric")
+        frame.attrs.update(not_private=True, notice=NOT_PRIVATE)
+        return frame
+
+    def _repr_html_(self) -> str:
+        from privtrace.notebooks import card, line, table
+
+        words = ["meaning", *(score.metric.words for score in self.scores.values())]
+        head, *rows = ([row[0], text, *row[1:]] for row, text in zip(self._rows(), words, strict=True))
+        given, legend = map(line, compared(self.inputs)), map(line, _LEGEND)
+        return card("Evaluation", line(NOT_PRIVATE, red=True), *given, table(head, rows, n_words=2), *legend)
+
     def __repr__(self) -> str:
         return "\n".join(
             [
@@ -121,12 +156,12 @@ class Evaluation(Mapping[str, Score]):
                 "",
                 self._table(),
                 "",
-                "limit: one random half of the real data against the other.",
-                "baseline: a uniform random walk over the region.",
+                *_LEGEND,
             ]
         )
 
-    def _table(self) -> str:
+    def _rows(self) -> list[list[str]]:
+        """Write the table, its head first, but for what metrics mean."""
         with_intervals = any(score.interval is not None for score in self.scores.values())
         head = ["metric", "value", *(["95 % interval"] if with_intervals else []), "limit", "baseline", "best"]
         rows = [head]
@@ -134,8 +169,11 @@ class Evaluation(Mapping[str, Score]):
             interval = [" to ".join(map(shown, score.interval or ()))] if with_intervals else []
             numbers = [shown(score.value), *interval, shown(score.limit), shown(score.baseline)]
             rows.append([name, *numbers, f"{score.metric.best:g}"])
+        return rows
+
+    def _table(self) -> str:
         words = ["", *(score.metric.words for score in self.scores.values())]
-        lines = (f"{line}  {text}".rstrip() for line, text in zip(aligned(rows), words, strict=True))
+        lines = (f"{line}  {text}".rstrip() for line, text in zip(aligned(self._rows()), words, strict=True))
         return "\n".join(lines)
 
 

@@ -22,6 +22,7 @@ from privtrace.methods.sampled import sampled
 from privtrace.methods.sampling import BLOCK_POINTS, BLOCK_TRAJECTORIES, capped_walks, gathered, sample_parts
 from privtrace.methods.view import Flows, Layer, View
 from privtrace.paths import Paths
+from privtrace.privacy.epsilon import decimal
 from privtrace.privacy.ledger import CLAMP
 from privtrace.privacy.unit import WEIGHT
 from privtrace.release import Release
@@ -56,6 +57,20 @@ class Model(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.release.verdict}; {in_words(self.summary())})"
+
+    def _repr_html_(self) -> str:
+        from privtrace.notebooks import card, facts, folded, line, table
+
+        release = self.release
+        known = {"method": release.label, "region": f"{release.region} ({release.crs})"}
+        known |= {name: f"{size:,}" for name, size in self.summary().items()}
+        charges = [
+            (one.stage, decimal(one.epsilon), f"{one.scale_in_trajectories:,.3g}") for one in release.charges
+        ]
+        ledger = table(("stage", "epsilon", "noise scale, in trips"), charges, n_words=1)
+        spent = f"Spent: epsilon {decimal(release.spent)} of {decimal(release.epsilon)}"
+        verdict = line(release.verdict, red=not release.private)
+        return card(type(self).__name__, verdict, facts(known), folded(spent, ledger))
 
     @property
     @abstractmethod

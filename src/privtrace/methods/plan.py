@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from privtrace.methods.declaring import spelled
-from privtrace.privacy.epsilon import LARGE_EPSILON
+from privtrace.privacy.epsilon import LARGE_EPSILON, decimal
 from privtrace.privacy.unit import Unit
 
 #: What every fit takes at the peak, libraries and compiled kernels included: see benchmarks/README.md.
@@ -38,9 +38,9 @@ class StagePlan:
         return f"{self.what} is off by about ±{rounded(self.error)} trips"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
-    """Describe what a fit would give, from public numbers alone."""
+    """Describe what a fit would give, from public numbers alone; `print` it to read it."""
 
     method: str
     epsilon: Fraction
@@ -60,6 +60,52 @@ class Plan:
         """Give the trajectories that an average state would see, each with a total weight of one."""
         return self.count / self.states
 
+    @property
+    def heading(self) -> str:
+        """Say what was planned for."""
+        trips = "1 trip" if self.count == 1 else f"{self.count:,} trips"
+        budget = f"epsilon {decimal(self.epsilon)} per {self.unit.kind}"
+        return f"Planned for about {trips} at {budget}. No data was read."
+
+    @property
+    def average(self) -> str:
+        """Say how much an average state would see."""
+        weight = rounded(self.per_state)
+        return f"An average state gets a weight of {weight}, where every trip contributes a total weight of 1."
+
+    @property
+    def cost(self) -> str:
+        """Say what a fit would take."""
+        return (
+            f"Expect about {self.memory_mb:,} MB of memory, and {rounded(self.seconds)} s on two cores, plus "
+            "half a second per million points to read the data."
+        )
+
+    @property
+    def noise(self) -> list[tuple[str, str, str]]:
+        """List for each stage its name, its epsilon and what its noise does, for tables."""
+        return [(one.stage, decimal(one.epsilon), one.sentence) for one in self.stages]
+
+    def __repr__(self) -> str:
+        return (
+            f"Plan({self.method}, epsilon {decimal(self.epsilon)}, {self.count:,} trajectories, "
+            f"{self.states:,} states, {self.memory_mb:,} MB)"
+        )
+
+    def __str__(self) -> str:
+        noise = [f"  {stage:14} epsilon {epsilon:8} {sentence}" for stage, epsilon, sentence in self.noise]
+        warnings = [f"Warning: {text}." for text in self.warnings]
+        return "\n".join(
+            [self.heading, "", self.grid, self.average, "", "The noise", *noise, "", self.cost, *warnings]
+        )
+
+    def _repr_html_(self) -> str:
+        from privtrace.notebooks import card, line, table
+
+        warnings = [line(f"Warning: {text}.", red=True) for text in self.warnings]
+        noise = table(("stage", "epsilon", "noise"), self.noise, n_words=3)
+        return card(self.heading, line(self.grid), line(self.average), noise, line(self.cost), *warnings)
+
 
 def rounded(value: float) -> str:
     """Write a number with the two digits that matter: 3.5355 -> 3.5, 176.8 -> 180."""
@@ -76,12 +122,17 @@ def limited(states: int, most: int) -> Iterator[str]:
         )
 
 
-def general_warnings(epsilon: Fraction, unit: Unit, states: int) -> Iterator[str]:
-    """List what is worth a second thought whatever the method."""
+def large(epsilon: Fraction) -> Iterator[str]:
+    """Warn of an epsilon that promises little, before a fit and at its begin."""
     if epsilon > LARGE_EPSILON:
         yield (
             f"an epsilon above {LARGE_EPSILON} promises little; most releases stay at or below {LARGE_EPSILON}"
         )
+
+
+def general_warnings(epsilon: Fraction, unit: Unit, states: int) -> Iterator[str]:
+    """List what is worth a second thought whatever the method."""
+    yield from large(epsilon)
     if unit.contributions > 1:
         yield (
             f"allowing {unit.contributions:,} trips per user multiplies the noise by "

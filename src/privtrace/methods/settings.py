@@ -30,7 +30,7 @@ from privtrace.methods.declaring import (
     spelled,
     whole,
 )
-from privtrace.methods.plan import BASE_MEMORY_MB, Plan, StagePlan, general_warnings
+from privtrace.methods.plan import BASE_MEMORY_MB, Plan, StagePlan, general_warnings, large
 from privtrace.privacy.epsilon import MOST_DIGITS, Epsilon, check_scale, decimal
 from privtrace.privacy.unit import MOST_PER_USER, Unit
 from privtrace.privacy.wording import each_or_all
@@ -321,6 +321,8 @@ class Settings(ABC):
         method = method_of(self)
         with opened(source) as given, self.meeting(given) as (settings, met):
             fitting = Fitting.begin(settings, met, noise, backend, observer, budget_file)
+            for warning in large(self.exact("epsilon")) if fitting.crossing.ledger.private else ():
+                fitting.observer.warn(warning)
             if self.unit == "trajectory" and has_users(met):  # from the header, before any row
                 fitting.observer.say(each_or_all(fitting.crossing.ledger.unit))
             if settings.times:
