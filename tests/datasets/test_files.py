@@ -80,12 +80,12 @@ def test_users_live_by_the_time_zone_that_is_given(files):
         ({"nodes": "0 0 0\n1 nan 0\n"}, "a.cnode: line 2 must hold finite numbers"),
         ({"nodes": "0 0 0\n1.5 1 0\n"}, "a.cnode: line 2 has an id"),
         ({"nodes": "0 0 0\n-1 1 0\n"}, "a.cnode: line 2 has an id"),
-        ({"nodes": "10 0 0\n20 1 1\n10 2 2\n"}, "a.cnode: line 3 has the id of an earlier line"),
+        ({"nodes": "10 0 0\n20 1 1\n10 2 2\n"}, "a.cnode: line 3 repeats the id of an earlier line"),
         ({"nodes": "\n"}, "a.cnode: is empty"),
         ({"edges": ""}, "a.cedge: is empty"),
         ({"edges": "0 10 20\n"}, "a.cedge: line 1 is not of the form `id from to length`"),
         ({"edges": "0 10 20 300\n1 20 31 1\n"}, "a.cedge: line 2 names a node that is not in .*a.cnode"),
-        ({"edges": "0 10 20 -3\n"}, "a.cedge: line 1 has a length below zero"),
+        ({"edges": "0 10 20 -3\n"}, "a.cedge: line 1 has a negative length"),
         ({"edges": "0 10 10 3\n"}, "a.cedge: no edge joins two"),
     ],
 )
@@ -96,7 +96,7 @@ def test_a_bad_file_is_refused_by_file_and_line(files, changes, message):
 
 
 def test_planar_coordinates_are_not_degrees(files):
-    with pytest.raises(DataError, match="line 2 is not at a longitude and latitude"):
+    with pytest.raises(DataError, match="line 2 is not a longitude and latitude"):
         read_network(*files(), crs="lonlat")
 
 

@@ -182,8 +182,8 @@ def test_old_names_give_the_same_with_a_note(explanation: Explanation) -> None:
         assert explanation.sampling is explanation.limit
     listed = explanation.to_dict()
     assert listed["deprecated"] == {
-        "ceiling": "renamed to baseline; it will go in version 0.3",
-        "sampling": "renamed to limit; it will go in version 0.3",
+        "ceiling": "renamed to baseline; the old name will be removed in version 0.3",
+        "sampling": "renamed to limit; the old name will be removed in version 0.3",
     }
     assert all(entry["ceiling"] == entry["baseline"] for entry in listed["metrics"].values())
     assert all(entry["sampling"] == entry["limit"] for entry in listed["metrics"].values())
@@ -191,7 +191,7 @@ def test_old_names_give_the_same_with_a_note(explanation: Explanation) -> None:
 
 def test_words_say_that_it_is_not_private_and_list_every_term(explanation: Explanation) -> None:
     lines = str(explanation).splitlines()
-    assert lines[0].startswith("NOT PRIVATE") and "void the privacy statement" in lines[0]
+    assert lines[0].startswith("NOT PRIVATE") and "the privacy statement no longer holds" in lines[0]
     for metric in explanation.metrics:
         rows = [line.split() for line in lines if line.split()[:1] == [metric.name]]
         assert [row[1] for row in rows] == ["0.5", "2"]
@@ -323,7 +323,9 @@ def test_what_needs_times_is_left_out_where_the_method_makes_none(
     left_out = explanation.to_dict()["inputs"]["left_out"]
     assert "departure" in left_out and "jump" not in left_out and len(left_out) == 8
     assert not set(left_out) & {metric.name for metric in explanation.metrics}
-    assert "left out   what the method makes has no usable times, which these metrics need" in str(explanation)
+    assert "left out   the synthetic data has no usable times, so these metrics are left out" in str(
+        explanation
+    )
     untimed = replace(wanderers, times=None)
     other = pt.explain(untimed, synthesizer, epsilons=2, runs=1, profile="time", timezone="Asia/Tokyo")
     assert "left out   the real data has no usable times" in str(other)

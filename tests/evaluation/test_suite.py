@@ -32,7 +32,7 @@ def test_to_dict_is_plain_json(table: Evaluation) -> None:
     assert listed == table.to_dict()
     assert set(listed) == {"metrics", "inputs", "not_private", "notice", "deprecated"}
     assert listed["not_private"] is True
-    assert "void the privacy statement" in listed["notice"]
+    assert "the privacy statement no longer holds" in listed["notice"]
     for name, entry in listed["metrics"].items():
         score = table[name]
         limit = None if name == "cell_speed" else score.limit  # no cell has 50 visits of a half
@@ -48,7 +48,9 @@ def test_old_names_give_the_same_with_a_note(table: Evaluation) -> None:
         assert table["length"].ceiling == table["length"].baseline
     assert seen[0].filename == __file__  # where the old name stands
     listed = table.to_dict()
-    assert listed["deprecated"] == {"ceiling": "renamed to baseline; it will go in version 0.3"}
+    assert listed["deprecated"] == {
+        "ceiling": "renamed to baseline; the old name will be removed in version 0.3"
+    }
     assert all(entry["ceiling"] == entry["baseline"] for entry in listed["metrics"].values())
     assert "ceiling" not in str(table)
 
@@ -81,7 +83,7 @@ def test_inputs_count_what_was_read(table: Evaluation, wanderers: pt.Trajectorie
 def test_a_table_is_a_mapping_of_scores(table: Evaluation) -> None:
     assert list(table) == list(table.scores) and len(table) == 34 and "density" in table
     assert "magic" not in table and "<function" not in repr(table["density"])
-    with pytest.raises(KeyError, match="magic is not a metric of profile all: length, "):
+    with pytest.raises(KeyError, match="magic is not a metric of the profile all: length, "):
         table["magic"]
     assert repr(table) == str(table)
 
@@ -109,7 +111,7 @@ class Notes(Silent):
         (
             (-500, -500, 500, 500),
             300,
-            ["the real data: it fills a small part", "the synthetic data: it fills a"],
+            ["the real data: it fills only a small part", "the synthetic data: it fills only a"],
         ),
     ],
 )
@@ -125,7 +127,7 @@ def test_what_is_perhaps_not_meant_is_told(
 def test_words_begin_with_not_private(table: Evaluation) -> None:
     first = str(table).splitlines()[0]
     assert first.startswith("NOT PRIVATE")
-    assert "Settings chosen by it on the same private data void the privacy statement" in first
+    assert "the privacy statement no longer holds" in first
 
 
 def test_words_list_every_metric_with_its_numbers(table: Evaluation) -> None:
@@ -210,7 +212,7 @@ def test_what_needs_times_is_left_out_where_there_are_none(
     for given, role in zip(pair, ("real", "synthetic"), strict=True):
         assert inputs[role]["has_times"] == (given is wanderers)
         assert (inputs[role]["untimed_points"] is None) == (given is without)
-    assert f"left out   {words}, which these metrics need: departure, " in str(table)
+    assert f"left out   {words}, so these metrics are left out: departure, " in str(table)
     assert "left out" not in str(pt.evaluate(*pair, region=region))
 
 
@@ -278,15 +280,15 @@ BAD = in_lisbon((math.nan, 38.7223456), (0.0, 0.0))
         (
             SWAPPED,
             GOOD,
-            "the real data: hardly a point lies in the region, but they would if x and y changed places",
+            "the real data: almost no points lie in the region, but most would with x and y swapped",
         ),
-        (GOOD, SWAPPED, "the synthetic data: hardly a point .* swapped"),
+        (GOOD, SWAPPED, "the synthetic data: almost no points .* swapped"),
         (ELSEWHERE, GOOD, "the real data: none of its points lies in the region"),
         (GOOD, ELSEWHERE, "the synthetic data: none of its points lies in the region"),
-        (BAD, GOOD, "the real data: none of its points is one"),
-        (GOOD, BAD, "the synthetic data: none of its points is one"),
-        (trajectories(crs="lonlat"), GOOD, "the real data: there are no trajectories to compare with"),
-        (trajectories([], [], crs="lonlat"), GOOD, "the real data: there are no trajectories"),
+        (BAD, GOOD, "the real data: it has no valid points"),
+        (GOOD, BAD, "the synthetic data: it has no valid points"),
+        (trajectories(crs="lonlat"), GOOD, "the real data: there are no trips to compare with"),
+        (trajectories([], [], crs="lonlat"), GOOD, "the real data: there are no trips"),
         (GOOD, trajectories([(1.0, 1.0)]), "the real data is lonlat and the synthetic data is planar"),
     ],
 )

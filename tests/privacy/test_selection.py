@@ -275,9 +275,7 @@ def test_the_curator_is_told() -> None:
     notes = Notes()
     crossing_of(trips(np.array(["a"] * 5 + ["b"] + [""] * 3)), 2, observer=notes)
     [(text, loud)] = notes.notes
-    assert text.startswith(
-        "2 users made 6 trajectories; 3 are left out because 2 of a user count at most, and 3"
-    )
+    assert text.startswith("2 users made 6 trips; 3 of them are left out because at most 2 per user count; 3")
     assert not loud
     crossing_of(trips(np.array([""] * 3)), 2, observer=notes)
     assert notes.notes[1][1]  # loud: nothing counts
