@@ -70,7 +70,7 @@ STUMBLES = {
     r"\bcome and go\b": "converts from and to",
     r"\bNothing about\b|\bsingle people\b": "Not for: conclusions about individuals",
     r"\bof no declared unit\b": "without a declared unit",
-    r"\b(is|are) no (clock|area|header|points?|trajector(y|ies))\b": "is not a clock",
+    r"(?<!there )\b(is|are) no (clock|area|header|points?|trajector(y|ies))\b": "is not a clock",
     r"\bhas not (the|as|a)\b": "does not have",
     r"\bhowever (many|long|much)\b": "no matter how many",
     r"\bbe it\b|\bwhichever\b|\banew\b|\bwhosoever\b|\bthereof\b": "plain words",

@@ -176,7 +176,7 @@ def test_times_that_cannot_be_read_are_told_and_their_form_can_be_declared(tmp_p
 def test_a_gap_needs_a_clock(tmp_path: Path, wanderers: pt.Trajectories) -> None:
     replace(wanderers[:3], times=np.arange(wanderers[:3].n_points) * 1000.0).write(tmp_path / "a.parquet")
     done = run("check", "a.parquet", "--gap=30", cwd=tmp_path, code=2)
-    assert "numbers of no declared unit" in done.stderr and "--time-unit s, ms, us or ns" in done.stderr
+    assert "numbers without a unit" in done.stderr and "--time-unit s, ms, us or ns" in done.stderr
     assert "3 trajectories" in run("check", "a.parquet", "--gap=30", "--time-unit=ms", cwd=tmp_path).stdout
 
 

@@ -58,8 +58,8 @@ def test_what_stands_in_the_way_of_times_is_named(folder: Path, more: tuple[str,
 @pytest.mark.parametrize("more", [(), ("--period=2013-07-01/2014-07-01",)])
 def test_a_share_that_buys_nothing_is_told(folder: Path, name: str, more: tuple[str, ...]) -> None:
     done = run("fit", name, *BOX, *more, "--output=a.model", "--force", cwd=folder)
-    told = [line for line in done.stderr.splitlines() if "buys next to nothing" in line]
-    assert len(told) == 1 and "NOT PRIVATE" in told[0] and "points have a time that can be read" in told[0]
+    told = [line for line in done.stderr.splitlines() if "is wasted" in line]
+    assert len(told) == 1 and "NOT PRIVATE" in told[0] and "points have a readable time" in told[0]
     assert "--no-times (times=False)" in told[0] and "or --time-unit (" in told[0]
 
 
@@ -79,7 +79,7 @@ def test_no_share_is_wasted_where_times_are_read_or_left_out(
     folder: Path, name: str, more: tuple[str, ...]
 ) -> None:
     done = run("fit", name, *BOX, *more, "--output=a.model", "--force", cwd=folder)
-    assert done.returncode == 0 and "buys next to nothing" not in done.stderr
+    assert done.returncode == 0 and "is wasted" not in done.stderr
 
 
 def test_settings_that_were_left_open_say_what_stands_for_them(folder: Path) -> None:

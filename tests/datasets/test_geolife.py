@@ -152,7 +152,7 @@ def test_a_file_of_another_kind_is_one_bad_trajectory(tmp_path):
     plt(tmp_path, "1", name="e.plt", header="\x1f\x8b\x08")
     rows, faults = rows_of(tmp_path)
     assert [row["traj_id"] for row in rows] == [b"a", b"b"]
-    reason = "the header is not that of a Geolife PLT file"
+    reason = "the header is not from a Geolife PLT file"
     assert faults == [(name, 1, reason) for name in ("b.plt", "c.plt", "e.plt")]
 
 

@@ -241,7 +241,7 @@ def test_numbers_in_a_text_file_are_no_times(region: pt.Region, tmp_path: Path) 
 def test_how_many_points_are_untimed_is_said(wanderers: pt.Trajectories, region: pt.Region) -> None:
     table = pt.evaluate(wanderers, wanderers[:0], region=region, profile="time")
     n_untimed = table.inputs["real"]["untimed_points"]
-    assert f"; {n_untimed:,} have no usable time" in str(table) and n_untimed > 100
+    assert f"; {n_untimed:,} points have no usable time" in str(table) and n_untimed > 100
     assert str(table).count("usable time") == 1
     plain = pt.evaluate(wanderers, wanderers, region=region, figures=False)
     assert plain.inputs["real"]["untimed_points"] is None  # nobody looked

@@ -273,13 +273,13 @@ def test_words_of_others_that_quote_a_row_are_kept_back() -> None:
     with pytest.raises(DataError, match="the polars frame: it cannot be computed") as caught:
         pt.Trajectories.from_polars(lazy)
     assert "secret" not in str(caught.value) and caught.value.__suppress_context__
-    with pytest.raises(DataError, match="a dict cannot be taken"):
+    with pytest.raises(DataError, match="a dict is not an Arrow table"):
         pt.Trajectories.from_arrow({**BASE, "t": [10**30] * 5})
 
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_something_else_is_refused(package: str) -> None:
-    with pytest.raises(DataError, match=r"not a list|a list cannot be taken"):
+    with pytest.raises(DataError, match=r"not a list|a list is not an Arrow table"):
         getattr(pt.Trajectories, f"from_{package}")([1, 2])
 
 

@@ -128,7 +128,7 @@ def test_the_coordinate_system_says_what_points_are(given: int | None, meaning: 
 
 def test_degrees_far_from_wgs_84_are_refused_unless_declared(tmp_path: Path) -> None:
     path = saved(gpd.GeoDataFrame(geometry=LINES, crs=4301), tmp_path)  # Tokyo, 400 m away
-    with pytest.raises(pt.DataError, match="convert it to EPSG:4326, or say what it is with --crs"):
+    with pytest.raises(pt.DataError, match="convert it to EPSG:4326, or declare it with --crs"):
         pt.read(path)
     assert pt.read(path, crs="lonlat").crs == "lonlat"
 
@@ -234,7 +234,7 @@ def test_polygons_are_dropped(tmp_path: Path) -> None:
 )
 def test_a_footer_that_describes_nothing_is_refused(geo: str, tmp_path: Path) -> None:
     pq.write_table(pa.table({"geometry": [b""]}).replace_schema_metadata({"geo": geo}), tmp_path / "a.parquet")
-    with pytest.raises(pt.DataError, match="as GeoParquet wants it"):
+    with pytest.raises(pt.DataError, match="as GeoParquet requires"):
         pt.read(tmp_path / "a.parquet")
 
 

@@ -146,7 +146,7 @@ def test_entities_are_refused_before_they_grow(doctype: str, tmp_path: Path) -> 
     path = saved(
         tmp_path, f"<trk><name>&i;</name><trkseg>{POINT}</trkseg></trk>", f"<?xml version='1.0'?>{doctype}<gpx>"
     )
-    with pytest.raises(pt.DataError, match="has a DOCTYPE, which GPX has not; remove it"):
+    with pytest.raises(pt.DataError, match="has a DOCTYPE, which GPX does not allow; remove it"):
         pt.read(path)
 
 
@@ -162,7 +162,7 @@ def test_an_encoding_that_is_not_known_is_refused(encoding: str, tmp_path: Path)
 def test_damage_is_told_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "a.gpx"
     path.write_text(f"{HEAD}<trk><trkseg>{POINT}</trkseg></trk>\n<trk><trkseg></trk>")
-    with pytest.raises(pt.DataError, match=r"a.gpx:4: is not XML from here on"):
+    with pytest.raises(pt.DataError, match=r"a.gpx:4: is not valid XML from here on"):
         pt.read(path).collect()
 
 
@@ -170,7 +170,7 @@ def test_damage_is_told_with_its_line(tmp_path: Path) -> None:
 def test_truncated_text_is_refused(n_bytes: int, tmp_path: Path) -> None:
     pt.write(trips("calendar"), tmp_path / "a.gpx")
     (tmp_path / "b.gpx").write_bytes((tmp_path / "a.gpx").read_bytes()[:n_bytes])
-    with pytest.raises(pt.DataError, match="is not XML from here on"):
+    with pytest.raises(pt.DataError, match="is not valid XML from here on"):
         pt.read(tmp_path / "b.gpx").collect()
 
 

@@ -176,7 +176,7 @@ def test_damage_is_told_without_the_words_of_gdal(suffix: str, tmp_path: Path) -
 
 def test_a_database_without_the_mark_of_geopackage_is_refused(tmp_path: Path) -> None:
     asked(tmp_path / "a.gpkg", "create table t (x)")
-    with pytest.raises(pt.DataError, match="an SQLite database but no GeoPackage"):
+    with pytest.raises(pt.DataError, match="an SQLite database but not a GeoPackage"):
         pt.read(tmp_path / "a.gpkg")
 
 

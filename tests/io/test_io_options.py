@@ -152,7 +152,7 @@ def test_so_does_what_is_told_of_times(
 ) -> None:
     (tmp_path / "a.csv").write_text("tid,lon,lat,t\n1,2,3,noon\n")
     open_declared(tmp_path / "a.csv", Declared.of(prefix=prefix)).tell(Silent())
-    assert caplog.text.rstrip().endswith(f"say how they are written with {expected}")
+    assert caplog.text.rstrip().endswith(f"set their format with {expected}")
 
 
 def test_what_is_left_out_of_a_folder_is_told_with_the_option_of_both(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def test_what_appears_meanwhile_is_not_overwritten(format: str, tmp_path: Path) 
 
 def test_what_a_format_cannot_hold_is_refused_before_the_work(tmp_path: Path) -> None:
     check_output(tmp_path / "a.csv").check_holds("planar", has_times=False)
-    with pytest.raises(OutputError, match=r"a\.mfjson: mfjson needs times, and there are none; write another"):
+    with pytest.raises(OutputError, match=r"a\.mfjson: mfjson needs times, but there are none; write another"):
         check_output(tmp_path / "a.mfjson").check_holds("lonlat", has_times=False)
     with pytest.raises(OutputError, match=r"a\.gpx: gpx cannot hold planar points; write another format"):
         check_output(tmp_path / "a.gpx").check_holds("planar", has_times=True)

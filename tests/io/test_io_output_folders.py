@@ -56,7 +56,9 @@ def test_force_deletes_nothing_else(tmp_path, foreign):
         (out / "b").symlink_to(tmp_path / "elsewhere")
     else:
         (out / foreign).write_text("mine")
-    with pytest.raises(OutputError, match="holds what was not written here, so --force does not replace it"):
+    with pytest.raises(
+        OutputError, match="contains files that privtrace did not write, so --force does not replace it"
+    ):
         output(out, "new", force=True)
     assert word(out) == "mine"
     assert sorted(os.listdir(tmp_path)) == ["elsewhere", "out"]

@@ -112,9 +112,9 @@ def test_types_of_parquet(tmp_path, name, column, cure):
 def test_an_empty_file_has_no_header(tmp_path, suffix):
     path = tmp_path / f"a{suffix}"
     path.touch()
-    assert "is empty, without even a header" in refusal(path)
+    assert "is empty and has no header" in refusal(path)
     path.write_bytes(gzip.compress(b""))
-    assert "is empty, without even a header" in refusal(path)
+    assert "is empty and has no header" in refusal(path)
     path.write_bytes(b"\n1,2,3\n")
     assert "no header" in refusal(path) or suffix == ".parquet"
 
@@ -143,7 +143,7 @@ def test_foreign_and_damaged_files(tmp_path):
         path = tmp_path / f"{name}.parquet"
         path.write_bytes(content)
         words = {"truncated": "damaged or truncated", "foreign": "is a PNG picture"}
-        assert words.get(name, "has the name of Parquet but not its first bytes") in refusal(path)
+        assert words.get(name, "is named like Parquet but does not start like it") in refusal(path)
         path = tmp_path / f"{name}.csv"
         path.write_bytes(content)
         if name != "csv":
@@ -168,7 +168,7 @@ FOREIGN = {
     "Parquet packed with gzip": gzip.compress(b"PAR1"),
     "a privtrace model": b"PRIVTRAC\0\0",
     "a tar archive": b"a.csv".ljust(257, b"\0") + b"ustar\0",
-    "not text but some binary format": b"\x01\x02\0\n",
+    "a binary file of an unknown format": b"\x01\x02\0\n",
 }
 
 
@@ -263,7 +263,7 @@ def test_columns_of_a_command_line():
         "lon": "'lon' is not ROLE=NAME; write them as lon=X,lat=Y",
         "lon=X,": "is not ROLE=NAME",
         "=X": "is not ROLE=NAME",
-        "lon=X,lon=Y": "'lon' is there twice",
+        "lon=X,lon=Y": "'lon' is given twice",
         "east=X": "no role is called 'east'",
         "lon=X,lat=X": "named for two roles",
     }.items():

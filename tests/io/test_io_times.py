@@ -86,14 +86,14 @@ def test_patterns_are_those_of_strptime(pattern: str) -> None:
         ({"time_unit": "min"}, "--time-unit (time_unit) must be one of s, ms, us, ns, not 'min'"),
         ({"time_unit": ["s"]}, "--time-unit (time_unit) must be one of"),
         ({"time_format": 5}, "--time-format (time_format) must be text"),
-        ({"time_format": "%H:%M"}, "has no year, and a time without a date is none"),
+        ({"time_format": "%H:%M"}, "has no year, but a time needs a date"),
         ({"time_format": "%Y-%d %H:%M"}, "has no month"),
         ({"time_format": "%Y-%m"}, "has no day"),
         ({"time_format": ""}, "has no year"),
-        ({"time_format": "%Y-%m-%d %y"}, "says twice what the year is"),
+        ({"time_format": "%Y-%m-%d %y"}, "gives the year twice"),
         ({"time_format": "%F %I:%M"}, "no half"),
         ({"time_format": "%F %M"}, "has the minute but no hour"),
-        ({"time_format": "%F %T %S"}, "says twice what the second is"),
+        ({"time_format": "%F %T %S"}, "gives the second twice"),
         ({"time_format": "%F %Q"}, "%Q in '%Y-%m-%d %Q' is not known; known are %a %A"),
         ({"time_format": "%F %"}, "is not known"),
     ],
@@ -194,7 +194,9 @@ def test_numbers_without_a_unit_set_the_order_and_are_no_clock(tmp_path: Path) -
     for name in ("a.parquet", "a.csv"):
         found = pt.read(tmp_path / name).collect()
         assert found.points[:, 0].tolist() == [1, 2, 3] and found.times.tolist() == sorted(numbers)
-    words = r"no clock, so nothing can be cut at gaps; say in what unit .* --time-unit s, ms, us or ns"
+    words = (
+        r"only order the points, so nothing can be cut at gaps; set their unit .* --time-unit s, ms, us or ns"
+    )
     with pytest.raises(pt.DataError, match=words):
         pt.read(tmp_path / "a.parquet", gap_minutes=30)  # its type is declared, and public
     with pytest.raises(pt.DataError, match=words):
@@ -231,8 +233,8 @@ def test_text_in_parquet_is_read_as_in_csv(tmp_path: Path) -> None:
         (pa.timestamp("us"), {"time_unit": "s"}, "a type that says what its times are; leave out"),
         (pa.timestamp("us"), {"time_format": "%F"}, "a type that says what its times are; leave out"),
         (pa.date32(), {"time_unit": "s"}, "a type that says what its times are; leave out"),
-        (pa.int64(), {"time_format": "%F"}, "is for text; say in what unit"),
-        (pa.float64(), {"time_format": "iso"}, "is for text; say in what unit"),
+        (pa.int64(), {"time_format": "%F"}, "is for text; set the unit"),
+        (pa.float64(), {"time_format": "iso"}, "is for text; set the unit"),
         (None, {"time_unit": "s"}, "there are no times; name their column with --columns t=NAME"),
         (None, {"time_format": "iso"}, "there are no times; name their column with --columns t=NAME"),
     ],
@@ -456,7 +458,7 @@ def test_a_fit_and_a_frame_tell_loudly_and_once_how_many_times_were_not_read(
 ) -> None:
     lines = ["1,1,1,31/12/2025 08:00", "1,2,2,30/12/2025 08:00", "2,3,3,", "2,4,4,2025-12-30"]
     (tmp_path / "a.csv").write_text("\n".join(["tid,x,y,t", *lines]))
-    words = "2 of 3 times could not be read, and their points come last, in the order of the file; say how"
+    words = "2 of 3 times could not be read, and their points come last, in the order of the file; set their"
     with caplog.at_level(logging.WARNING, "privtrace"):
         source = pt.read(tmp_path / "a.csv")
         for _ in range(2):

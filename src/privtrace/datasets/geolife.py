@@ -149,7 +149,7 @@ class GeolifeReader(Importer):
         for file, block in pieces:
             if block.first_line == 1 and not block.lines.startswith(_FIRST_LINE):
                 place = Place.following(self.snapshot.files[file].path, 0)
-                faults.add("the header is not that of a Geolife PLT file", np.zeros(1, np.int64), place)
+                faults.add("the header is not from a Geolife PLT file", np.zeros(1, np.int64), place)
             if block.last_too_long:
                 place = Place.following(self.snapshot.files[file].path, block.first_line - 1)
                 faults.add(TOO_LONG, block.left_out, place)
@@ -204,7 +204,7 @@ def _files(part: Trajectories) -> Iterator[tuple[str, str, memoryview]]:
     """Yield the folder, the name and the lines of every file of a part."""
     printing.lonlat_only(part, "Geolife")
     if part.times is None:
-        raise OutputError("Geolife needs times, and these trajectories have none; write another format")
+        raise OutputError("Geolife needs times, but these trajectories have none; write another format")
     assert part.ids is not None
     users = [_UNKNOWN] * len(part) if part.users is None else _names(part.users, _UNKNOWN)
     texts = printing.joined(_lines(part), part.offsets, "")

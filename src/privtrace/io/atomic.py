@@ -46,7 +46,7 @@ def check_target(path: str | os.PathLike[str], force: bool = False, folder_of: s
         return path
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
-        raise OutputError(f"{path}: no such folder as {target.parent}; create it first")
+        raise OutputError(f"{path}: no such folder: {target.parent}; create it first")
     if target.is_dir() and folder_of is None:
         raise OutputError(f"{path}: is a folder; give the path of a file")
     if target.exists() and not target.is_dir() and folder_of is not None:
@@ -57,8 +57,8 @@ def check_target(path: str | os.PathLike[str], force: bool = False, folder_of: s
         raise _exists(path)
     if target.exists() and folder_of is not None and not _may_go(target, folder_of):
         raise OutputError(
-            f"{path}: holds what was not written here, so --force does not replace it; "
-            "remove the folder yourself or give another path"
+            f"{path}: contains files that privtrace did not write, so --force does not replace it; remove "
+            "the folder yourself or give another path"
         )
     return Target(Path(path), target, force, folder_of)
 

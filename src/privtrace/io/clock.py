@@ -69,7 +69,7 @@ class Clock:
             raise SettingsError(f"{option('time_unit')} must be one of {', '.join(UNITS)}, not {unit!r}")
         if pattern is not None and not isinstance(pattern, str):
             example = "'%d/%m/%Y %H:%M'"
-            raise SettingsError(f"{option('time_format')} must be text such as {example}, not {pattern!r}")
+            raise SettingsError(f"{option('time_format')} must be text like {example}, not {pattern!r}")
         if pattern is not None and pattern != ISO:
             compiled_pattern(pattern, option("time_format"))  # refuses what is no pattern of dates
         return cls(pattern, unit, is_declared=True)

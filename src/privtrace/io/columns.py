@@ -102,8 +102,8 @@ class Declared:
         Clock.declared(self.time_format, self.time_unit, self.option)  # refuses what makes no sense
         if not is_known(self.timezone):
             raise SettingsError(
-                f"{self.option('timezone')}: there is no time zone {self.timezone!r:.60}; give an IANA name, "
-                "such as Europe/Lisbon or UTC"
+                f"{self.option('timezone')}: there is no time zone {self.timezone!r:.60}; give an IANA "
+                "name like Europe/Lisbon or UTC"
             )
 
     def option(self, name: str, value: str = "", argument: str = "") -> str:
@@ -164,7 +164,7 @@ def parse_columns(text: str, *, prefix: str = "") -> dict[str, str]:
                 f"{option}: {item.strip()!r} is not ROLE=NAME; write them as lon=X,lat=Y,traj_id=Z"
             )
         if role in columns:
-            raise SettingsError(f"{option}: {role!r} is there twice; give it once")
+            raise SettingsError(f"{option}: {role!r} is given twice; give it once")
         columns[role] = name
     Declared(columns=columns, prefix=prefix)  # refuses roles that there are not
     return columns
@@ -266,8 +266,8 @@ class _Header:
             )
         if len(present) > 1 and declared.crs is None:
             raise DataError(
-                f"{self.path}: columns 'lon', 'lat' and 'x', 'y' are both there; pass {declared.either_crs} to "
-                "choose"
+                f"{self.path}: columns 'lon', 'lat' and 'x', 'y' both exist; pass {declared.either_crs} "
+                "to choose"
             )
         pair = declared.crs if declared.crs in present else present[0]
         x, y = (self.only(role) for role in PAIRS[pair])
@@ -290,8 +290,8 @@ class _Header:
         names = self.names
         if self.n_known == 0 or any(_looks_like_data(name) for name in names):
             raise DataError(
-                f"{self.path}: {what}; none of its {len(names)} columns has a known name, and perhaps there is "
-                "no header: add a header row such as traj_id,lon,lat, or name the columns with "
+                f"{self.path}: {what}; none of its {len(names)} columns has a known name, and perhaps "
+                "there is no header: add a header row like traj_id,lon,lat, or name the columns with "
                 + self.declared.naming(*PAIRS["lonlat"], TRAJECTORY)
             )
         shown = ", ".join(names[:_NAMES_SHOWN]) + (", ..." if len(names) > _NAMES_SHOWN else "")
@@ -378,8 +378,8 @@ def check_types(path: Path, layout: Layout, schema: pa.Schema, declared: Declare
         )
     if not tells_time(kind, clock):
         raise DataError(
-            f"{path}: column {time!r} holds {kind}, and {declared.option('time_format')} is for text; say in "
-            f"what unit the numbers count since 1970 with {declared.option('time_unit')}"
+            f"{path}: column {time!r} holds {kind}, but {declared.option('time_format')} is for text; set "
+            f"the unit of the numbers since 1970 with {declared.option('time_unit')}"
         )
 
 

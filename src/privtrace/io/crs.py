@@ -43,8 +43,8 @@ def meaning(path: Path, described: Any, declared: Declared) -> Crs:
     if _is_like_wgs84(system):
         return "lonlat"
     raise DataError(
-        f"{path}: its coordinate system is neither planar nor close to WGS 84; convert it to EPSG:4326, or say "
-        f"what it is with {declared.either_crs}"
+        f"{path}: its coordinate system is neither planar nor close to WGS 84; convert it to EPSG:4326, "
+        f"or declare it with {declared.either_crs}"
     )
 
 

@@ -125,9 +125,9 @@ def compiled_pattern(pattern: str, option: str = "time_format") -> str:
     fields: list[str] = []
     signs = "".join(_pieces(pattern, fields, option))
     said = [word for field in fields for word in _SAYING.get(field, [field.replace("_", " ")])]
-    faults = [f"says twice what the {word} is" for word in said if said.count(word) > 1]
+    faults = [f"gives the {word} twice" for word in said if said.count(word) > 1]
     date = (word for word in ("year", "month", "day") if word not in said)
-    faults += [f"has no {word}, and a time without a date is none" for word in date]
+    faults += [f"has no {word}, but a time needs a date" for word in date]
     lacking = ((one, other) for one, other in _NEEDING.items() if one in said and other not in said)
     faults += [f"has the {one} but no {other}" for one, other in lacking]
     if faults:

@@ -123,7 +123,7 @@ def _moments(part: Trajectories) -> pa.Array | str:
 def _moving(part: Trajectories) -> pa.Array:
     """Print a moving point a feature."""
     if part.times is None:
-        raise OutputError("MF-JSON needs times, and these trajectories have none; write GeoJSON (.geojson)")
+        raise OutputError("MF-JSON needs times, but these trajectories have none; write GeoJSON (.geojson)")
     part = printing.only(part, printing.whole_seconds(part.times).is_valid().to_numpy(zero_copy_only=False))
     assert part.times is not None
     times = joined(printing.json_times(printing.calendar(part.times), part.zone), part.offsets, ",")

@@ -17,7 +17,7 @@ from privtrace.io.columns import Declared
 from privtrace.trajectories import Crs
 
 #: What to do about a file that is damaged, cut short or closed to us.
-CURE = "fetch or write it again, and check that you may read it"
+CURE = "download or write it again, and check that you may read it"
 
 
 class FileVersion(NamedTuple):

@@ -151,8 +151,8 @@ def from_arrow(table: Any, declared: Declared) -> Trajectories:
         table = pa.table(table)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):  # whose words may quote a row
         raise DataError(
-            f"{place}: a {type(table).__name__} cannot be taken as one; "
-            "give a pyarrow.Table, or use from_pandas for what pandas holds"
+            f"{place}: a {type(table).__name__} is not an Arrow table; give a pyarrow.Table, or use "
+            "from_pandas for pandas data"
         ) from None
     return _table_read(place, table, declared)
 
@@ -456,7 +456,7 @@ def to_trackintel(trajectories: Trajectories) -> Any:
 def _timed(trajectories: Trajectories, what: str) -> Trajectories:
     """Leave the points that have a place and a time, numbers of which are seconds since 1970."""
     if trajectories.times is None:
-        raise DataError(f"{what}: these trajectories have no times, and it needs them; use to_geopandas")
+        raise DataError(f"{what}: these trajectories have no times, but they are required; use to_geopandas")
     times = arrow_times(trajectories.times)
     clock = rows.floats_of(times if pa.types.is_timestamp(times.type) else epochs(times, "s"))
     left = printing.only(

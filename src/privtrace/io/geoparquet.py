@@ -81,8 +81,8 @@ def _described(path: Path, metadata: Mapping[bytes, bytes], schema: pa.Schema) -
         fits = False
     if not fits:
         raise DataError(
-            f"{path}: the footer does not describe the geometries as GeoParquet wants it; write it again, for "
-            "instance with geopandas"
+            f"{path}: the footer does not describe the geometries as GeoParquet requires; write the file "
+            "again, for example with geopandas"
         )
     kind = schema.field(name).type
     kind = kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind

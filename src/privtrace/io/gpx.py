@@ -100,7 +100,7 @@ class _Parser:
         try:
             self._parser.Parse(block, not block)
         except expat.ExpatError as error:
-            raise DataError(f"{self._path}:{error.lineno}: is not XML from here on; {CURE}") from None
+            raise DataError(f"{self._path}:{error.lineno}: is not valid XML from here on; {CURE}") from None
         except (LookupError, ValueError):  # a text may say itself how it is encoded
             raise DataError(f"{self._path}: is in an encoding that is not known; save it as UTF-8") from None
         found, self._found = self._found, []
@@ -147,4 +147,4 @@ class _Parser:
 
     def _refuse(self, *_: Any) -> None:
         # It could declare entities that grow without end, and GPX has none.
-        raise DataError(f"{self._path}: has a DOCTYPE, which GPX has not; remove it")
+        raise DataError(f"{self._path}: has a DOCTYPE, which GPX does not allow; remove it")

@@ -27,7 +27,7 @@ _FOREIGN: tuple[tuple[int, bytes, str, str], ...] = (
     (0, b"PK\x03\x04", "a ZIP archive or a spreadsheet", "unpack it, or save the sheet as CSV"),
     (0, b"%PDF", "a PDF document", "give the table itself, as CSV or Parquet"),
     (0, b"\x89PNG", "a PNG picture", "give a table, as CSV or Parquet"),
-    (0, b"SQLite format 3", "an SQLite database but no GeoPackage", "export the table as CSV or Parquet"),
+    (0, b"SQLite format 3", "an SQLite database but not a GeoPackage", "export the table as CSV or Parquet"),
     (0, b"\x89HDF", "an HDF5 file", "export the table as CSV or Parquet"),
     (0, b"ARROW1", "an Arrow (Feather) file", "write the table as Parquet"),
     (0, b"FEA1", "a Feather file", "write the table as Parquet"),
@@ -79,8 +79,8 @@ def _open_folder(path: Path, declared: Declared, format: Format | None) -> Reade
     if not groups and format is None and not any((path / root).is_dir() for root in roots):
         listed = listed_suffixes(FORMATS.values())
         raise DataError(
-            f"{path}: no data in this folder; looked for {listed}, and .txt with a header; if there are no "
-            f"trajectories in it, say of which format they would be with {declared.option('format')}"
+            f"{path}: no data in this folder; looked for {listed}, and .txt with a header; if the folder "
+            f"is meant to be empty, set the format with {declared.option('format')}"
         )
     return FolderReader(path, groups, declared)
 
@@ -106,7 +106,7 @@ def recognize(beginning: Beginning, declared: Declared) -> Format:
         if path.name.lower().endswith(format.by_name):
             return format
     if not beginning.first_line:
-        raise DataError(f"{path}: is empty, without even a header; check that it was written to its end")
+        raise DataError(f"{path}: is empty and has no header; check that the file is complete")
     for format in FORMATS.values():
         if format.recognizes(beginning):
             return format
@@ -122,7 +122,7 @@ def _refuse_foreign(path: Path, line: bytes, declared: Declared) -> None:
     if line.startswith(b"PAR1"):
         raise DataError(f"{path}: is Parquet packed with gzip; unpack it")
     if first_sign(line) == b"[":
-        raise DataError(f"{path}: is JSON; write it as GeoJSON, or as a table of points, one row a point")
+        raise DataError(f"{path}: is JSON; write it as GeoJSON, or as a table of points, one row per point")
     if first_sign(line) == b"<":
         raise DataError(f"{path}: is XML other than GPX and KML; write it as GPX or GeoJSON")
     if _LIKE_DAT.match(line):
@@ -132,8 +132,8 @@ def _refuse_foreign(path: Path, line: bytes, declared: Declared) -> None:
         )
     if path.suffix.lower() in FORMATS["parquet"].suffixes:
         raise DataError(
-            f"{path}: has the name of Parquet but not its first bytes: damaged, or something else; "
-            "if it is a table in text, name it .csv"
+            f"{path}: is named like Parquet but does not start like it: it is damaged or something else; "
+            "if it is a text table, name it .csv"
         )
     if b"\0" in line:
-        raise DataError(f"{path}: is not text but some binary format; give a table, as CSV or Parquet")
+        raise DataError(f"{path}: is a binary file of an unknown format; give a table, as CSV or Parquet")

@@ -52,7 +52,7 @@ class Output:
     def check_holds(self, crs: Crs, *, has_times: bool) -> None:
         """Refuse, before any work, trajectories that the format cannot hold."""
         if self.format.needs_times and not has_times:
-            raise OutputError(f"{self.path}: {self.name} needs times, and there are none; write another format")
+            raise OutputError(f"{self.path}: {self.name} needs times, but there are none; write another format")
         if self.format.lonlat_only and crs != "lonlat":
             raise OutputError(f"{self.path}: {self.name} cannot hold planar points; write another format")
 
@@ -108,8 +108,8 @@ def _of_one_kind(parts: Iterable[Trajectories]) -> Iterator[Trajectories]:
         first = part.about if first is None else first
         if part.about != first:
             raise DataError(
-                "parts do not fit together: they are not all from one model, and a file can say only one thing "
-                "about itself; write them into files of their own, or join them with Trajectories.concatenate, "
+                "parts do not fit together: they come from different models, but a file can make only "
+                "one promise; write them to separate files, or join them with Trajectories.concatenate, "
                 "which marks them NOT PRIVATE"
             )
         yield part

@@ -39,8 +39,8 @@ def lonlat_only(part: Trajectories, format_name: str) -> None:
     """Refuse planar points in a format whose readers take all points for longitude and latitude."""
     if part.crs != "lonlat":
         raise OutputError(
-            f"{format_name} holds longitude and latitude in degrees, and these points are planar; "
-            "write another format"
+            f"{format_name} holds longitude and latitude in degrees, but these points are planar; write "
+            "another format"
         )
 
 

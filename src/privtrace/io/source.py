@@ -316,8 +316,9 @@ class FileSource:
             # What is no IANA name, such as an offset, cannot be declared.
             given = (self.other_zone, repr(self.other_zone)) if "/" in self.other_zone else ()
             observer.say(
-                f"{self.path}: the type of its times names the zone {self.other_zone}, and hours and days are "
-                f"those of {self.zone}; say which zone it is with {self._declared.option('timezone', *given)}"
+                f"{self.path}: the type of its times names the zone {self.other_zone}, but hours and days "
+                f"are counted in {self.zone}; set the zone with "
+                f"{self._declared.option('timezone', *given)}"
             )
         n_unread, n_times = self.unread_times
         if n_unread and not self._has_told:
@@ -325,7 +326,7 @@ class FileSource:
             fate = "are dropped" if self.gap_minutes is not None else "come last, in the order of the file"
             if self._declared.wants_times and self.gap_minutes is None:
                 fate = "come last, in the order of their numbers or of the file"
-            cure = f"say how they are written with {self._declared.time_options('or')}"
+            cure = f"set their format with {self._declared.time_options('or')}"
             if self._reader.defines_times:
                 cure = "its format says how they are written"
             elif self.path.is_dir():
@@ -341,10 +342,10 @@ class FileSource:
         n_unread, n_times = self.unread_times
         n_read, n_points = n_times - n_unread, self.n_points
         if _ONE_IN * n_read < n_points:
-            cure = f", or say how they are to be read with {self._declared.time_options('or')}"
+            cure = f", or set how they are read with {self._declared.time_options('or')}"
             observer.note(
-                f"{self.path}: {n_read:,} of {n_points:,} points have a time that can be read, so the share of "
-                "epsilon for times buys next to nothing, and synthetic times are noise; leave them out with "
+                f"{self.path}: {n_read:,} of {n_points:,} points have a readable time, so the share of "
+                "epsilon for times is wasted and synthetic times are noise; leave them out with "
                 f"--no-times (times=False){'' if self._reader.defines_times else cure}",
                 loud=True,
             )
@@ -426,8 +427,8 @@ class FileSource:
     def _no_clock(self, consequence: str, instead: str) -> DataError:
         """Say that times are numbers, and how to make a clock of them."""
         return DataError(
-            f"{self.path}: its times are numbers of no declared unit, which set the order of points and are no "
-            f"clock, so {consequence}; say in what unit they count since 1970 with "
+            f"{self.path}: its times are numbers without a unit, which only order the points, so "
+            f"{consequence}; set their unit since 1970 with "
             f"{self._declared.option('time_unit', 's, ms, us or ns')}, or {instead}"
         )
 
