@@ -122,12 +122,13 @@ def epochs(numbers: pa.Array, unit: str, within: tuple[int, int] = _FOUR_DIGITS)
 
     The number 1704067200000 in ms gives 2024-01-01. No time moves forward: whole numbers are rounded down.
     """
-    ticks, kind = UNITS[unit], pa.float64()
-    if pa.types.is_integer(numbers.type):
-        kind = pa.int64() if pa.types.is_signed_integer(numbers.type) else pa.uint64()
+    ticks, (first, end) = UNITS[unit], within
+    kind = numbers.type if pa.types.is_integer(numbers.type) else pa.float64()
     values: Array = numbers.cast(kind, safe=False).fill_null(0).to_numpy(zero_copy_only=False)
     right = numbers.is_valid().to_numpy(zero_copy_only=False)
-    right = right & (values >= ticks * within[0]) & (values < min(ticks * within[1], 2**63))
+    right = right & (values >= ticks * first) & (values < ticks * end)
+    if pa.types.is_integer(kind):
+        right = right & (values < 2**63)
     values = np.where(right, values, 0)
     if kind == pa.float64():
         values = np.rint(values * (1_000_000 / ticks))

@@ -43,15 +43,8 @@ KNOWN_NAMES: dict[str, tuple[str, ...]] = {
 LAST_RESORT = "id"
 
 #: Families of types. A column without a single value is declared as null by some writers.
-_TEXT = (
-    pa.types.is_string,
-    pa.types.is_large_string,
-    pa.types.is_string_view,
-    pa.types.is_binary,
-    pa.types.is_large_binary,
-    pa.types.is_binary_view,
-    pa.types.is_fixed_size_binary,
-)
+_TEXT_FORMS = ("string", "large_string", "string_view", "large_binary", "binary_view", "fixed_size_binary")
+_TEXT = tuple(getattr(pa.types, f"is_{form}") for form in ("binary", *_TEXT_FORMS))
 _CALENDAR = (pa.types.is_timestamp, pa.types.is_date)
 _ID = (pa.types.is_integer, pa.types.is_floating, pa.types.is_null, *_TEXT)
 _NUMBER = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null)

@@ -77,19 +77,13 @@ class ByteSlices:
 
     def numbers(self, *, decimal_comma: bool = False) -> Floats:
         """Read numbers, with a decimal comma too if declared; anything else, "nan" and "inf" too, is NaN."""
-        values, doubted = self.short_numbers(decimal_comma=decimal_comma)
-        if len(doubted):
+        values, doubted = np.full(len(self), np.nan), np.zeros(len(self), np.bool_)
+        separator = ord(",") if decimal_comma else _POINT
+        _read_short(self.text, self.starts, self.stops, separator, values, doubted)
+        if doubted.any():
             slowly = any_numbers(self[doubted].texts(), decimal_comma=decimal_comma)
             values[doubted] = slowly.to_numpy(zero_copy_only=False)
         return values
-
-    def short_numbers(self, *, decimal_comma: bool = False) -> tuple[Floats, Integers]:
-        """Read numbers such as -8.618643, and list the pieces that may be numbers in another form."""
-        values = np.full(len(self), np.nan)
-        doubted = np.zeros(len(self), np.bool_)
-        separator = ord(",") if decimal_comma else _POINT
-        _read_short(self.text, self.starts, self.stops, separator, values, doubted)
-        return values, np.flatnonzero(doubted)
 
 
 def numbers(column: pa.Array, *, decimal_comma: bool = False) -> pa.Array:
