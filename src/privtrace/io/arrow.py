@@ -9,7 +9,7 @@ from itertools import chain
 import pyarrow as pa
 
 from privtrace.io import rows
-from privtrace.io.columns import Declared, Layout, check_types, named_zone, tells_time
+from privtrace.io.columns import Declared, Layout, check_types
 from privtrace.io.faults import Faults, Place
 from privtrace.io.files import Snapshot, reading
 from privtrace.io.source import ColumnReader, Sizes
@@ -27,17 +27,7 @@ class ArrowReader(ColumnReader, ABC):
         check_types(snapshot.path, layout, schema, declared)
         self.snapshot, self.layout, self._schema = snapshot, layout, schema
         self.n_rows: int | None = n_rows
-        self._time_type = pa.null() if layout.time is None else schema.field(layout.time).type
-
-    @property
-    def has_clock(self) -> bool:
-        """Say whether the column of times has a type that can be a clock."""
-        return self.has_times and tells_time(self._time_type, self.layout.clock)
-
-    @property
-    def named_zone(self) -> str | None:
-        """Name the time zone in the type of the column of times."""
-        return named_zone(self._time_type)
+        self.time_type = None if layout.time is None else schema.field(layout.time).type
 
     @abstractmethod
     def _batches(self, names: list[str], batch_rows: int) -> Iterable[pa.RecordBatch]:

@@ -300,14 +300,16 @@ def resolve(path: Path, names: Sequence[str], declared: Declared) -> Layout:
 
 
 def attributes(
-    path: Path, names: Sequence[str], declared: Declared, *, points_only: bool = False
-) -> tuple[str | None, str | None, str | None]:
-    """Find the columns of trajectories, users and times beside a geometry; beside lines all may be absent.
+    path: Path, names: Sequence[str], declared: Declared, crs: Crs, *, points_only: bool = False
+) -> Layout:
+    """Give roles of features their columns beside the geometry; beside lines all may be absent.
 
     The times of all points of a line may stand in one column, as a list.
     """
     refuse_coordinates(path, declared)
-    return _Header(path, names, declared, LIST, *CALENDAR_LISTS).attributes(needs_ids=points_only)
+    header = _Header(path, names, declared, LIST, *CALENDAR_LISTS)
+    trajectory, user, time = header.attributes(needs_ids=points_only)
+    return Layout(trajectory, user, time, crs, declared.clock(time))
 
 
 def has_role(role: str, names: Sequence[str], declared: Declared) -> bool:
@@ -374,19 +376,6 @@ def check_types(path: Path, layout: Layout, schema: pa.Schema, declared: Declare
             f"{path}: column {time!r} holds {kind}, but {declared.option('time_format')} is for text; set "
             f"the unit of the numbers since 1970 with {declared.option('time_unit')}"
         )
-
-
-def check_attributes(
-    path: Path,
-    schema: pa.Schema,
-    trajectory: str | None,
-    user: str | None,
-    time: str | None,
-    clock: Clock,
-    declared: Declared,
-) -> None:
-    """Refuse columns beside a geometry whose declared type cannot play their role."""
-    check_types(path, Layout(trajectory, user, time, "planar", clock), schema, declared)
 
 
 def tells_time(kind: pa.DataType, clock: Clock) -> bool:

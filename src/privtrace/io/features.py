@@ -43,9 +43,6 @@ FEATURES_AT_ONCE = 1 << 13
 MOVING_CLOCK = Clock(unit="ms")
 
 
-FeatureLayout = Layout
-
-
 @dataclass(frozen=True)
 class Times:
     """Hold the times of features, one feature after the other."""
@@ -90,7 +87,7 @@ class FeatureReader(ColumnReader):
 
     parse_once = True
     snapshot: Snapshot
-    layout: FeatureLayout
+    layout: Layout
     n_rows: int | None = None
     n_before: int = 0  # features in other files, where this is one of several
     n_features: int = 0  # of the latest pass, so far

@@ -94,8 +94,7 @@ class _FrameReader(LayerReader):
         self, place: str, frame: Any, geometries: Array, crs: Crs, declared: Declared, *, lines: bool
     ) -> None:
         names, columns = _columns(frame)
-        found = attributes(Path(place), names, declared, points_only=not lines)
-        wanted = list(dict.fromkeys(name for name in found if name is not None))
+        wanted = attributes(Path(place), names, declared, crs, points_only=not lines).names
         self._table = pa.table([_arrow(place, name, columns[names.index(name)]) for name in wanted], wanted)
         self._geometries = geometries
         self.snapshot = Snapshot.in_memory(place)

@@ -42,7 +42,7 @@ class ParquetReader(ArrowReader):
 
     def _n_times(self) -> int | None:
         """Count timestamps by what the footer says of each row group, where it does."""
-        if self.layout.clock.on_calendar or not pa.types.is_timestamp(self._time_type):
+        if self.layout.clock.on_calendar or not pa.types.is_timestamp(self.time_type):
             return None  # some may be unreadable
         with opened(self.snapshot.path) as file:
             about = file.metadata

@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeVar
 import pyarrow as pa
 
 from privtrace.errors import DataError
-from privtrace.io.columns import TIME, Declared, Layout
+from privtrace.io.columns import TIME, Declared, Layout, named_zone, tells_time
 from privtrace.io.faults import Fault, Faults
 from privtrace.io.files import Snapshot
 from privtrace.io.grouping import Runs, assemble, cut, gather, look
@@ -101,6 +101,7 @@ class ColumnReader:
     """Answer what follows from the columns of a table, or from the attributes of features."""
 
     layout: Layout
+    time_type: pa.DataType | None = None  # of the column of times, where columns have types
     is_table = True
 
     @property
@@ -125,8 +126,13 @@ class ColumnReader:
 
     @property
     def has_clock(self) -> bool:
-        """Say whether there is a column of times, which are text or may be."""
-        return self.has_times
+        """Say whether there is a column of times, of a type that can be a clock where it has one."""
+        return self.has_times and (self.time_type is None or tells_time(self.time_type, self.layout.clock))
+
+    @property
+    def named_zone(self) -> str | None:
+        """Name the time zone in the type of the column of times."""
+        return None if self.time_type is None else named_zone(self.time_type)
 
 
 Made = TypeVar("Made")
