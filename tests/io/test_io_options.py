@@ -98,7 +98,9 @@ CASES = {
     "a format without columns": Case("a.dat", "", ("--columns",), {"columns": {"t": "when"}}),
     "a format of longitude and latitude": Case("a.gpx", "<gpx>", ("--crs planar",), {"crs": "planar"}),
     "coordinates of features": Case("a.gpx", "<gpx></gpx>", ("--columns",), {"columns": {"lon": "a"}}),
-    "no attribute of features": Case("a.parquet", foreign, ("--columns",), {"columns": {"t": "when"}}),
+    "no attribute of features": Case(
+        "a.parquet", foreign, ("--columns",), {"columns": {"t": "when"}, "crs": "planar"}
+    ),
     "another system in GeoParquet": Case("a.parquet", foreign, ("--crs lonlat", "--crs planar")),
     "another system in GeoJSON": Case("a.geojson", GEOJSON, ("--crs planar",)),
     "trajectories without a header": Case("a.txt", "#0:\n>0:1,2;\n", ("--format dat",)),

@@ -110,12 +110,11 @@ class TableReader(ColumnReader):
         """Yield the rows, or their keys only, and count the lines on the way; blank ones are nothing."""
         n_rows = 0
         nothing = Block(2, b"", 0, False)
-        for block, found, batch in chain(
-            [self._parsed(nothing)], side_by_side(self._parsed, self._blocks(sizes.block_bytes))
-        ):
+        others = side_by_side(self._parsed, self._blocks(sizes.block_bytes))
+        for block, found, batch in chain([self._parsed(nothing)], others):
             n_rows += block.n_lines - len(found.lines_that(slices.NOTHING))
-            batch = self._usable(block, found, batch, faults)
-            yield rows.keys_of(batch) if keys_only else batch
+            usable = rows.usable(batch, self.crs, faults, self._noted(block, found, faults))
+            yield rows.keys_of(usable) if keys_only else usable
         self.n_rows = n_rows
 
     def _blocks(self, block_bytes: int) -> Iterator[Block]:
@@ -130,36 +129,31 @@ class TableReader(ColumnReader):
         # Columns go by number: names that are not used may be empty or there twice.
         numbers = [self._names.index(name) for name in layout.names]
         found = slices.records(dialect.tidied(block.lines), ord(dialect.delimiter), len(self._names), numbers)
-        decimal_comma = dialect.delimiter != ","
-        place = {name: slot for slot, name in enumerate(layout.names)}
-        x, y = (
-            pa.array(found.columns[place[name]].numbers(decimal_comma=decimal_comma))
-            for name in (layout.x, layout.y)
-            if name
-        )
-        trajectory, user, time = (
-            found.texts(place[name]) if name else None for name in (layout.trajectory, layout.user, layout.time)
-        )
+        comma = dialect.delimiter != ","
+        pieces = dict(zip(layout.names, found.columns, strict=True))
+        texts: dict[str | None, pa.Array] = {
+            name: found.texts(place)
+            for place, name in enumerate(layout.names)
+            if name not in (layout.x, layout.y)
+        }
         batch = rows.rows(
-            trajectory=rows.ids(trajectory),
-            user=None if user is None else rows.ids(user),
-            x=x,
-            y=y,
-            time=None if time is None else layout.clock.text(time, decimal_comma=decimal_comma),
+            trajectory=rows.ids(texts[layout.trajectory]),
+            user=rows.ids(texts[layout.user]) if layout.user else None,
+            x=pa.array(pieces[layout.x].numbers(decimal_comma=comma)),
+            y=pa.array(pieces[layout.y].numbers(decimal_comma=comma)),
+            time=layout.clock.text(texts[layout.time], decimal_comma=comma) if layout.time else None,
         )
         return block, found, batch
 
-    def _usable(
-        self, block: Block, found: slices.Records, batch: pa.RecordBatch, faults: Faults | None
-    ) -> pa.RecordBatch:
-        """Note faults and leave out rows that belong to no trajectory."""
-        of_lines = Place.following(self.snapshot.path, block.first_line - 1)
+    def _noted(self, block: Block, found: slices.Records, faults: Faults | None) -> Place:
+        """Note the lines that are no rows, and say where those stand that are."""
+        path, first = self.snapshot.path, block.first_line
         if faults is not None:
+            place = Place.following(path, first - 1)
             for fate, reason in _REASONS.items():
-                faults.add(reason, found.lines_that(fate), of_lines)
-            faults.add(TOO_LONG, block.left_out, of_lines)
-        of_rows = Place(self.snapshot.path, lambda rows: of_lines.line_of(found.lines_that(slices.RIGHT)[rows]))
-        return rows.usable(batch, self.crs, faults, of_rows)
+                faults.add(reason, found.lines_that(fate), place)
+            faults.add(TOO_LONG, block.left_out, place)
+        return Place(path, lambda rows: first + found.lines_that(slices.RIGHT)[rows])
 
 
 def _check_header(path: Path, line: bytes) -> None:
