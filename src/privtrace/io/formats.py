@@ -40,11 +40,16 @@ class Format(Suffixed):
     folder_of: str | None = None  # written as a folder of files with this suffix, and read as one, all together
     folder_root: str = ""  # what is in such a folder even where it holds no file
     beside: tuple[str, ...] = ()  # suffixes of other files that belong to one of this format
-    in_decimals: bool = False  # coordinates have a fixed number of decimals, as in all that is text
+    has_printed_numbers: bool = False  # as text has, although it is not written to a stream
     has_columns: bool = False  # which may be named as another program wants
     prepare: Callable[[Path], object] = lambda path: None  # refuses, before the work, for want of a package
     lonlat_only: bool = False
     needs_times: bool = False
+
+    @property
+    def in_decimals(self) -> bool:
+        """Say whether coordinates are written with a fixed number of decimals."""
+        return self.is_text or self.has_printed_numbers
 
     @property
     def read_suffixes(self) -> tuple[str, ...]:
@@ -122,7 +127,7 @@ FORMATS = {
         replace(
             _kml,
             read=ogr.KmlReader,
-            in_decimals=True,
+            has_printed_numbers=True,
             lonlat_only=True,
             lost=lambda part: [*printing.bad_points_lost(part), *printing.numbers_lost(part)],
         ),
@@ -150,7 +155,7 @@ FORMATS = {
             "geolife",
             (".plt",),
             is_text=False,
-            in_decimals=True,
+            has_printed_numbers=True,
             by_name=(".plt",),
             lonlat_only=True,
             needs_times=True,

@@ -61,12 +61,13 @@ class Output:
         if isinstance(trajectories, Trajectories) or not isinstance(trajectories, Iterable):
             trajectories = trajectories.parts()
         parts = _of_one_kind(trajectories)
+        parts = map(rounded, parts) if self.format.in_decimals else parts
         if self.format.is_text:
             with self._stream() as stream:
-                self.format.write(map(rounded, parts), stream)
+                self.format.write(parts, stream)
             return
         with replacing(self.target, beside=self.format.beside) as temporary:
-            self.format.write(map(rounded, parts) if self.format.in_decimals else parts, temporary)
+            self.format.write(parts, temporary)
 
     @contextmanager
     def _stream(self) -> Iterator[BinaryIO]:
