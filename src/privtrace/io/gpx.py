@@ -126,12 +126,14 @@ class _Parser:
             self.is_over = len(self._within) == 2 and name != "metadata"
 
     def _end(self, name: str) -> None:
-        name, said = name.rpartition(" ")[2], self._text if len(self._text) <= LINE_BYTES else ""
+        text, self._text = self._text, ""
         if self._depth:
-            if self._depth == 2 and name == "time":
-                self._times[-1] = said
+            if self._depth == 2 and name.rpartition(" ")[2] == "time":
+                self._times[-1] = text
             self._depth -= 1
-        elif self._attributes is None:
+            return
+        name, said = name.rpartition(" ")[2], text if len(text) <= LINE_BYTES else ""
+        if self._attributes is None:
             if not self.is_over and self._within.pop() == "columns" and self._within[2:] == ["extensions"]:
                 self.columns = said
         elif name == "trk":
@@ -139,7 +141,6 @@ class _Parser:
             self._attributes = None
         elif name != "trkseg":
             self._attributes.setdefault(name, said)
-        self._text = ""
 
     def _add(self, text: str) -> None:
         if len(self._text) <= LINE_BYTES:  # no name or time is longer, and memory stays small

@@ -88,13 +88,12 @@ def _header(beginning: Beginning) -> Mapping[str, Any]:
     said = members(beginning.head(HEAD_BYTES))
     if said is not None and not said.keys() & {"crs", "columns"}:
         return {}
-    splitter, found = Splitter(), [b""]
+    splitter = Splitter()
     with beginning.text() as file:
         while splitter.n_top < 2 and (block := file.read(Sizes().block_bytes)):
-            found = splitter.split(block) or found
-        if splitter.n_top == 1 and not splitter.has_collection and not splitter.is_whole:
-            raise EOFError
-    if splitter.n_top == 0 or not (splitter.n_top > 1 or splitter.has_collection or _is_feature(found[0])):
+            splitter.scan(block)
+    is_one = splitter.n_top == 1 and not splitter.has_collection
+    if splitter.n_top == 0 or (is_one and not _is_feature(beginning)):
         raise DataError(
             f"{beginning.path}: is JSON without features; trajectories are features with a LineString or a "
             "Point (GeoJSON) or a MovingPoint (MF-JSON), or rows of a table"
@@ -102,8 +101,10 @@ def _header(beginning: Beginning) -> Mapping[str, Any]:
     return said if said is not None and splitter.n_top == 1 else {}
 
 
-def _is_feature(text: bytes) -> bool:
+def _is_feature(beginning: Beginning) -> bool:
     """Tell whether the one object of a text, if it is no longer than a feature may be, is one."""
+    with beginning.text() as file:
+        (text,) = chain.from_iterable(objects(file, Sizes().block_bytes))
     one = _mapping(_loaded(text))
     return text == TOO_LONG or _is_bare(one) or one.get("type") == "Feature"
 

@@ -7,7 +7,6 @@ several, one after the other, and what one is changes nothing about the others.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
@@ -47,13 +46,17 @@ class Splitter:
         """Tell whether the text may end here."""
         return bool(self._state[_DEPTH] == 0 and not self._state[_IN_STRING])
 
-    def split(self, block: bytes) -> list[bytes]:
-        """Take the next block, and give the features that end in it."""
-        found, start = [], 0
+    def scan(self, block: bytes) -> list[tuple[int, int]]:
+        """Take the next block, and say what is found where in it."""
         places, kinds = _scan(np.frombuffer(block, np.uint8), self._state)
         self.n_top += int(np.sum(kinds == _TOP))
         self.has_collection |= bool(np.any(kinds == _FEATURES))
-        for place, kind in zip(places.tolist(), kinds.tolist(), strict=True):
+        return list(zip(places.tolist(), kinds.tolist(), strict=True))
+
+    def split(self, block: bytes) -> list[bytes]:
+        """Take the next block, and give the features that end in it."""
+        found, start = [], 0
+        for place, kind in self.scan(block):
             if kind == _STOP:
                 assert self._begun is not None
                 pieces = [*self._begun, block[start:place]]
@@ -77,16 +80,16 @@ def lines(file: BinaryIO, block_bytes: int) -> Iterator[list[bytes]]:
     """Yield the lines of a text that holds an object a line, some at a time; blank ones are nothing."""
     for block in blocks(file, block_bytes, line_bytes=LONGEST):
         # Records may start with a sign of their own (RFC 8142), and the text with a mark.
-        found = [_BEFORE.sub(b"", line) for line in block.lines.split(b"\n")]
+        found = [line.removeprefix(_BOM).lstrip(_BEFORE).rstrip() for line in block.lines.split(b"\n")]
         yield [line for line in found if line] + [TOO_LONG] * block.last_too_long
 
 
-_BEFORE = re.compile(rb"^(?:\xef\xbb\xbf)?[\x1e\s]+|^\xef\xbb\xbf|\s+$")
+_BOM, _BEFORE = b"\xef\xbb\xbf", b"\x1e \t\r\f\v"
 
 
 def members(head: bytes) -> dict[str, Any] | None:
     """Read what a collection says of itself before its features; None where the first object is none."""
-    text = head.removeprefix(b"\xef\xbb\xbf")
+    text = head.removeprefix(_BOM)
     places, kinds = _scan(np.frombuffer(text, np.uint8), np.zeros(7, np.int64))
     found = np.flatnonzero(kinds == _FEATURES)
     if len(found) == 0 or np.any(kinds[: found[0]] == _STOP):
