@@ -61,7 +61,7 @@ def hook(moment, stop):
     elif moment == "generating":
         sampling.sample_parts = before(sampling.sample_parts, stop)
     elif moment == "spooling":
-        spool._open = stop
+        spool.tempfile.TemporaryFile = stop
 
 class Serial:
     def map(self, task, parts):

@@ -7,7 +7,7 @@ stands; otherwise `gather` brings the rows of a key together first.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -16,14 +16,14 @@ import pyarrow.compute as pc
 
 from privtrace.compiling import compiled
 from privtrace.io.rows import floats_of, ids_of, join, keys_of, text_of, values_of
-from privtrace.trajectories import Array, Crs, Floats, Integers, Trajectories, gaps_over
+from privtrace.trajectories import Array, Crs, Floats, Integers, Trajectories, gaps_over, part_bounds
 
 Hashes = npt.NDArray[np.uint64]
 
 #: Runs up to this are sorted by counting.
-_SHORT = 64
-#: Of a table of keys: a power of two.
-_FIRST_SIZE = 1 << 12
+_SHORT = 256
+#: Keys that a table has room for at first: a power of two.
+_FIRST_SIZE = 1 << 10
 
 
 @dataclass(frozen=True)
@@ -35,138 +35,92 @@ class Runs:
 
     keys: pa.RecordBatch  # (n_runs,)
     starts: Integers  # (n_runs,): the first row of each
-    batches: Sequence[pa.RecordBatch]  # the rows, end to end
-    order: Integers | None = None  # (n_rows,): which rows of the batches these are; all as they stand if None
+    rows: pa.Table
+    order: Integers | None = None  # (n_rows,): which rows of the table these are; all as they stand if None
 
     @classmethod
     def of(cls, rows: pa.RecordBatch) -> Runs:
         """Find the runs of rows as they stand."""
         starts = run_starts(rows)
-        return cls(keys_of(rows).take(pa.array(starts)), starts, [values_of(rows)])
+        return cls(keys_of(rows).take(pa.array(starts)), starts, pa.Table.from_batches([values_of(rows)]))
 
     @property
     def n_rows(self) -> int:
         """Count the rows."""
-        return sum(batch.num_rows for batch in self.batches) if self.order is None else len(self.order)
-
-    @property
-    def schema(self) -> pa.Schema:
-        """Say what differs from row to row."""
-        return self.batches[0].schema
+        return self.rows.num_rows if self.order is None else len(self.order)
 
     def column(self, name: str) -> Array | None:
         """Take one column out, if there is one of this name."""
-        if name not in self.schema.names:
+        if name not in self.rows.column_names:
             return None
-        columns = [floats_of(batch[name]) for batch in self.batches]
-        values = columns[0] if len(columns) == 1 else np.concatenate(columns)
+        values = self.whole(name)
         return values if self.order is None else values[self.order]
 
-    def with_batches(self, change: Callable[[pa.RecordBatch], pa.RecordBatch]) -> Runs:
-        """Change what differs from row to row."""
-        return replace(self, batches=[change(batch) for batch in self.batches])
+    def whole(self, name: str, out: Array | None = None) -> Array:
+        """Take a column out as it stands in the table."""
+        column = self.rows[name]
+        chunks = [floats_of(chunk) for chunk in column.chunks or [pa.array([], column.type)]]
+        return chunks[0] if len(chunks) == 1 and out is None else np.concatenate(chunks, out=out)
 
-    def pieces(self, at_least: int) -> Iterator[Runs]:
-        """Cut runs that were gathered into pieces of at least so many rows, if there are so many."""
-        assert self.order is not None
-        n_runs, bounds = len(self.starts), np.append(self.starts, self.n_rows)
-        first = 0
-        while True:
-            last = int(np.searchsorted(bounds, bounds[first] + at_least))
-            if last >= n_runs or bounds[-1] - bounds[last] < at_least:
-                last = n_runs
-            start, stop = bounds[first], bounds[last]
-            keys, starts = self.keys.slice(first, last - first), self.starts[first:last] - start
-            yield Runs(keys, starts, self.batches, self.order[start:stop])
-            if last == n_runs:
-                return
-            first = last
+    def slice(self, first: int, last: int) -> Runs:
+        """Take the runs from one to before another."""
+        keys, bounds = self.keys.slice(first, last - first), np.append(self.starts, self.n_rows)
+        start, stop = int(bounds[first]), int(bounds[last])
+        starts = self.starts[first:last] - start
+        if self.order is None:
+            return Runs(keys, starts, self.rows.slice(start, stop - start))
+        return Runs(keys, starts, self.rows, self.order[start:stop])
 
-    def divided(self) -> tuple[Runs, Runs]:
-        """Take the last run apart from those before it."""
-        n_runs, border = len(self.starts) - 1, int(self.starts[-1])
-        ends = np.cumsum([batch.num_rows for batch in self.batches]).tolist()
-        before, after = [], []
-        for batch, end in zip(self.batches, ends, strict=True):
-            n_before = min(max(border - (end - batch.num_rows), 0), batch.num_rows)
-            before.append(batch.slice(0, n_before))
-            if end > border:
-                after.append(batch.slice(n_before))
-        return (
-            Runs(self.keys.slice(0, n_runs), self.starts[:n_runs], before),
-            Runs(self.keys.slice(n_runs), self.starts[n_runs:] - border, after),
-        )
+    def pieces(self, n_rows: int) -> Iterator[Runs]:
+        """Cut into pieces of about so many rows."""
+        for first, last in part_bounds(np.append(self.starts, self.n_rows), n_rows):
+            yield self.slice(first, last)
 
     def followed_by(self, other: Runs) -> Runs:
         """Put runs after these; where the first of them has the key of the last here, they are one."""
-        n_same = int(_same_key(_last_row(self.keys), _first_row(other.keys)))
+        n_same = int(self.keys.slice(len(self.starts) - 1).equals(other.keys.slice(0, 1)))
         return Runs(
             join([self.keys, other.keys.slice(n_same)]),
             np.concatenate([self.starts, other.starts[n_same:] + self.n_rows]),
-            [*self.batches, *other.batches],
+            pa.concat_tables([self.rows, other.rows]),
         )
-
-
-@dataclass(frozen=True)
-class Index:
-    """Hold the keys of all runs of a file, and where they start: whoever has it need not read them again."""
-
-    runs: pa.RecordBatch  # (n_runs,): keys, and `start`, the first row of each
-
-    def over(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Runs]:
-        """Find the runs of batches that follow each other in the file and have no keys."""
-        keys, starts = keys_of(self.runs), floats_of(self.runs["start"])
-        at = 0
-        for batch in batches:
-            end = at + batch.num_rows
-            first = max(int(np.searchsorted(starts, at, "right")) - 1, 0)
-            last = int(np.searchsorted(starts, end)) if end > at else first
-            yield Runs(keys.slice(first, last - first), np.maximum(starts[first:last] - at, 0), [batch])
-            at = end
 
 
 def run_starts(rows: pa.RecordBatch) -> Integers:
     """Find the rows whose key differs from the one before: keys a a b a give 0, 2, 3."""
-    if rows.num_rows == 0:
-        return np.empty(0, np.int64)
-    changed = np.zeros(rows.num_rows, dtype=bool)
-    changed[0] = True
+    changed = np.arange(rows.num_rows) == 0
     for column in keys_of(rows).columns:
-        if column.null_count:  # an unknown user is one more user
-            unknown = column.is_null().to_numpy(zero_copy_only=False)
-            changed[1:] |= unknown[1:] != unknown[:-1]
-        if pa.types.is_large_binary(column.type):
-            _mark_texts(*_bytes_of(column), changed)
-        else:
-            values = _words_of(column)
-            changed[1:] |= values[1:] != values[:-1]
+        before, after = column[:-1], column[1:]  # an unknown user is one more user
+        changes = pc.coalesce(pc.not_equal(before, after), pc.not_equal(before.is_null(), after.is_null()))
+        changed[1:] |= floats_of(changes)
     return np.flatnonzero(changed)
 
 
-def _words_of(column: pa.Array) -> Hashes:
-    """Give the 64 bits of each number, which are different for different ones; 0 for null."""
-    return np.ascontiguousarray(floats_of(column.fill_null(0) if column.null_count else column)).view(np.uint64)
+def look(scan: Callable[[], Iterable[pa.RecordBatch]], most_bytes: int) -> tuple[bool, pa.RecordBatch | None]:
+    """Decide whether every key has one run only, and if so index the runs, if that takes few bytes.
 
-
-def _bytes_of(column: pa.Array) -> tuple[Integers, npt.NDArray[np.uint8]]:
-    """Give where texts start and end in their bytes; null is as empty."""
-    text = column.fill_null(b"") if column.null_count else column
-    _, offset_buffer, data = text.buffers()
-    offsets = np.frombuffer(offset_buffer or bytes(8), np.int64)[text.offset : text.offset + len(text) + 1]
-    return offsets, np.frombuffer(data or b"", np.uint8)
-
-
-def look(scan: Callable[[], Iterable[pa.RecordBatch]], most_bytes: int) -> tuple[bool, Index | None]:
-    """Decide whether every key has one run only, and index the runs if so and if that takes few bytes.
-
-    Ids that only rise need no other memory. Otherwise a second pass remembers 64 bits of each run; two keys
-    with the same 64 bits make the answer False, which costs time and nothing else.
+    The index has the key of each run, and `start`: whoever has it need not read the keys again. Ids that only
+    rise need no other memory. Otherwise a second pass remembers 64 bits of each run; two keys with the same 64
+    bits make the answer False, which costs time and nothing else.
     """
     for has_one_run in (_rises, _never_repeats):
         runs: list[pa.RecordBatch] = []
         if has_one_run(_kept_if_few(_run_keys(scan()), most_bytes, runs)):
-            return True, Index(join(runs)) if runs else None
+            return True, join(runs) if runs else None
     return False, None
+
+
+def indexed(index: pa.RecordBatch, batches: Iterable[pa.RecordBatch]) -> Iterator[Runs]:
+    """Find the runs of batches that follow each other in the file and have no keys."""
+    keys, starts = keys_of(index), floats_of(index["start"])
+    at = 0
+    for batch in batches:
+        end = at + batch.num_rows
+        first = max(int(np.searchsorted(starts, at, "right")) - 1, 0)
+        last = int(np.searchsorted(starts, end)) if end > at else first
+        of_runs = keys.slice(first, last - first), np.maximum(starts[first:last] - at, 0)
+        yield Runs(*of_runs, pa.Table.from_batches([batch]))
+        at = end
 
 
 def _kept_if_few(
@@ -185,25 +139,14 @@ def _kept_if_few(
 
 def _run_keys(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield the key and start of every run, once also where a run goes on over the border of two batches."""
-    last = None
-    n_before = 0
+    last, n_before = None, 0
     for batch in batches:
-        if batch.num_rows == 0:
-            continue
-        rows = keys_of(batch)
-        starts = run_starts(rows)
-        keys = rows.take(pa.array(starts)).append_column("start", pa.array(starts + n_before))
-        if last is not None and _same_key(last, _first_row(keys)):
-            keys = keys.slice(1)
-        last = _last_row(rows)
-        n_before += batch.num_rows
-        yield keys
-
-
-def _same_key(one: pa.RecordBatch, other: pa.RecordBatch) -> bool:
-    """Compare the keys of two single rows."""
-    same: bool = keys_of(one).equals(keys_of(other))
-    return same
+        if batch.num_rows:
+            starts = run_starts(batch)
+            keys = keys_of(batch).take(pa.array(starts))
+            n_same = int(last is not None and last.equals(keys.slice(0, 1)))
+            yield keys.append_column("start", pa.array(starts + n_before)).slice(n_same)
+            last, n_before = keys.slice(len(starts) - 1), n_before + batch.num_rows
 
 
 def _rises(runs: Iterable[pa.RecordBatch]) -> bool:
@@ -218,23 +161,9 @@ def _rises(runs: Iterable[pa.RecordBatch]) -> bool:
 
 
 def _never_repeats(runs: Iterable[pa.RecordBatch]) -> bool:
-    """Check that the hashes of all runs are different, looking again whenever their number doubled."""
-    seen: Hashes = np.empty(0, np.uint64)
-    fresh: list[Hashes] = []
-    n_fresh = 0
-    for keys in runs:
-        fresh.append(key_hashes(keys))
-        n_fresh += len(fresh[-1])
-        if n_fresh > len(seen):
-            seen, fresh, n_fresh = np.concatenate([seen, *fresh]), [], 0
-            if _repeats(seen):
-                return False
-    return not _repeats(np.concatenate([seen, *fresh]))
-
-
-def _repeats(hashes: Hashes) -> bool:
-    hashes.sort()
-    return bool(np.any(hashes[1:] == hashes[:-1]))
+    """Check that the hashes of all runs are different."""
+    seen = Distinct()
+    return all(seen.add(key_hashes(keys)) for keys in runs) and seen.counts()[1] == 0
 
 
 class Distinct:
@@ -245,21 +174,19 @@ class Distinct:
         self._again: Hashes = np.empty(0, np.uint64)
         self._fresh: list[Hashes] = []
 
-    def add(self, hashes: Hashes) -> None:
-        """Take more hashes."""
+    def add(self, hashes: Hashes) -> bool:
+        """Take more hashes; tell whether all were different when last looked at, as their number doubled."""
         self._fresh.append(hashes)
         if sum(map(len, self._fresh)) > len(self._seen):
-            self._settle()
+            self.counts()
+        return not len(self._again)
 
     def counts(self) -> tuple[int, int]:
         """Tell how many are different, and how many of these came more than once."""
-        self._settle()
-        return len(self._seen), len(self._again)
-
-    def _settle(self) -> None:
         self._seen, times = np.unique(np.concatenate([self._seen, *self._fresh]), return_counts=True)
         self._again = np.union1d(self._again, self._seen[times > 1])
         self._fresh = []
+        return len(self._seen), len(self._again)
 
 
 def n_scattered(batches: Iterable[pa.RecordBatch]) -> int:
@@ -275,9 +202,12 @@ def key_hashes(keys: pa.RecordBatch) -> Hashes:
     hashes: Hashes = np.zeros(keys.num_rows, np.uint64)
     for column in keys_of(keys).columns:
         if pa.types.is_large_binary(column.type):
-            _mix_texts(*_bytes_of(column), hashes)
+            text = column.fill_null(b"")
+            _, offsets, data = text.buffers()
+            bounds = np.frombuffer(offsets or bytes(8), np.int64)[text.offset : text.offset + len(text) + 1]
+            _mix_texts(bounds, np.frombuffer(data or b"", np.uint8), hashes)
         else:
-            _mix(_words_of(column), hashes)
+            _mix(np.ascontiguousarray(floats_of(column.fill_null(0))).view(np.uint64), hashes)
         if column.null_count:  # else an unknown user would share the bucket of user 0
             hashes ^= column.is_null().to_numpy(zero_copy_only=False).astype(np.uint64)
     return hashes
@@ -287,31 +217,16 @@ def gather(batches: Sequence[pa.RecordBatch]) -> Runs:
     """Bring the rows of each key together, keys in order of first appearance, rows in the order they had."""
     keys = join([keys_of(batch) for batch in batches])
     words = [_identities(column) for column in keys.columns]  # one or two
-    order, starts = order_by_number(*_numbered(words[0], words[-1], key_hashes(keys)))
-    firsts = pa.array(order[starts])
-    return Runs(keys.take(firsts), starts, [join([values_of(batch) for batch in batches])], order)
-
-
-def _numbered(words: Hashes, others: Hashes, hashes: Hashes) -> tuple[npt.NDArray[np.int32], int]:
-    """Give keys of two words numbers by first appearance, and count them.
-
-    The table is as large as the keys need, which are few beside the rows, so that it stays in the caches.
-    """
-    numbers = np.empty(len(words), np.int32)
-    n_keys, size = -1, _FIRST_SIZE
-    while n_keys < 0:
-        table, keys = np.full(size, -1, np.int32), np.empty((size // 4, 2), np.uint64)
-        n_keys = _number_keys(words, others, hashes, table, keys, numbers)
-        size *= 8
-    return numbers, n_keys
+    order, starts = order_by_number(*_numbered(words[0], words[-1]))
+    rows = pa.Table.from_batches([join([values_of(batch) for batch in batches])])
+    return Runs(keys.take(pa.array(order[starts])), starts, rows, order)
 
 
 def _identities(column: pa.Array) -> Hashes:
     """Give each value 64 bits that it has alone."""
     if column.null_count or pa.types.is_large_binary(column.type):
-        indices = column.dictionary_encode(null_encoding="encode").indices
-        return floats_of(indices).astype(np.uint64)
-    return _words_of(column)
+        return floats_of(column.dictionary_encode(null_encoding="encode").indices).astype(np.uint64)
+    return floats_of(column).view(np.uint64)
 
 
 def cut(batches: Iterable[Runs], at_least: int) -> Iterator[Runs]:
@@ -326,20 +241,12 @@ def cut(batches: Iterable[Runs], at_least: int) -> Iterator[Runs]:
             continue
         held = runs if held is None else held.followed_by(runs)
         if held.starts[-1] >= at_least:  # the last trajectory may go on in the next batch
-            whole, held = held.divided()
-            yield whole
-    if held is not None:
-        yield held
-    elif empty is not None:
-        yield empty
-
-
-def _first_row(batch: pa.RecordBatch) -> pa.RecordBatch:
-    return batch.slice(0, 1)
-
-
-def _last_row(batch: pa.RecordBatch) -> pa.RecordBatch:
-    return batch.slice(batch.num_rows - 1)
+            n_whole = len(held.starts) - 1
+            yield held.slice(0, n_whole)
+            held = held.slice(n_whole, n_whole + 1)
+    last = empty if held is None else held
+    if last is not None:
+        yield last
 
 
 def assemble(runs: Runs, crs: Crs, gap_minutes: float | None = None, zone: str = "UTC") -> Trajectories:
@@ -358,23 +265,18 @@ def assemble(runs: Runs, crs: Crs, gap_minutes: float | None = None, zone: str =
             starts, keys = _cut_at_gaps(times, starts, keys, gap_minutes)
     users = ids_of(keys["user_id"]) if "user_id" in keys.schema.names else None
     offsets = np.append(starts, runs.n_rows)
-    ids, points = ids_of(keys["traj_id"]), _points(runs.batches, order)
+    ids, points = ids_of(keys["traj_id"]), _points(runs, order)
     return Trajectories(points, offsets, times, users, ids, crs, gap_minutes, zone, moments=moments)
 
 
-def _points(batches: Sequence[pa.RecordBatch], order: Integers | None) -> Floats:
-    """Lay x and y side by side, in an order or end to end."""
-    columns = [(floats_of(batch["x"]), floats_of(batch["y"])) for batch in batches]
+def _points(runs: Runs, order: Integers | None) -> Floats:
+    """Lay x and y side by side, in an order or as they stand."""
+    points = np.empty((runs.n_rows, 2))  # (n_points, 2)
     if order is not None:
-        points = np.empty((len(order), 2))  # (n_points, 2)
-        x, y = columns[0] if len(columns) == 1 else map(np.concatenate, zip(*columns, strict=True))
-        _pair_in_order(x, y, order, points)
-        return points
-    points = np.empty((sum(len(x) for x, _ in columns), 2))
-    at = 0
-    for x, y in columns:
-        _pair(x, y, points[at : at + len(x)])
-        at += len(x)
+        _pair_in_order(runs.whole("x"), runs.whole("y"), order, points)
+    else:
+        runs.whole("x", out=points[:, 0])
+        runs.whole("y", out=points[:, 1])
     return points
 
 
@@ -404,22 +306,15 @@ def _in_time(times: Array, starts: Integers, order: Floats | None) -> Integers |
 
     If that is how they stand, None.
     """
-    bounds = np.append(starts, len(times))
-    # As they are, without a copy, what is missing has the lowest ticks: one below zero, they wrap around.
-    is_calendar = times.dtype.kind == "M"
-    zero = np.uint64(_LAST if is_calendar else _LAST + 1)
-    rises = _rise((times if is_calendar else _ranks(times)).view(np.uint64), zero, bounds)
-    if rises and (order is None or not np.isnan(times).any()):
-        return None
     ranks = _ranks(times)
-    places = np.arange(len(times))
+    falls = ranks[1:] < ranks[:-1]
+    falls[starts[1:] - 1] = False
+    if not falls.any() and (order is None or not np.isnan(times).any()):
+        return None
+    places, bounds = np.arange(len(times)), np.append(starts, len(times))
     for keys in (ranks,) if order is None else (_ranks(order), ranks):  # stable: the last one counts most
         _sort_runs(keys, bounds, places)
     return places
-
-
-#: The highest rank: that of what is missing.
-_LAST = np.iinfo(np.int64).max
 
 
 def _ranks(values: Array) -> Integers:
@@ -427,16 +322,9 @@ def _ranks(values: Array) -> Integers:
     if values.dtype.kind == "M":
         ticks: Integers = values.view(np.int64) - 1  # NaT is the lowest, and wraps around
         return ticks
-    bits = (values + 0.0).view(np.int64)  # adding zero turns -0 into 0
+    bits, last = (values + 0.0).view(np.int64), np.iinfo(np.int64).max  # adding zero turns -0 into 0
     # Floats are in the order of their bits; among negative ones, those but the sign are to be turned around.
-    return np.where(np.isnan(values), _LAST, bits ^ ((bits >> 63) & _LAST))
-
-
-@compiled
-def _pair(x, y, points):  # type: ignore[no-untyped-def]
-    for i in range(len(x)):
-        points[i, 0] = x[i]
-        points[i, 1] = y[i]
+    return np.where(np.isnan(values), last, bits ^ ((bits >> 63) & last))
 
 
 @compiled
@@ -444,19 +332,6 @@ def _pair_in_order(x, y, order, points):  # type: ignore[no-untyped-def]
     for i in range(len(order)):
         points[i, 0] = x[order[i]]
         points[i, 1] = y[order[i]]
-
-
-@compiled
-def _mark_texts(offsets, data, changed):  # type: ignore[no-untyped-def]
-    for i in range(1, len(offsets) - 1):
-        before, start, stop = offsets[i - 1], offsets[i], offsets[i + 1]
-        if stop - start != start - before:
-            changed[i] = True
-            continue
-        for j in range(stop - start):
-            if data[before + j] != data[start + j]:
-                changed[i] = True
-                break
 
 
 @compiled
@@ -487,30 +362,32 @@ def _mix_texts(offsets, data, hashes):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _number_keys(words, others, hashes, table, keys, numbers):  # type: ignore[no-untyped-def]
-    """Give keys numbers by first appearance: a b a gives 0, 1, 0; returns their count, or -1 if too many.
+def _numbered(words, others):  # type: ignore[no-untyped-def]
+    """Give keys of two words numbers by first appearance, and count them: a b a gives 0, 1, 0, and 2.
 
-    Hashes say where in the table to look; it is the words that are compared, so this is exact.
+    The table is as large as the keys need, which are few beside the rows, so that it stays in the caches.
     """
-    mask = len(table) - 1
-    n_keys = 0
-    for row in range(len(words)):
+    numbers = np.empty(len(words), np.int32)
+    known, table = np.empty((0, 2), np.uint64), np.empty(0, np.int32)  # keys by number; numbers by hash, or -1
+    n_keys = row = 0
+    while row < len(words):
+        if n_keys == len(known):  # begin again with a larger table
+            known = np.empty((max(8 * n_keys, _FIRST_SIZE), 2), np.uint64)
+            table = np.full(4 * len(known), -1, np.int32)
+            n_keys = row = 0
         # Not by the low bits, which chose the bucket and are alike in all its rows.
-        place = np.int64(hashes[row] >> np.uint64(32)) & mask
+        place = np.int64(_mixed(_mixed(words[row]) + others[row]) >> np.uint64(32)) & (len(table) - 1)
         number = table[place]
-        while number >= 0 and (keys[number, 0] != words[row] or keys[number, 1] != others[row]):
-            place = (place + 1) & mask
+        while number >= 0 and (known[number, 0] != words[row] or known[number, 1] != others[row]):
+            place = (place + 1) & (len(table) - 1)
             number = table[place]
         if number < 0:
-            if n_keys == len(keys):
-                return -1
-            number = n_keys
-            table[place] = number
-            keys[number, 0] = words[row]
-            keys[number, 1] = others[row]
+            number = table[place] = n_keys
+            known[number, 0], known[number, 1] = words[row], others[row]
             n_keys += 1
         numbers[row] = number
-    return n_keys
+        row += 1
+    return numbers, n_keys
 
 
 @compiled
@@ -530,68 +407,24 @@ def order_by_number(numbers, n_keys):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _rise(ranks, zero, bounds):  # type: ignore[no-untyped-def]
-    """Tell whether no rank falls within a run; ranks are counted from a zero, and wrap around."""
-    for run in range(len(bounds) - 1):
-        falls = False
-        for i in range(bounds[run] + 1, bounds[run + 1]):
-            falls |= ranks[i] + zero < ranks[i - 1] + zero
-        if falls:
-            return False
-    return True
-
-
-@compiled
 def _sort_runs(ranks, bounds, places):  # type: ignore[no-untyped-def]
-    """Sort the places of each run by their ranks, ties as they stand."""
-    longest = 0
+    """Sort the places of each run by their ranks, ties as they stand.
+
+    Of a short run it is counted what comes before each: quick, as nothing depends on the outcome.
+    """
+    keys, held = np.empty(_SHORT, np.int64), np.empty(_SHORT, np.int64)
     for run in range(len(bounds) - 1):
-        longest = max(longest, bounds[run + 1] - bounds[run])
-    scratch, keys = np.empty(max(longest, _SHORT), np.int64), np.empty(_SHORT, np.int64)
-    for run in range(len(bounds) - 1):
-        start, stop = bounds[run], bounds[run + 1]
-        for low in range(start, stop, _SHORT):
-            _sort_stretch(ranks, places[low : min(low + _SHORT, stop)], keys, scratch)
-        width = _SHORT
-        while width < stop - start:  # and two sorted neighbors become one
-            for low in range(start, stop - width, 2 * width):
-                _merge(ranks, places, low, low + width, min(low + 2 * width, stop), scratch)
-            width *= 2
-
-
-@compiled
-def _sort_stretch(ranks, places, keys, scratch):  # type: ignore[no-untyped-def]
-    """Sort a few places by counting for each what comes before it: quick, as nothing depends on the outcome."""
-    n_places = len(places)
-    for i in range(n_places):
-        scratch[i] = places[i]
-        keys[i] = ranks[places[i]]
-    for i in range(n_places):
-        key, n_before = keys[i], 0
-        for j in range(n_places):
-            n_before += keys[j] < key
-        for j in range(i):
-            n_before += keys[j] == key
-        places[n_before] = scratch[i]
-
-
-@compiled
-def _merge(ranks, places, low, middle, high, scratch):  # type: ignore[no-untyped-def]
-    if ranks[places[middle - 1]] <= ranks[places[middle]]:
-        return
-    n_left = middle - low
-    for i in range(n_left):
-        scratch[i] = places[low + i]
-    left, right, to = 0, middle, low
-    while left < n_left and right < high:
-        if ranks[places[right]] < ranks[scratch[left]]:
-            places[to] = places[right]
-            right += 1
-        else:
-            places[to] = scratch[left]
-            left += 1
-        to += 1
-    while left < n_left:
-        places[to] = scratch[left]
-        left += 1
-        to += 1
+        own = places[bounds[run] : bounds[run + 1]]
+        if len(own) > _SHORT:
+            own[:] = own[np.argsort(ranks[own], kind="mergesort")]
+            continue
+        for i in range(len(own)):
+            held[i] = own[i]
+            keys[i] = ranks[own[i]]
+        for i in range(len(own)):
+            key, n_before = keys[i], 0
+            for j in range(len(own)):
+                n_before += keys[j] < key
+            for j in range(i):
+                n_before += keys[j] == key
+            own[n_before] = held[i]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -17,9 +17,9 @@ from privtrace.errors import DataError
 from privtrace.io.columns import TIME, Declared, Layout, named_zone, tells_time
 from privtrace.io.faults import Fault, Faults
 from privtrace.io.files import Snapshot
-from privtrace.io.grouping import Runs, assemble, cut, gather, look
+from privtrace.io.grouping import Runs, assemble, cut, gather, indexed, look
 from privtrace.io.rows import for_order, keys_of, values_of, with_times
-from privtrace.io.spool import Spool, by_key, kept
+from privtrace.io.spool import Spool
 from privtrace.io.streams import side_by_side
 from privtrace.observer import Observer
 from privtrace.trajectories import NO_TIMES, PART_POINTS, Crs, Trajectories
@@ -138,35 +138,16 @@ class ColumnReader:
 Made = TypeVar("Made")
 
 
-class _Start(Protocol):
-    """Start a pass over whole trajectories, each as one run, that makes something of some at a time."""
-
-    def __call__(self, make: Callable[[Runs], Made]) -> Iterator[Made]: ...
+#: Starts a pass over whole trajectories, each as one run, that makes something of some at a time.
+_Start = Callable[[Callable[[Runs], Any]], Iterator[Any]]
 
 
-@dataclass(frozen=True)
-class _Prepared:
+class _Prepared(NamedTuple):
     """Hold what the first pass over the rows found out."""
 
     start: _Start
     n_kept: int
     faults: Faults
-
-
-class _Counted:
-    """Count the rows of the latest pass, and those that it dropped."""
-
-    def __init__(self, scan: Callable[[Faults], Iterable[pa.RecordBatch]], *, need_times: bool) -> None:
-        self._scan = scan
-        self._need_times = need_times
-        self.n_rows = 0
-        self.faults = Faults()
-
-    def __call__(self) -> Iterator[pa.RecordBatch]:
-        self.n_rows, self.faults = 0, Faults(need_times=self._need_times)
-        for batch in self._scan(self.faults):
-            self.n_rows += batch.num_rows
-            yield batch
 
 
 def _reopened(
@@ -208,7 +189,6 @@ class FileSource:
         self._check_times(declared)
         self._has_told = self._has_told_zone = False
         self._lock = threading.Lock()
-        self._spool: Spool | None = None
         self._prepared: _Prepared | None = None
 
     def __repr__(self) -> str:
@@ -374,9 +354,9 @@ class FileSource:
 
     def made(self, make: Callable[[Runs], Made]) -> Iterator[Made]:
         """Make something of whole trajectories, each a run of rows in the order of the file, some at a time."""
-        prepared = self._prepare()
+        start = self._prepare().start
         self._reader.snapshot.check()
-        yield from prepared.start(make)
+        yield from start(make)
 
     def keys(self) -> Iterator[pa.RecordBatch]:
         """Yield which trajectory each row belongs to, in the order of the file."""
@@ -392,16 +372,14 @@ class FileSource:
             return Trajectories.end_to_end([*self.parts()], self.crs)
         self._reader.snapshot.check()
         with self.timed() as timed:
-            parts = [*timed.made(lambda runs: self._assembled(runs.with_batches(for_order)))]
+            parts = [*timed.made(lambda runs: self._assembled(replace(runs, rows=for_order(runs.rows))))]
         self._reader.snapshot.check()
         return Trajectories.end_to_end(parts, self.crs)
 
     def close(self) -> None:
         """Remove what is kept on disk; a later pass starts from the file again."""
         with self._lock:
-            if self._spool is not None:
-                self._spool.close()
-            self._spool = self._prepared = None
+            self._prepared = None
 
     def _check_times(self, declared: Declared) -> None:
         """Refuse a gap without a clock, and a form of times that nobody can declare: public facts all."""
@@ -446,60 +424,48 @@ class FileSource:
             return self._prepared
 
     def _first_pass(self) -> _Prepared:
-        need_times = self.gap_minutes is not None
-        read = _Counted(lambda faults: self._read(faults=faults), need_times=need_times)
-        if self._reader.parse_once:
-            return self._kept(read)
-        keys = _Counted(lambda faults: self._read(keys_only=True, faults=faults), need_times=need_times)
-        contiguous, index = look(keys, self._sizes.index_bytes)
-        if not contiguous:
-            n_rows = self._reader.n_rows
-            if n_rows is None:  # the look ended early
-                n_rows = sum(batch.num_rows for batch in keys())
-            start = self._gathered(read, n_rows)
-            return _Prepared(start, read.n_rows, read.faults)
-        values: Callable[[Sizes], Iterator[pa.RecordBatch]] | None = getattr(self._reader, "values", None)
-        if index is None or values is None or keys.n_rows != self._reader.n_rows:  # or some rows are left out
-            return _Prepared(self._streamed(lambda: map(Runs.of, self._read())), keys.n_rows, keys.faults)
-        scan = self._streamed(lambda: index.over(self._unchanged(values(self._sizes))))
-        return _Prepared(scan, keys.n_rows, keys.faults)
+        sizes, reader = self._sizes, self._reader
+        n_kept, faults = 0, Faults()
 
-    def _kept(self, read: _Counted) -> _Prepared:
-        """Read once, keep the rows, and decide by what was kept."""
-        path = self._disk().keep(read())
-        n_kept, faults = read.n_rows, read.faults
-        contiguous, index = look(lambda: kept(path, keys_only=True), self._sizes.index_bytes)
-        if index is not None:
-            scan = self._streamed(lambda: index.over(map(values_of, kept(path))))
-            return _Prepared(scan, n_kept, faults)
-        if contiguous:
-            return _Prepared(self._streamed(lambda: map(Runs.of, kept(path))), n_kept, faults)
-        start = self._gathered(lambda: kept(path), n_kept)
-        path.unlink()
+        def counted(*, keys_only: bool = False) -> Iterator[pa.RecordBatch]:
+            nonlocal n_kept, faults
+            n_kept, faults = 0, Faults(need_times=self.gap_minutes is not None)  # of the latest pass
+            for batch in self._read(keys_only=keys_only, faults=faults):
+                n_kept += batch.num_rows
+                yield batch
+
+        scan: Callable[..., Iterator[pa.RecordBatch]] = (
+            Spool(counted()).batches if reader.parse_once else counted
+        )
+        contiguous, index = look(lambda: scan(keys_only=True), sizes.index_bytes)
+        if not contiguous:
+            n_rows = n_kept if reader.parse_once else reader.n_rows
+            if n_rows is None:  # the look ended early
+                n_rows = sum(batch.num_rows for batch in self.keys())
+            start = self._gathered(Spool(scan(), n_rows // sizes.bucket_rows))
+        elif index is None:
+            start = self._streamed(lambda: map(Runs.of, scan()))
+        elif hasattr(reader, "values") and n_kept == reader.n_rows:  # else some rows are left out
+            start = self._streamed(lambda: indexed(index, self._unchanged(reader.values(sizes))))
+        else:
+            start = self._streamed(lambda: indexed(index, map(values_of, scan())))
         return _Prepared(start, n_kept, faults)
 
     def _streamed(self, scan: Callable[[], Iterable[Runs]]) -> _Start:
         """Pass over rows that stand together as they stand."""
         return lambda make: map(make, cut(scan(), self._sizes.part_points))
 
-    def _gathered(self, scan: Callable[[], Iterator[pa.RecordBatch]], n_rows: int) -> _Start:
-        """Deal scattered rows into buckets, from which the rows of each trajectory come together."""
-        sizes = self._sizes
-        buckets = self._disk().deal(scan(), n_rows // sizes.bucket_rows, by_key)
+    def _gathered(self, spool: Spool) -> _Start:
+        """Bring the rows of each trajectory together, bucket by bucket."""
 
         def start(make: Callable[[Runs], Made]) -> Iterator[Made]:
-            def made(bucket: Path) -> list[Made]:
-                return [make(runs) for runs in gather(list(kept(bucket))).pieces(sizes.part_points)]
+            def made(bucket: int) -> list[Made]:
+                runs = gather([*spool.batches(bucket)])
+                return [make(piece) for piece in runs.pieces(self._sizes.part_points)]
 
-            return chain.from_iterable(side_by_side(made, buckets))
+            return chain.from_iterable(side_by_side(made, range(len(spool.buckets))))
 
         return start
-
-    def _disk(self) -> Spool:
-        """Make a folder for rows the first time that one is needed."""
-        if self._spool is None:
-            self._spool = Spool()
-        return self._spool
 
     def _read(self, *, keys_only: bool = False, faults: Faults | None = None) -> Iterator[pa.RecordBatch]:
         """Pass over the file itself, which has to stay the same meanwhile."""

@@ -10,6 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from queue import SimpleQueue
 from typing import BinaryIO, Generic, TypeVar, cast
 
 import numpy as np
@@ -87,80 +88,64 @@ def n_ends(block: bytes) -> int:
 
 @contextmanager
 def abreast(streams: Sequence[Iterable[Item]]) -> Iterator[list[Iterator[Item]]]:
-    """Let several streams be a few items ahead each, on as many threads as there may be.
+    """Let several streams be a few items ahead each, on as many threads at a time as there may be.
 
-    A thread makes the next item of the stream that has fewest. Where one thread is all, it is the caller's.
+    Where one thread is all, it is the caller's.
     """
     cores = pa.cpu_count()
     if cores == 1:
         yield [iter(stream) for stream in streams]
         return
-    shared = threading.Condition()
-    queues = [_Queue(iter(stream), shared) for stream in streams]
-    with ThreadPoolExecutor(min(cores, len(queues))) as pool:
-        workers = [pool.submit(_make_items, queues, shared) for _ in range(min(cores, len(queues)))]
+    turn = threading.Semaphore(cores)
+    ahead = [_Ahead(iter(stream), turn) for stream in streams]
+    with ThreadPoolExecutor(len(ahead)) as pool:
+        for one in ahead:
+            pool.submit(one.fill)
         try:
-            yield [queue.taken() for queue in queues]
+            yield [one.taken() for one in ahead]
         finally:  # at once, while what items are read from is open
-            with shared:
-                for queue in queues:
-                    queue.is_done = True
-                shared.notify_all()
-    for worker in workers:
-        worker.result()
+            for one in ahead:
+                one.end()
 
 
-class _Queue(Generic[Item]):
-    """Hold the items of a stream that were made and not taken; `shared` guards all of it."""
+class _Ahead(Generic[Item]):
+    """Make the items of a stream, a few before they are taken, whenever it has its turn among others."""
 
-    def __init__(self, items: Iterator[Item], shared: threading.Condition) -> None:
-        self.items = items
-        self.made: deque[Item] = deque()
-        self.is_busy = self.is_done = False
-        self.error: Exception | None = None
-        self._shared = shared
+    def __init__(self, items: Iterator[Item], turn: threading.Semaphore) -> None:
+        self._items, self._turn = items, turn
+        self._made: SimpleQueue[Future[Item]] = SimpleQueue()
+        self._room = threading.Semaphore(_ITEMS_AHEAD)
+        self._is_over = False
+
+    def fill(self) -> None:
+        """Make items until there are no more, or nobody wants them."""
+        while not self._is_over:
+            self._room.acquire()
+            made: Future[Item] = Future()
+            try:
+                with self._turn:
+                    if not self._is_over:
+                        made.set_result(next(self._items))
+            except Exception as error:  # for whoever takes the items; so is their end
+                made.set_exception(error)
+                self._is_over = True
+            self._made.put(made)
 
     def taken(self) -> Iterator[Item]:
         """Yield the items in order, as soon as they are there."""
         while True:
-            with self._shared:
-                self._shared.wait_for(lambda: self.made or self.is_done)
-                if not self.made:
-                    break
-                item = self.made.popleft()
-                self._shared.notify_all()
-            yield item
-        if self.error is not None:
-            raise self.error
-
-
-def _make_items(queues: Sequence[_Queue[Item]], shared: threading.Condition) -> None:
-    """Make items, as long as some are to be made, for the queue that has fewest."""
-
-    def waiting() -> list[_Queue[Item]]:
-        free = [queue for queue in queues if not queue.is_busy and not queue.is_done]
-        return sorted((one for one in free if len(one.made) < _ITEMS_AHEAD), key=lambda one: len(one.made))
-
-    while True:
-        with shared:
-            shared.wait_for(lambda: waiting() or all(queue.is_done for queue in queues))
-            if not waiting():
+            made = self._made.get()
+            self._room.release()
+            try:
+                item = made.result()
+            except StopIteration:
                 return
-            queue = waiting()[0]
-            queue.is_busy = True
-        try:
-            item, is_done, error = next(queue.items), False, None
-        except StopIteration:
-            is_done, error = True, None
-        except Exception as failure:  # for whoever takes the items
-            is_done, error = True, failure
-        with shared:
-            if not is_done:
-                queue.made.append(item)
-            queue.is_busy = False
-            queue.is_done |= is_done
-            queue.error = queue.error or error
-            shared.notify_all()
+            yield item
+
+    def end(self) -> None:
+        """Make no more."""
+        self._is_over = True
+        self._room.release()
 
 
 def side_by_side(
