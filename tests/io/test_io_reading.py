@@ -3,7 +3,6 @@
 import math
 import os
 import pickle
-import stat
 from pathlib import Path
 
 import numpy as np
@@ -94,8 +93,8 @@ def test_every_pass_yields_the_same_parts(tmp_path, scattered, suffix):
     source = open_tiny(save(random_table(1, pa.int64(), scattered, True), tmp_path / f"a{suffix}"))
     first, second = (list(source.parts()) for _ in range(2))
     assert len(first) > 3
-    # A bucket of scattered rows may hold fewer.
-    assert np.mean([part.n_points for part in first]) >= TINY.part_points
+    # A bucket of scattered rows, and what it is cut into, may hold fewer.
+    assert np.mean([part.n_points for part in first]) >= TINY.part_points / 2
     for one, other in zip(first, second, strict=True):
         np.testing.assert_array_equal(one.points, other.points)
         np.testing.assert_array_equal(one.offsets, other.offsets)
@@ -270,37 +269,47 @@ def test_a_table_without_rows_is_one_empty_part(tmp_path, suffix):
     assert len(source.collect()) == 0
 
 
-def test_a_folder_of_rows_is_private_and_goes_away(tmp_path, monkeypatch):
+def nameless_files(place) -> int:
+    """Count the files without a name that this process holds open in a folder."""
+    links = [Path(f"/proc/self/fd/{number}") for number in os.listdir("/proc/self/fd")]
+    names = [os.readlink(link) for link in links if link.is_symlink()]
+    return sum(name.startswith(str(place)) and name.endswith("(deleted)") for name in names)
+
+
+linux = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="looks at the files that Linux lists")
+
+
+@linux
+def test_rows_on_disk_have_no_name_and_go_away(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    path = save(random_table(0, pa.int64(), True, False), tmp_path / "a.parquet")
-    source = open_tiny(path)
+    source = open_tiny(save(random_table(0, pa.int64(), True, False), tmp_path / "a.parquet"))
     assert source.n_points == 120
-    assert not list(tmp_path.glob("privtrace-*"))  # metadata is enough so far
+    assert not nameless_files(tmp_path)  # metadata is enough so far
     before = source.collect()
-    (folder,) = tmp_path.glob("privtrace-*")
-    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    assert len(list(folder.iterdir())) > 3
+    assert nameless_files(tmp_path) == 1 and len(list(tmp_path.iterdir())) == 1
     source.close()
-    assert not folder.exists()
+    assert not nameless_files(tmp_path)
     np.testing.assert_array_equal(source.collect().points, before.points)  # starts from the file again
     del source
-    assert not list(tmp_path.glob("privtrace-*"))
+    assert not nameless_files(tmp_path)
 
 
-def test_contiguous_parquet_needs_no_folder(tmp_path, monkeypatch):
+@linux
+def test_contiguous_parquet_needs_no_disk(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     ids = pa.array([9, 9, 4, 4, 7, 7, 1])  # neither rising nor scattered
     table = pa.table({"traj_id": ids, "lon": np.arange(7.0), "lat": np.zeros(7)})
     with open_tiny(save(table, tmp_path / "a.parquet"), Sizes(2, 1, 11, 60)) as source:
         assert as_lists(source.collect()) == expected(table)
-        assert not list(tmp_path.glob("privtrace-*"))
+        assert not nameless_files(tmp_path)
 
 
+@linux
 def test_scattered_csv_is_not_kept_twice(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with open_tiny(save(random_table(0, pa.int64(), True, False), tmp_path / "a.csv")) as source:
-        source.collect()
-        assert not list(tmp_path.glob("privtrace-*/rows"))
+        assert sum(part.n_points for part in source.parts()) == 120
+        assert nameless_files(tmp_path) == 1
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
@@ -329,12 +338,10 @@ def test_a_file_that_changes_during_a_pass_is_refused(tmp_path):
 def test_a_full_disk_is_explained(tmp_path, monkeypatch):
     path = save(random_table(0, pa.int64(), True, False), tmp_path / "a.parquet")
 
-    def full(path, mode="rb", *, really=pa.OSFile):
-        if mode == "wb":
-            raise OSError(28, "No space left on device")
-        return really(path, mode)
+    def full(*arguments, **named):
+        raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("pyarrow.OSFile", full)
+    monkeypatch.setattr("tempfile.TemporaryFile", full)
     with pytest.raises(DataError, match=r"No space left on device.*TMPDIR"):
         open_tiny(path).collect()
 

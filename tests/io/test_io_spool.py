@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import subprocess
 import sys
@@ -87,16 +86,6 @@ def test_nothing_is_left_by_a_run_that_is_killed(place):
             owner.kill()
             owner.wait()
     assert not list(place.iterdir())
-
-
-@open_files
-def test_the_disk_is_free_once_nobody_reads():
-    before = len(os.listdir("/proc/self/fd"))
-    spool = Spool(batches(), 3)
-    rows = [*spool.batches()]
-    del spool, rows
-    gc.collect()
-    assert len(os.listdir("/proc/self/fd")) == before
 
 
 def test_a_full_disk_is_told_of(monkeypatch, place):

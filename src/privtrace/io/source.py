@@ -150,6 +150,23 @@ class _Prepared(NamedTuple):
     faults: Faults
 
 
+def _streamed(scan: Callable[[], Iterable[Runs]], part_points: int) -> _Start:
+    """Pass over rows that stand together as they stand."""
+    return lambda make: map(make, cut(scan(), part_points))
+
+
+def _gathered(spool: Spool, part_points: int) -> _Start:
+    """Bring the rows of each trajectory together, bucket by bucket."""
+
+    def start(make: Callable[[Runs], Made]) -> Iterator[Made]:
+        def made(bucket: int) -> list[Made]:
+            return [make(runs) for runs in gather([*spool.batches(bucket)]).pieces(part_points)]
+
+        return chain.from_iterable(side_by_side(made, range(len(spool.buckets))))
+
+    return start
+
+
 def _reopened(
     open_again: Callable[[Declared], Reader], declared: Declared, sizes: Sizes, snapshot: Snapshot
 ) -> FileSource:
@@ -442,30 +459,15 @@ class FileSource:
             n_rows = n_kept if reader.parse_once else reader.n_rows
             if n_rows is None:  # the look ended early
                 n_rows = sum(batch.num_rows for batch in self.keys())
-            start = self._gathered(Spool(scan(), n_rows // sizes.bucket_rows))
+            start = _gathered(Spool(scan(), n_rows // sizes.bucket_rows), sizes.part_points)
         elif index is None:
-            start = self._streamed(lambda: map(Runs.of, scan()))
+            start = _streamed(lambda: map(Runs.of, scan()), sizes.part_points)
         elif hasattr(reader, "values") and n_kept == reader.n_rows:  # else some rows are left out
-            start = self._streamed(lambda: indexed(index, self._unchanged(reader.values(sizes))))
+            values = reader.values
+            start = _streamed(lambda: indexed(index, self._unchanged(values(sizes))), sizes.part_points)
         else:
-            start = self._streamed(lambda: indexed(index, map(values_of, scan())))
+            start = _streamed(lambda: indexed(index, map(values_of, scan())), sizes.part_points)
         return _Prepared(start, n_kept, faults)
-
-    def _streamed(self, scan: Callable[[], Iterable[Runs]]) -> _Start:
-        """Pass over rows that stand together as they stand."""
-        return lambda make: map(make, cut(scan(), self._sizes.part_points))
-
-    def _gathered(self, spool: Spool) -> _Start:
-        """Bring the rows of each trajectory together, bucket by bucket."""
-
-        def start(make: Callable[[Runs], Made]) -> Iterator[Made]:
-            def made(bucket: int) -> list[Made]:
-                runs = gather([*spool.batches(bucket)])
-                return [make(piece) for piece in runs.pieces(self._sizes.part_points)]
-
-            return chain.from_iterable(side_by_side(made, range(len(spool.buckets))))
-
-        return start
 
     def _read(self, *, keys_only: bool = False, faults: Faults | None = None) -> Iterator[pa.RecordBatch]:
         """Pass over the file itself, which has to stay the same meanwhile."""
