@@ -69,10 +69,11 @@ def _split(text, delimiter, ends_field, has_returns, slots, found, fates):  # ty
         first = at
         n_found, fate = 0, RIGHT
         while True:  # a field
+            slot = slots[n_found] if n_found < n_fields else -1
             has_doubled = False
-            start = at
             if at < end and text[at] == _QUOTE:
-                start, at = at + 1, at + 1
+                at += 1
+                start = at
                 while at < end and text[at] != _LINE_FEED:
                     if text[at] == _QUOTE:
                         if at + 1 == end or text[at + 1] != _QUOTE:
@@ -86,12 +87,14 @@ def _split(text, delimiter, ends_field, has_returns, slots, found, fates):  # ty
                     fate = UNMATCHED
                     break
             else:
+                start = at
                 while at < end and not ends_field[text[at]]:
                     at += 1
                 stop = at
-            slot = slots[n_found] if n_found < n_fields else -1
             if slot >= 0:
-                starts[slot, n_rows], stops[slot, n_rows], doubled[slot, n_rows] = start, stop, has_doubled
+                starts[slot, n_rows] = start
+                stops[slot, n_rows] = stop
+                doubled[slot, n_rows] = has_doubled
             n_found += 1
             if at == end or text[at] != delimiter:
                 break
@@ -100,9 +103,8 @@ def _split(text, delimiter, ends_field, has_returns, slots, found, fates):  # ty
             fate = NOTHING if _only_blanks(text, first, at) else TOO_MANY if n_found > n_fields else TOO_FEW
         while at < end and text[at] != _LINE_FEED:  # what is left of a line that is wrong, or its return
             at += 1
-        for place in range(first, at - 1 if has_returns else first):
-            if text[place] == _RETURN:
-                fate = BROKEN
+        if has_returns and _is_broken(text, first, at):
+            fate = BROKEN
         at += 1
         fates[line] = fate
         n_rows += fate == RIGHT
@@ -114,3 +116,13 @@ def _only_blanks(text, at, stop):  # type: ignore[no-untyped-def]
     while at < stop and (text[at] == _SPACE or text[at] == _TAB):
         at += 1
     return at == stop
+
+
+@compiled
+def _is_broken(text, at, stop):  # type: ignore[no-untyped-def]
+    """Tell whether a carriage return stands elsewhere than at the end."""
+    while at < stop - 1:
+        if text[at] == _RETURN:
+            return True
+        at += 1
+    return False
