@@ -113,7 +113,7 @@ def test_every_command_knows_it(installed: Path) -> None:
     assert "Settings of StraightLines (README.md):" in shown["help"] and "--cells INTEGER" in shown["help"]
     assert "[1 to 30; default: 8]" in shown["help"]
     assert [s["stage"] for s in json.loads(shown["plan"])["stages"]] == ["count", "density", "trips"]
-    assert "of the package privtrace-straight-lines 0.1.0" in shown["inspect"]
+    assert "from the package privtrace-straight-lines 0.1.0" in shown["inspect"]
     assert "have not reviewed" in shown["inspect"]
     assert json.loads(shown["inspect as JSON"])["settings"]["cells"] == 6
     assert pq.read_schema(installed / "s.parquet").metadata[b"privtrace.method"] == b"straight-lines"
