@@ -27,14 +27,22 @@ from privtrace.methods.sampling import sample_parts
 SETTINGS: dict[str, Any] = {"profile": "all", "seed": 6}
 
 
-@pytest.fixture(params=["box", "mixed 1"])
+@pytest.fixture
 def model(request: pytest.FixtureRequest, wanderers: pt.Trajectories, region: pt.Region) -> Any:
     within = region if request.param == "box" else polygons.region(request.param)
     return pt.PrivTrace(epsilon=2, region=within).fit(wanderers, noise=pt.SeededNoise(1))
 
 
-@pytest.mark.parametrize("n_threads", [1, 2])
-@pytest.mark.parametrize("name", ["made.parquet", "made.csv"])
+@pytest.mark.parametrize(
+    ("model", "name", "n_threads"),
+    [
+        ("box", "made.parquet", 1),
+        ("box", "made.csv", 2),
+        ("mixed 1", "made.parquet", 2),
+        ("mixed 1", "made.csv", 1),
+    ],
+    indirect=["model"],
+)
 def test_what_is_measured_while_it_is_written_is_what_is_read(
     model: Any,
     wanderers: pt.Trajectories,

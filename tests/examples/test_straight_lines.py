@@ -107,8 +107,15 @@ def test_every_command_knows_it(installed: Path) -> None:
         "explain": ("explain", "trips.parquet", BOX, FIT[-1], "--epsilons=1", "--runs=1"),
         "synth": ("synth", "trips.parquet", *FIT, "--output=t.csv", "--evaluation=e.html", "--report=r.html"),
     }
-    ends = run(installed, *commands.values())
-    assert [code for code, _, _ in ends] == [0] * len(commands), ends
+    mistakes = (
+        ("plan", *FIT, "--count=9", "--cells=99"),
+        ("plan", BOX, "--epsilon=1", "--count=9", "--cells=9"),
+    )
+    ends = run(installed, *commands.values(), *mistakes)
+    assert [code for code, _, _ in ends] == [0] * len(commands) + [2] * len(mistakes), ends
+    assert "--cells (cells) must be a whole number from 1 to 30, not '99'" in ends[-2][2]
+    assert "--cells is a setting of straight-lines, and the method is bridgetrace" in ends[-1][2]
+    del ends[-2:]
     shown = dict(zip(commands, (out for _, out, _ in ends), strict=True))
     assert "Settings of StraightLines (README.md):" in shown["help"] and "--cells INTEGER" in shown["help"]
     assert "[1 to 30; default: 8]" in shown["help"]
@@ -125,17 +132,6 @@ def test_every_command_knows_it(installed: Path) -> None:
     assert (installed / "e-NOT-PRIVATE.html").exists() and (installed / "r.html").exists()
 
 
-def test_its_mistakes_are_said_like_ours(installed: Path) -> None:
-    ends = run(
-        installed,
-        ("plan", *FIT, "--count=9", "--cells=99"),
-        ("plan", BOX, "--epsilon=1", "--count=9", "--cells=9"),
-    )
-    assert [code for code, _, _ in ends] == [2, 2]
-    assert "--cells (cells) must be a whole number from 1 to 30, not '99'" in ends[0][2]
-    assert "--cells is a setting of straight-lines, and the method is bridgetrace" in ends[1][2]
-
-
 def test_python_loads_what_it_made(installed: Path) -> None:
     code = (
         "import privtrace as pt\n"
@@ -150,6 +146,7 @@ def test_python_loads_what_it_made(installed: Path) -> None:
     assert said == ["StraightLinesModel", "privtrace-straight-lines", "0.1.0", "50"]
 
 
+@pytest.mark.slow
 def test_anyone_can_run_the_suites_on_it(installed: Path) -> None:
     shown = python(installed, "-m", "privtrace.testing", "straight-lines")
     assert shown.endswith("all hold\n") and "FAILED" not in shown

@@ -34,7 +34,7 @@ def cells(grid: Grid) -> list[Any]:
 
 
 @pytest.mark.parametrize(("name", "what"), PAIRS)
-def test_properties_are_the_rows_of_the_table(
+def test_properties_are_the_rows_of_the_table_and_geometry_is_valid(
     name: str, what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(geojson, "_CHUNK_CELLS", 10)
@@ -44,11 +44,7 @@ def test_properties_are_the_rows_of_the_table(
     centers = [column for column in table.column_names if column.endswith(("_x", "_y", "_lon", "_lat"))]
     assert [feature["properties"] for feature in features] == table.drop_columns(centers).to_pylist()
     assert {feature["type"] for feature in features} <= {"Feature"}
-
-
-@pytest.mark.parametrize(("name", "what"), PAIRS)
-def test_geometry_is_valid_and_within_180(name: str, what: str, tmp_path: Path) -> None:
-    for feature in exported(name, what, tmp_path)["features"]:
+    for feature in features:
         if feature["geometry"] is None:
             assert feature["properties"]["origin"] == feature["properties"]["destination"]
             continue

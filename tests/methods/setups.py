@@ -11,11 +11,23 @@ A method without that file is checked by its defaults.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
 from privtrace.methods import registry
+from privtrace.testing import Check
+
+
+def hold(checks: Iterable[Check]) -> None:
+    """Run checks one after the other, and name the one that fails."""
+    for check in checks:
+        try:
+            check()
+        except Exception as error:
+            error.add_note(f"This is the check {check}.")
+            raise
 
 
 def of(kind: str) -> dict[str, Any]:

@@ -24,20 +24,22 @@ from privtrace.methods.settings import Settings
 from privtrace.privacy.unit import WEIGHT
 from privtrace.space.grid import Grid
 from privtrace.space.shortest_paths import LONGEST, connect, shortest_paths
-from privtrace.testing import Check, replay, sensitivity
 from privtrace.testing import data as checked
+from privtrace.testing import replay, sensitivity
+from privtrace.testing.check import Make
 from privtrace.testing.sensitivity import Tape, assert_close, assert_near, taped
 
 SETUPS, VARIANTS, HEAVY = (setups.of(kind) for kind in ("SENSITIVITY", "VARIANTS", "HEAVY"))
 
-CHECKS = {
-    f"{name}: {check}": check for name, make in SETUPS.items() for check in (*sensitivity(make), *replay(make))
-} | {f"{name}: {check}": check for name, make in VARIANTS.items() for check in replay(make)}
+
+@pytest.mark.parametrize("name", SETUPS)
+def test_sensitivity(name: str) -> None:
+    setups.hold(sensitivity(SETUPS[name]))
 
 
-@pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)
-def test_the_suites(check: Check) -> None:
-    check()
+@pytest.mark.parametrize("make", [*SETUPS.values(), *VARIANTS.values()], ids=[*SETUPS, *VARIANTS])
+def test_replay(make: Make) -> None:
+    setups.hold(replay(make))
 
 
 def test_no_trajectory_fills_the_memory(region: pt.Region) -> None:

@@ -14,6 +14,7 @@ import privtrace as pt
 import privtrace.methods as pm
 from privtrace.methods import registry
 from privtrace.testing import SUITES, Check, checks
+from privtrace.testing import __main__ as command
 
 
 def failures(
@@ -36,6 +37,23 @@ def failures(
 @pytest.mark.parametrize("suite", SUITES)
 def test_an_honest_method_passes(suite: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert failures(lines.METHOD, suite, monkeypatch) == []
+
+
+def test_the_command_names_what_fails(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever has a method runs `python -m privtrace.testing NAME`."""
+
+    def bad() -> None:
+        raise AssertionError
+
+    listed = [Check("some", "good", lambda: None)]
+    monkeypatch.setattr(command, "checks", lambda settings: listed)
+    assert command.main("dpt") == 0 and capsys.readouterr().out == "holds  some: good\nall hold\n"
+    listed.append(Check("some", "bad", bad))
+    assert command.main("dpt") == 1
+    said = capsys.readouterr().out
+    assert "holds  some: good\nFAILED some: bad\nTraceback" in said and said.endswith("1 failed\n")
 
 
 def with_recipe(recipe: Any) -> pm.Method:

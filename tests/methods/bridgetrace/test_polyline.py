@@ -118,7 +118,7 @@ def test_sides_are_what_the_boxes_of_linked_cells_share(grid: Grid) -> None:
         assert np.count_nonzero(low == high) == np.count_nonzero(low < high) == 1  # flat, and no mere corner
 
 
-@pytest.mark.parametrize("share", [0.5, 0.05, 0.003, None])
+@pytest.mark.parametrize("share", [0.5, 0.02, None])
 def test_points_lie_in_the_cells_of_their_path_in_order(grid: Grid, share: float | None) -> None:
     paths = random_paths(grid)
     made = placed(paths, grid, share)
