@@ -32,7 +32,12 @@ SYSTEMS = {
     **{name: Systems(polygons.region(name), (8, 4, 2)) for name in ("frame", "ell", "mixed 1", "mixed 3")},
     "mixed 1, gap": Systems(polygons.region("mixed 1"), (16, 4)),
 }
-WAYS = [("speed", False), ("speed", True), ("coarsest", False), ("coarsest", True)]
+#: Each system with both mappings, staying in one of them and not in the other; the next the other way round.
+WAYS = [
+    (name, mapping, stays)
+    for number, name in enumerate(SYSTEMS)
+    for mapping, stays in (("speed", number % 2 == 0), ("coarsest", number % 2 == 1))
+]
 
 
 @pytest.fixture(params=SYSTEMS)
@@ -40,9 +45,10 @@ def systems(request: pytest.FixtureRequest) -> Systems:
     return SYSTEMS[request.param]
 
 
-@pytest.fixture(params=WAYS, ids=["speed", "speed, staying", "coarsest", "coarsest, staying"])
-def mapper(request: pytest.FixtureRequest, systems: Systems) -> Mapper:
-    return Mapper(systems, *request.param)
+@pytest.fixture(params=WAYS, ids=lambda way: f"{way[0]}, {way[1]}{', staying' * way[2]}")
+def mapper(request: pytest.FixtureRequest) -> Mapper:
+    name, mapping, stays = request.param
+    return Mapper(SYSTEMS[name], mapping, stays)
 
 
 class SlowMapper:
