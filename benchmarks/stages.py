@@ -23,6 +23,7 @@ from experiments import data
 
 import privtrace as pt
 from benchmarks.measuring import peak_mb
+from privtrace.space.clip import clip
 
 
 class Stopwatch:
@@ -70,7 +71,7 @@ def run(name: str, epsilon: str) -> dict[str, object]:
         made.write(Path(folder) / "synthetic.parquet")
     steps, n_inside = [], 0
     for part in source.parts():
-        lengths = np.diff(model.grid.encode(part).offsets)
+        lengths = np.diff(model.grid.encode(clip(part, model.grid.region)).offsets)
         n_inside += int(np.sum(lengths > 0))
         steps.append(lengths[lengths > 0])
     return {

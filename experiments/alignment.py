@@ -11,6 +11,7 @@ from __future__ import annotations
 from experiments.data import METRICS, arguments, load
 from privtrace.evaluation.reference import Reference
 from privtrace.methods.common.placing import decode
+from privtrace.space.clip import clip
 from privtrace.space.grid import Grid
 
 PER_SIDE = (9, 10, 11, 19, 20, 21)
@@ -25,7 +26,9 @@ def main() -> None:
         reference = Reference.of(trips, region)
         for n_per_side in PER_SIDE:
             grid = Grid.uniform(region, n_per_side)
-            values = reference.values(reference.measure(decode(grid.encode(trips), grid, 0, seed=1)))
+            values = reference.values(
+                reference.measure(decode(grid.encode(clip(trips, grid.region)), grid, 0, seed=1))
+            )
             print(f"| {name} | {n_per_side} | {' | '.join(f'{values[metric]:.3f}' for metric in METRICS)} |")
 
 

@@ -16,7 +16,11 @@ import numpy as np
 import privtrace as pt
 from experiments.data import METHODS
 from privtrace.datasets import city_trips
-from privtrace.space.raster import passed
+from privtrace.paths import n_passing
+from privtrace.space.clip import clip
+from privtrace.space.grid import Grid
+from privtrace.space.region import Region
+from privtrace.space.traverse import trace
 
 WIDTH, GAP = 932, 12
 
@@ -61,10 +65,11 @@ def flow(source: pt.Source, region: pt.Region, size: int) -> np.ndarray:
     region = region.for_data(source.crs)
     longer_m = max(region.width_m, region.height_m)
     height, width = (max(1, round(size * side_m / longer_m)) for side_m in (region.height_m, region.width_m))
-    counts = np.zeros(height * width, np.int64)
+    pixels = Grid.uniform(Region.box(0.0, 0.0, longer_m, longer_m, crs="planar"), size)
+    counts = np.zeros(size * size, np.int64)
     for part in source.parts():
-        counts += np.bincount(passed(part, region.area, height, width).cells, minlength=height * width)
-    return counts.reshape(height, width)
+        counts += n_passing(trace(clip(part, region), pixels), size * size)
+    return counts.reshape(size, size)[:height, :width][::-1]
 
 
 def shade(shares: np.ndarray, most: float) -> np.ndarray:

@@ -19,6 +19,7 @@ from scipy.linalg import cho_factor
 import privtrace as pt
 from privtrace.datasets import city_trips
 from privtrace.models import to_bytes
+from privtrace.space.clip import clip
 
 #: Points a public spacing apart, and no times.
 EVENLY = {"sampling": False, "times": False}
@@ -91,7 +92,7 @@ def results(name: str) -> dict[str, Any]:
         "sample": digest(sample.points, sample.offsets),
         **({} if sample.times is None else {"times": digest(sample.times.astype(np.int64))}),
         "file": hashlib.sha256(to_bytes(_undated(model))).hexdigest()[:16],
-        "retraced": digest(model.retrace(made.trajectories[:50], 0, 3).points),
+        "retraced": digest(model.retrace(clip(made.trajectories[:50], model.release.region), 0, 3).points),
     }
 
 

@@ -18,6 +18,7 @@ from privtrace.about import GUARANTEE, MIXED, MODEL, PRIVATE, joined
 from privtrace.export import FORMATS as EXPORTS
 from privtrace.export.columns import words
 from privtrace.io import FORMATS
+from privtrace.space.clip import clip
 
 REGION = pt.Region.box(0, 0, 10, 10)
 METHODS = [pt.BridgeTrace, pt.PrivTrace, pt.AdaTrace, pt.DPT]
@@ -89,7 +90,7 @@ def test_two_fits_joined_are_not_one(one: Any, other: Any) -> None:
         [walks(), one.sample(5)],
         [replace(walks(), ids=np.arange(100)), one.sample(5)],
         [one.sample(5), one.sample(5), walks()[:0]],
-        [one.sample(5), one.retrace(walks(), 0, 1)],
+        [one.sample(5), one.retrace(clip(walks(), one.release.region), 0, 1)],
         [one.sample(5), replace(one.sample(5), about={})],
     ):
         about = pt.Trajectories.concatenate(parts).about
@@ -101,13 +102,17 @@ def test_what_is_taken_out_keeps_the_promise(one: Any) -> None:
     made = one.sample(20)
     for less in (made[3:9], made.take(np.array([4, 2])), made.joined(), *made.parts(), *made.cut(7)):
         assert less.about == one.about
-    assert one.retrace(walks(), 0, 1).about == {}
+    assert one.retrace(clip(walks(), one.release.region), 0, 1).about == {}
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_what_is_made_of_real_trajectories_has_no_promise(method: Any) -> None:
     fitted = method(epsilon=1, region=REGION, sampling=True).fit(walks())
-    assert fitted.retrace(walks(), 0, 1).about == fitted.on_lines(walks(), 0, 1).about == {}
+    assert (
+        fitted.retrace(clip(walks(), fitted.release.region), 0, 1).about
+        == fitted.on_lines(walks(), 0, 1).about
+        == {}
+    )
 
 
 def test_a_seeded_fit_says_so_however_often_it_is_joined() -> None:

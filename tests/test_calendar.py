@@ -14,8 +14,8 @@ import privtrace as pt
 from privtrace.calendar import Period, Zone, milliseconds_of, seconds_of, tzdata_version
 from privtrace.evaluation.frame import Frame
 from privtrace.evaluation.time import departures
-from privtrace.space.grid import Grid
-from privtrace.timing.counts import runs_of
+from privtrace.space.clip import clip
+from privtrace.timing.counts import trips_of
 from privtrace.within import Within
 
 NONE = np.iinfo(np.int64).min
@@ -67,7 +67,7 @@ def test_an_absurd_time_is_none(number: int, unit: str) -> None:
     times = np.array([number, 0], np.int64).view(f"datetime64[{unit}]")
     assert seconds_of(times).tolist() == milliseconds_of(times).tolist() == [NONE, 0]
     trip = pt.Trajectories([[1, 1], [2, 2]], [0, 2], times, crs="planar")
-    counted = runs_of(trip, Grid.uniform(REGION, 1), with_times=True).times
+    counted = trips_of(clip(trip, REGION), REGION, with_times=True).times
     assert counted.tolist() == [NONE, 0]
     period = Period.of("1970-01-01/9999-12-31")
     alone = pt.Trajectories([[1, 1]], [0, 1], times[:1], crs="planar")

@@ -56,9 +56,9 @@ def released(settings: StraightLines, fitting: pm.Fitting) -> dict[str, Any]:
     return {"count": round(n_trajectories * pm.WEIGHT), "density": density, "trips": trips}
 
 
-def trips_of(part: Trajectories, grid: pm.Grid) -> pm.Contributions:
-    """Emit a trip for each trajectory: a pure function of each of them, which the accumulator bounds."""
-    origins, destinations, present = pm.ends(grid.encode(part))
+def trips_of(runs: pm.Runs, grid: pm.Grid) -> pm.Contributions:
+    """Emit a trip for each run: a pure function of each of them, which the accumulator bounds."""
+    origins, destinations, present = pm.ends(grid.encode(runs))
     return pm.once(origins * grid.n_cells + destinations, present)
 
 
@@ -97,9 +97,9 @@ class StraightLinesModel(pm.Model):
         cells = np.stack(np.divmod(trips, len(self.trips)), axis=1).astype(np.int32)
         return pm.Paths(cells.ravel(), np.arange(0, 2 * len(trips) + 1, 2)), 0
 
-    def encode(self, part: Trajectories) -> pm.Paths:
-        """Keep the first and the last cell of real trajectories. NOT PRIVATE."""
-        origins, destinations, present = pm.ends(self.grid.encode(part))
+    def encode(self, runs: pm.Runs) -> pm.Paths:
+        """Keep the first and the last cell of real runs. NOT PRIVATE."""
+        origins, destinations, present = pm.ends(self.grid.encode(runs))
         cells = np.stack([origins, destinations], axis=1).astype(np.int32)
         return pm.Paths(cells.ravel(), np.concatenate([[0], 2 * np.cumsum(present)]))
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from privtrace.compiling import compiled
 from privtrace.trajectories import Integers
 
 
@@ -25,3 +26,18 @@ class Paths:
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+
+def n_passing(paths: Paths, n_cells: int) -> Integers:
+    """Count the paths that pass each cell, however often: (n_cells,)."""
+    return _n_passing(paths.cells, paths.offsets, n_cells)  # type: ignore[no-any-return]
+
+
+@compiled
+def _n_passing(cells, offsets, n_cells):  # type: ignore[no-untyped-def]
+    counts, latest = np.zeros(n_cells, np.int64), np.full(n_cells, -1, np.int64)  # the path that was there last
+    for path in range(len(offsets) - 1):
+        for p in range(offsets[path], offsets[path + 1]):
+            counts[cells[p]] += latest[cells[p]] != path
+            latest[cells[p]] = path
+    return counts

@@ -20,6 +20,7 @@ from privtrace.evaluation.decomposition import MOST_RUNS, TERMS, Explanation, _r
 from privtrace.evaluation.reference import Reference
 from privtrace.methods.model import Model
 from privtrace.privacy.unsafe_noise import NoNoise
+from privtrace.space.clip import clip
 from privtrace.testing.data import Cut
 
 # Sampling by hand warns of walks that were cut short; explaining samples the same.
@@ -89,7 +90,7 @@ def test_discretization_is_the_real_paths_through_the_cells_and_back(
     explanation: Explanation, wanderers: pt.Trajectories, synthesizer: pt.PrivTrace, epsilon: str
 ) -> None:
     model = synthesizer.at(epsilon).fit(wanderers, noise=pt.NoNoise())
-    made = [model.retrace(wanderers, 0, seed) for seed in range(SEED, SEED + RUNS)]
+    made = [model.retrace(clip(wanderers, model.release.region), 0, seed) for seed in range(SEED, SEED + RUNS)]
     check(explanation, "discretization", epsilon, [evaluated(wanderers, given, synthesizer) for given in made])
 
 

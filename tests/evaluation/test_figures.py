@@ -16,6 +16,7 @@ from tests.evaluation.profile_oracles import random_walks
 import privtrace as pt
 from privtrace.evaluation.figures import HEAT, N_BINS, N_PATTERNS, Figures
 from privtrace.evaluation.paper import CELLS_PER_SIDE, LONGEST
+from privtrace.space.clip import clip
 from privtrace.space.grid import Grid
 
 WIDTH, HEIGHT = 8.0, 5.0
@@ -139,7 +140,7 @@ def test_patterns_are_the_most_frequent_and_agree_with_a_counter(figures: Figure
 
     def counted(walks: list) -> Counter:
         counts: Counter = Counter()
-        paths = grid.encode(trajectories(*walks))
+        paths = grid.encode(clip(trajectories(*walks), grid.region))
         for cells in np.split(paths.cells, paths.offsets[1:-1]):
             for first in range(len(cells)):
                 for last in range(first + 2, min(first + LONGEST, len(cells)) + 1):
@@ -189,7 +190,7 @@ def test_departures_and_parts_of_the_day_agree_with_the_calendar(
     for given, week, parts in zip(timed, figures.clock.week, figures.clock.parts, strict=True):
         departures = hours(given, ZoneInfo(zone))
         counts, visits = np.zeros(168), np.zeros((6, CELLS_PER_SIDE, CELLS_PER_SIDE))
-        paths = grid.encode(given)
+        paths = grid.encode(clip(given, grid.region))
         for departure, cells in zip(departures, np.split(paths.cells, paths.offsets[1:-1]), strict=True):
             if departure is not None:
                 counts[24 * departure.weekday() + departure.hour] += 1

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 import shapely
 from tests.conftest import BOX, trajectories
-from tests.polygons import SHAPES, oracle, region
+from tests.polygons import oracle, region
 
 import privtrace as pt
 from privtrace.evaluation.frame import BASELINE, BOOTSTRAP, CIRCLES, QUERIES, REAL, SYNTHETIC, Frame
 from privtrace.methods.common.placing import decode
 from privtrace.paths import Paths
+from privtrace.runs import Runs
+from privtrace.space.clip import clip
 from privtrace.space.grid import Grid
 from privtrace.trajectories import Floats
 
@@ -25,132 +24,26 @@ ACROSS = pt.Region.box(178, -19, -179, -16, crs="lonlat")
 Points = list[tuple[float, float]]
 
 
-def as_lists(given: pt.Trajectories) -> list[Points]:
+def as_lists(given: Runs) -> list[Points]:
     return [[(x, y) for x, y in part.tolist()] for part in np.split(given.points, given.offsets[1:-1])]
 
 
-def slow_clip(given: pt.Trajectories, inside: Callable[[float, float], bool]) -> list[Points]:
-    """Find each trajectory's longest run of points inside, without those that are no numbers."""
-    clipped = []
-    for points in as_lists(given):
-        runs: list[Points] = [[]]
-        for x, y in points:
-            if not (math.isfinite(x) and math.isfinite(y)):
-                continue
-            if inside(x, y):
-                runs[-1].append((x, y))
-            else:
-                runs.append([])
-        longest = max(runs, key=len)
-        if longest:
-            clipped.append(longest)
-    return clipped
-
-
-def spoiled(given: pt.Trajectories, crs: str = "planar") -> pt.Trajectories:
-    """Replace a few points by such as are none."""
-    rng = np.random.default_rng(1)
-    points = given.points.copy()
-    points[rng.random(len(points)) < 0.03] = np.nan
-    points[rng.random(len(points)) < 0.02] = (np.inf, 3)
-    points[rng.random(len(points)) < 0.02] = (3, -np.inf)
-    return pt.Trajectories(points, given.offsets, crs=crs)  # type: ignore[arg-type]
-
-
 # Clipping
-
-
-def test_clipping_to_a_box_agrees_with_a_slow_oracle(wanderers: pt.Trajectories) -> None:
-    given = spoiled(wanderers)
-    expected = slow_clip(given, lambda x, y: 0 <= x <= 10 and 0 <= y <= 10)
-    assert 0 < len(expected) < len(given)
-    clipped = PLANAR.clip(given)
-    assert as_lists(clipped) == expected
-    assert clipped.crs == "planar"
-
-
-@pytest.mark.parametrize("name", SHAPES)
-def test_clipping_to_a_polygon_agrees_with_shapely(name: str, wanderers: pt.Trajectories) -> None:
-    polygon, here = oracle(name), region(name)
-    given = spoiled(wanderers[:150])
-    expected = slow_clip(given, lambda x, y: bool(polygon.contains(shapely.Point(x, y))))
-    clipped = Frame(here, 1).clip(given)
-    moved = [[(x - here.west, y - here.south) for x, y in points] for points in expected]
-    assert as_lists(clipped) == moved
-
-
-def test_meters_are_counted_from_the_southwest_corner() -> None:
-    frame = Frame(pt.Region.box(100, -50, 300, 10, crs="planar"), 0)
-    assert as_lists(frame.clip(trajectories([(100, -50), (300, 10), (150, 0)]))) == [
-        [(0, 0), (200, 60), (50, 50)]
-    ]
-    assert (frame.region.width_m, frame.region.height_m) == (200, 60)
-
-
-def test_degrees_become_meters() -> None:
-    east, north = CITY.scale_m
-    given = trajectories([(13.0, 52.3), (13.1, 52.5), (13.8, 52.7), (13.9, 52.5)], crs="lonlat")
-    clipped = Frame(CITY, 0).clip(given)
-    expected = [(0, 0), (0.1 * east, 0.2 * north), (0.8 * east, 0.4 * north)]
-    assert clipped.points == pytest.approx(np.array(expected), rel=1e-9)
-    assert (
-        0.9 * 1e5 * 1.1 < north < 1.2e5 and east < 0.7 * north
-    )  # a degree of latitude, and of longitude there
-    assert clipped.points[2].tolist() == pytest.approx([CITY.width_m, CITY.height_m])
-
-
-def test_degrees_that_do_not_exist_are_absent_and_so_is_a_receiver_without_a_fix() -> None:
-    frame = Frame(pt.Region.box(-1, -1, 1, 1, crs="lonlat"), 0)
-    given = trajectories(
-        [(0.5, 0.5), (0, 0), (0.5, 0.4), (181, 0), (0.5, 0.3), (0, 91), (0.5, 0.2), (2, 0), (0.1, 0.1)],
-        [(0, 0)],
-        crs="lonlat",
-    )
-    north = frame.region.scale_m[1]
-    clipped = frame.clip(given)
-    assert (clipped.points[:, 1] / north - 1).tolist() == pytest.approx([0.5, 0.4, 0.3, 0.2])
-    assert len(clipped) == 1
-    assert len(PLANAR.clip(trajectories([(0, 0)]))) == 1  # a place like any other
-
-
-def test_a_box_across_the_antimeridian_is_one_box() -> None:
-    east, north = ACROSS.scale_m
-    given = trajectories(
-        [(177, -18), (179, -18), (-180, -17), (180, -17), (-179.5, -16.5), (0, -17)], crs="lonlat"
-    )
-    clipped = Frame(ACROSS, 0).clip(given)
-    expected = [(1 * east, 1 * north), (2 * east, 2 * north), (2 * east, 2 * north), (2.5 * east, 2.5 * north)]
-    assert clipped.points == pytest.approx(np.array(expected), rel=1e-9)
-    assert ACROSS.width_m == pytest.approx(3 * east)
-
-
-def test_the_longest_run_is_the_first_on_a_tie() -> None:
-    given = trajectories(
-        [(1, 1), (1, 2), (99, 0), (3, 1), (3, 2)],
-        [(1, 1), (99, 0), (3, 1), (3, 2)],
-        [(1, 1), (np.nan, 0), (1, 2), (99, 0), (3, 1), (3, 2)],
-    )
-    assert as_lists(PLANAR.clip(given)) == [[(1, 1), (1, 2)], [(3, 1), (3, 2)], [(1, 1), (1, 2)]]
 
 
 def test_a_trajectory_with_nothing_inside_is_dropped() -> None:
     given = trajectories([(99, 99), (-1, 3)], [], [(np.nan, np.nan)], [(5, 5)], [(10.1, 10)])
     assert as_lists(PLANAR.clip(given)) == [[(5, 5)]]
     nothing = PLANAR.clip(trajectories([(99, 99)]))
-    assert len(nothing) == 0 and nothing.n_points == 0
+    assert len(nothing) == 0 and len(nothing.points) == 0
     assert len(PLANAR.clip(trajectories())) == 0
 
 
-def test_edges_of_a_box_are_inside() -> None:
-    given = trajectories([(0, 0), (10, 0), (10, 10), (0, 10), (np.nextafter(10, 11), 5), (1, 1)])
-    assert as_lists(PLANAR.clip(given)) == [[(0, 0), (10, 0), (10, 10), (0, 10)]]
-
-
-def test_clipping_does_not_depend_on_the_cut_into_parts(wanderers: pt.Trajectories) -> None:
-    whole = PLANAR.clip(wanderers)
-    parts = [PLANAR.clip(wanderers[start : start + 70]) for start in range(0, 600, 70)]
-    joined = pt.Trajectories.concatenate(parts)
-    assert np.array_equal(joined.points, whole.points) and np.array_equal(joined.offsets, whole.offsets)
+def test_the_others_are_clipped_as_in_a_fit(wanderers: pt.Trajectories) -> None:
+    part = pt.Trajectories.concatenate([wanderers[:50], trajectories([(99, 99)]), wanderers[50:90]])
+    clipped = PLANAR.clip(part)
+    assert as_lists(clipped) == [run for run in as_lists(clip(part, PLANAR.region)) if run]
+    assert len(clipped) == 90
 
 
 # Chance
@@ -242,10 +135,3 @@ def test_places_are_not_those_of_synthetic_points_from_the_same_seed() -> None:
     synthetic = decode(nowhere, Grid.uniform(PLANAR.region, 1), 0, PLANAR.seed).points
     for use in (CIRCLES, QUERIES, BASELINE):
         assert not np.isin(PLANAR.places(np.arange(41), 0, use).points, synthetic).any()
-
-
-def test_what_was_measured_of_all_is_not_handed_on_to_some(wanderers: pt.Trajectories) -> None:
-    clipped = PLANAR.clip(wanderers)
-    lengths = clipped.length_m
-    assert np.array_equal(clipped[2:5].length_m, lengths[2:5])
-    assert np.array_equal(clipped.take(np.array([7, 3])).length_m, lengths[[7, 3]])

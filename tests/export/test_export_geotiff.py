@@ -13,6 +13,7 @@ import privtrace as pt
 from privtrace.export import geotiff
 from privtrace.export.geotiff import cells_of_pixels, pixels_per_side
 from privtrace.export.tables import areas, per_area
+from privtrace.space.clip import clip
 from privtrace.space.grid import Grid
 
 rasterio = pytest.importorskip("rasterio")
@@ -67,7 +68,7 @@ def cells_at(points: Any, grid: Grid) -> Any:
     """Find the cells of points as a fit does, or -1."""
     crs = grid.region.crs
     wrapped = np.where(points > 180, points - 360, points) if crs == "lonlat" else points
-    paths = grid.encode(pt.Trajectories(wrapped, np.arange(len(points) + 1), crs=crs))  # type: ignore[arg-type]
+    paths = grid.encode(clip(pt.Trajectories(wrapped, np.arange(len(points) + 1), crs=crs), grid.region))  # type: ignore[arg-type]
     cells = np.full(len(points), -1)
     cells[np.diff(paths.offsets) > 0] = paths.cells
     return cells

@@ -19,6 +19,7 @@ from privtrace.methods.dpt.systems import STOP
 from privtrace.methods.view import Flows, View
 from privtrace.paths import Paths
 from privtrace.privacy.unit import WEIGHT
+from privtrace.space.clip import clip
 
 Path = list[int]
 
@@ -60,8 +61,10 @@ def test_bridgetrace(area: pt.Region, wanderers: pt.Trajectories) -> None:
     view = model.view()
     coarse, cells = view.layers
     assert 4 * coarse.grid.n_cells < cells.grid.n_cells
-    assert of_cells(coarse.visits.values) == counted(iter, listed(coarse.grid.encode(wanderers)), lambda n: n)
-    paths = listed(model.encode(wanderers))
+    assert of_cells(coarse.visits.values) == counted(
+        iter, listed(coarse.grid.encode(clip(wanderers, coarse.grid.region))), lambda n: n
+    )
+    paths = listed(model.encode(clip(wanderers, model.release.region)))
     visits, starts, ends = cells.numbers
     assert of_cells(visits.values) == counted(iter, paths, lambda n: n)
     assert of_cells(starts.values) == counted(lambda path: path[:1], paths, lambda n: n)
@@ -90,8 +93,10 @@ def test_privtrace(area: pt.Region, wanderers: pt.Trajectories) -> None:
     view = model.view()
     coarse, states = view.layers
     assert coarse.grid.n_cells <= 9 < states.grid.n_cells
-    assert of_cells(coarse.visits.values) == counted(iter, listed(coarse.grid.encode(wanderers)), lambda n: n)
-    paths = listed(model.encode(wanderers))
+    assert of_cells(coarse.visits.values) == counted(
+        iter, listed(coarse.grid.encode(clip(wanderers, coarse.grid.region))), lambda n: n
+    )
+    paths = listed(model.encode(clip(wanderers, model.release.region)))
     visits, starts, ends = states.numbers
     assert of_cells(visits.values) == counted(iter, paths, lambda n: n + 1)
     assert of_cells(starts.values) == counted(lambda path: path[:1], paths, lambda n: n + 1)
@@ -104,7 +109,7 @@ def test_privtrace(area: pt.Region, wanderers: pt.Trajectories) -> None:
 def test_privtrace_without_trips_shows_those_of_walks(region: pt.Region, wanderers: pt.Trajectories) -> None:
     model = pt.PrivTrace(epsilon=1, region=region, trip_estimation=False).fit(wanderers, noise=pt.NoNoise())
     made = model.sample(seed=0)
-    trips = Counter((path[0], path[-1]) for path in listed(model.encode(made)))
+    trips = Counter((path[0], path[-1]) for path in listed(model.encode(clip(made, model.release.region))))
     assert of_flows(model.view().trips) == Counter({trip: n * WEIGHT for trip, n in trips.items()})
     assert "walks" in model.view().trips_from
 
@@ -114,9 +119,11 @@ def test_adatrace(area: pt.Region, wanderers: pt.Trajectories) -> None:
     view = model.view()
     cells, fine = view.layers
     for layer in view.layers:
-        assert of_cells(layer.visits.values) == counted(iter, listed(layer.grid.encode(wanderers)), lambda n: n)
+        assert of_cells(layer.visits.values) == counted(
+            iter, listed(layer.grid.encode(clip(wanderers, layer.grid.region))), lambda n: n
+        )
     assert fine.grid.n_cells > cells.grid.n_cells and len(fine.numbers) == 1
-    paths = listed(model.encode(wanderers))
+    paths = listed(model.encode(clip(wanderers, model.release.region)))
     _, starts, ends = cells.numbers
     assert of_cells(starts.values) == counted(lambda path: path[:1], paths, lambda n: 1)
     assert of_cells(ends.values) == counted(lambda path: path[-1:], paths, lambda n: 1)
@@ -129,7 +136,7 @@ def test_dpt(area: pt.Region, wanderers: pt.Trajectories) -> None:
     model = settings.fit(wanderers, noise=pt.NoNoise())
     view = model.view()
     assert [len(layer.grid.divisions) for layer in view.layers] == [4, 8]
-    strings = Mapper.of(model.systems, model.settings).strings(wanderers)
+    strings = Mapper.of(model.systems, model.settings).strings(clip(wanderers, model.release.region))
     paths = listed(Paths(strings.cells, strings.offsets))
     happenings = listed(Paths(strings.events.astype(np.int32), strings.offsets))
     moves: Counter[tuple[int, int]] = Counter()

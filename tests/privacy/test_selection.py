@@ -25,6 +25,7 @@ from privtrace.privacy.noise import SystemNoise
 from privtrace.privacy.siphash import siphash
 from privtrace.privacy.unit import Unit
 from privtrace.privacy.unsafe_noise import NoNoise, SeededNoise
+from privtrace.runs import Runs
 
 KEY = bytes(range(16))
 
@@ -69,10 +70,15 @@ def trips(users: Any, ids: Any = None) -> pt.Trajectories:
     return pt.Trajectories(points, np.arange(n + 1), users=users, ids=ids, crs="planar")
 
 
+def whole(part: pt.Trajectories) -> Runs:
+    """Take trajectories for runs: there is no region here."""
+    return Runs(part.points, part.offsets)
+
+
 def crossing_of(source: Any, per_user: int, key: bytes = KEY, observer: Any = None) -> Crossing:
     passes, unit = Passes(source, pt.Threads(2), observer or Silent()), Unit("user", per_user)
     choice = selection.chosen(passes, unit, FixedKey(key))
-    return Crossing(passes, Ledger(Fraction(1), unit, FixedKey(key)), {}, choice)
+    return Crossing(passes, Ledger(Fraction(1), unit, FixedKey(key)), {}, choice, whole)
 
 
 def places(crossing: Crossing) -> list[int]:

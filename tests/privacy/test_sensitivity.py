@@ -22,6 +22,7 @@ from privtrace.methods.dpt.events import Mapper
 from privtrace.methods.dpt.systems import STOP, Systems
 from privtrace.methods.settings import Settings
 from privtrace.privacy.unit import WEIGHT
+from privtrace.space.clip import clip
 from privtrace.space.grid import Grid
 from privtrace.space.shortest_paths import LONGEST, connect, shortest_paths
 from privtrace.testing import data as checked
@@ -46,12 +47,14 @@ def test_no_trajectory_fills_the_memory(region: pt.Region) -> None:
     """Cells between points that are far apart are told too, but no more of them than can weigh anything."""
     to_and_fro = trajectories([(0.1, 0.1), (9.9, 9.9)] * 10_000, [(0.1, 0.1), (0.3, 0.1)])
     mapper = Mapper.of(Systems(region, (64,)), pt.DPT(epsilon=1, region=region))
-    strings = mapper.strings(to_and_fro)
+    strings = mapper.strings(clip(to_and_fro, mapper.systems.region))
     assert np.diff(strings.offsets).tolist() == [LONGEST, 2] and LONGEST < WEIGHT < 20_000 * 63
     assert strings.events[LONGEST - 1] == strings.events[-1] == STOP
     assert events(strings, Contexts.of_cells(np.arange(64 * 64), 64 * 64), STOP + 2).weights.min() > 0
     grid = Grid.uniform(region, 64)
-    assert np.diff(connect(grid.encode(to_and_fro), shortest_paths(grid)).offsets).tolist() == [LONGEST, 2]
+    assert np.diff(
+        connect(grid.encode(clip(to_and_fro, grid.region)), shortest_paths(grid)).offsets
+    ).tolist() == [LONGEST, 2]
 
 
 @pytest.mark.parametrize("method", HEAVY)

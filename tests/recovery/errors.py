@@ -8,6 +8,7 @@ from tests.recovery.town import N_DISTRICTS, REGION, SIZE, Town, district_of
 import privtrace as pt
 from privtrace.geometry import diameters_m, lengths_m
 from privtrace.paths import Paths
+from privtrace.space.clip import clip
 from privtrace.space.grid import Grid
 from privtrace.space.traverse import trace
 from privtrace.trajectories import Floats, Integers
@@ -79,7 +80,7 @@ def in_half_octaves(meters: Floats) -> Floats:
 
 def errors(real: Town, made: pt.Trajectories) -> dict[str, float]:
     """Compare lines through the town's cells with real trips, all in total variation: 0 is best, 1 worst."""
-    paths = trace(made, CELLS)
+    paths = trace(clip(made, CELLS.region), CELLS)
     shapes = {"lengths": lengths_m, "diameters": diameters_m}
     return {
         **{count.__name__: apart(count(real.paths), count(paths)) for count in (starts, ends, visits, trips)},

@@ -12,6 +12,7 @@ from tests.counting import summed
 import privtrace as pt
 from privtrace.methods.common.counts import visits
 from privtrace.space.adaptive import refine, refine_to
+from privtrace.space.clip import clip
 from privtrace.space.grid import Grid
 
 PLANAR = pt.Region.box(*BOX, crs="planar")
@@ -56,7 +57,7 @@ def test_paths_agree_with_a_slow_oracle(seed: int, wanderers: pt.Trajectories) -
     points = wanderers.points.copy()
     points[rng.random(len(points)) < 0.05] = np.nan
     given = pt.Trajectories(points, wanderers.offsets, crs="planar")
-    assert as_lists(grid.encode(given)) == slow_paths(given, grid)
+    assert as_lists(grid.encode(clip(given, grid.region))) == slow_paths(given, grid)
 
 
 def test_the_longest_run_wins_and_the_first_on_a_tie() -> None:
@@ -66,13 +67,13 @@ def test_the_longest_run_wins_and_the_first_on_a_tie() -> None:
         [(1, 1), (99, 0), (9, 9), (np.nan, 0), (9, 1)],  # a bad point does not end a run
         [(99, 99)],
     )
-    assert as_lists(grid.encode(given)) == [[0, 2], [3, 1], []]
+    assert as_lists(grid.encode(clip(given, grid.region))) == [[0, 2], [3, 1], []]
 
 
 def test_edges_belong_to_cells() -> None:
     grid = uneven(1)
     corners = trajectories([(0, 0)], [(10, 0)], [(0, 10)], [(10, 10)])
-    cells = grid.encode(corners).cells
+    cells = grid.encode(clip(corners, grid.region)).cells
     for cell, corner in zip(cells, [(0, 0), (10, 0), (0, 10), (10, 10)], strict=True):
         low, high = grid.boxes[cell, :2], grid.boxes[cell, 2:]
         assert np.all(low <= corner) and np.all(corner <= high)
@@ -107,7 +108,7 @@ def test_touching_agrees_with_exact_fractions(seed: int) -> None:
 
 def test_visits_agree_with_a_double_loop(wanderers: pt.Trajectories) -> None:
     grid = Grid.uniform(PLANAR, 5)
-    paths = grid.encode(wanderers)
+    paths = grid.encode(clip(wanderers, grid.region))
     expected = np.zeros(25, np.int64)
     for path in as_lists(paths):
         for cell in path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -20,8 +19,11 @@ from privtrace.methods.privtrace.shortest import shortest_transitions
 from privtrace.methods.privtrace.trips import estimate_trips
 from privtrace.observer import Silent
 from privtrace.paths import Paths
+from privtrace.runs import Runs
 from privtrace.space.adaptive import refine_to
+from privtrace.space.clip import clip
 from privtrace.space.grid import MAX_SLOTS, Grid
+from privtrace.space.traverse import trace
 from privtrace.trajectories import Floats
 
 
@@ -164,23 +166,12 @@ def test_a_point_depends_on_seed_trajectory_and_step_alone() -> None:
 
 
 def slow_paths(given: pt.Trajectories, grid: Grid) -> list[list[int]]:
-    """Follow the contract's sentence: runs of points inside, ended by lines that enter a missing cell."""
+    """Look every point of a run up among the boxes of existing cells."""
     boxes = {box: cell for cell, box in enumerate(map(tuple, grid.boxes.tolist()))}
-    missing = [box for box in slot_boxes(grid) if not np.isclose(grid.boxes, box, 0, 1e-12).all(axis=1).any()]
-    paths = []
-    for first, last in zip(given.offsets[:-1], given.offsets[1:], strict=True):
-        runs: list[list[tuple[float, float]]] = [[]]
-        for x, y in given.points[first:last].tolist():
-            if not (np.isfinite(x) and np.isfinite(y)):
-                continue
-            if not grid.region.contains(np.array([[x, y]]))[0]:
-                runs.append([])
-                continue
-            if runs[-1] and any(enters(runs[-1][-1], (x, y), box) for box in missing):
-                runs.append([])
-            runs[-1].append((x, y))
+    runs, paths = clip(given, grid.region), []
+    for run in np.split(runs.points, runs.offsets[1:-1]):
         path: list[int] = []
-        for x, y in max(runs, key=len):
+        for x, y in (run + grid.region.bounds[:2]).tolist():
             cell = next(cell for (w, s, e, n), cell in boxes.items() if w <= x < e and s <= y < n)
             if not path or path[-1] != cell:
                 path.append(cell)
@@ -188,46 +179,27 @@ def slow_paths(given: pt.Trajectories, grid: Grid) -> list[list[int]]:
     return paths
 
 
-def enters(a: tuple[float, float], b: tuple[float, float], box: tuple[float, ...]) -> bool:
-    """Tell exactly whether a line passes through the inside of a box."""
-    start, stop = Fraction(0), Fraction(1)
-    for axis in range(2):
-        origin, step = Fraction(a[axis]), Fraction(b[axis]) - Fraction(a[axis])
-        low, high = Fraction(box[axis]), Fraction(box[axis + 2])
-        if step == 0:
-            if not low < origin < high:
-                return False
-            continue
-        near, far = sorted(((low - origin) / step, (high - origin) / step))
-        start, stop = max(start, near), min(stop, far)
-    return start < stop
-
-
 @pytest.mark.parametrize("name", [*(f"mixed {seed}" for seed in range(4)), "frame", "ell", "two banks"])
-def test_paths_agree_with_the_contracts_words(name: str, wanderers: pt.Trajectories) -> None:
+def test_paths_are_those_of_the_points_of_runs(name: str, wanderers: pt.Trajectories) -> None:
     grid = uneven(name, seed=4, size=5)
     rng = np.random.default_rng(6)
     points = wanderers.points[:1500].copy()
     points[rng.random(len(points)) < 0.05] = np.nan
     offsets = np.append(wanderers.offsets[wanderers.offsets < 1500], 1500)
     given = pt.Trajectories(points, offsets, crs="planar")
-    paths = grid.encode(given)
+    paths = grid.encode(clip(given, grid.region))
     found = [part.tolist() for part in np.split(paths.cells, paths.offsets[1:-1])]
     assert found == slow_paths(given, grid)
 
 
-def test_lines_over_a_gap_end_a_run_and_lines_past_its_corner_do_not() -> None:
-    grid = Grid.uniform(region("frame"), 4)  # the lake is the four cells in the middle
-    lines = trajectories(
-        [(1, 5), (9, 5), (9, 6), (9, 9)],  # over the lake, then on
-        [(1, 4), (4, 1), (9, 1)],  # past its corner at (2.5, 2.5), exactly
-        [(1, 1), (9, 1), (9, 9)],  # around it
-        [(1, 5), (np.nan, 0), (9, 5)],  # over it, with a bad point in between: two runs of one
-    )
-    paths = grid.encode(lines)
-    found = [part.tolist() for part in np.split(paths.cells, paths.offsets[1:-1])]
-    assert grid.n_cells == 12
-    assert found == [[7, 11], [4, 1, 3], [0, 3, 11], [6]]
+def test_points_without_a_cell_are_passed_over() -> None:
+    sliver = [[[0, 0], [10, 0], [10, 5], [5 + 1e-12, 5], [5 + 1e-12, 10], [5, 10], [5, 5], [0, 5], [0, 0]]]
+    grid = Grid.uniform(pt.Region.polygon(sliver, crs="planar"), 4)
+    there = Runs(np.array([[1.0, 1.0], [5.0, 9.9], [9.0, 1.0]]), np.array([0, 3]))
+    assert grid.encode(there).cells.tolist() == [0, 3]
+    assert -1 not in trace(there, grid).cells
+    nowhere = Runs(np.array([[5.0, 9.9]]), np.array([0, 1]))
+    assert len(grid.encode(nowhere).cells) == len(trace(nowhere, grid).cells) == 0
 
 
 def test_refinement_counts_existing_cells() -> None:
@@ -258,7 +230,7 @@ def test_a_polygon_that_would_take_minutes_is_refused(monkeypatch: pytest.Monkey
     assert Grid.uniform(comb, 2).n_cells == 4
     monkeypatch.setattr("privtrace.space.pieces._MAX_WORK", 1 << 20)
     with pytest.raises(pt.SettingsError, match="too complex"):
-        Grid.uniform(comb, 2).encode(trajectories([(1, 1)]))
+        Grid.uniform(comb, 2).encode(clip(trajectories([(1, 1)]), comb))
 
 
 def test_looking_for_edges_where_there_are_none_is_work_too(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import privtrace as pt
 from privtrace.calendar import Calendar, Period, Zone
 from privtrace.privacy.unit import WEIGHT
+from privtrace.space.clip import clip
 from privtrace.space.grid import Grid
 from privtrace.timing import counts, measure
 from privtrace.timing.model import Timing, timing_of
@@ -49,7 +50,7 @@ def fleet(n: int = 3000, seed: int = 1) -> pt.Trajectories:
 def exact(part: pt.Trajectories, region: pt.Region = REGION, zone: str = "UTC") -> dict[str, Integers]:
     """Count all tables, without noise, in weights."""
     local, zones = Zone.named(zone), Grid.uniform(region, PER_SIDE)
-    runs = counts.runs_of(part, Grid.uniform(region, 1), with_times=True)
+    runs = counts.trips_of(clip(part, region), region, with_times=True)
     emitted = [*counts.sampling(runs, local), counts.by_part(runs, local, zones)]
     shapes = {**TABLES, "parts": (6, zones.n_cells, zones.n_cells)}
     found = {}

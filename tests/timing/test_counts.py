@@ -14,6 +14,7 @@ from tests.timing.walks import FIJI, NOON, WEEK_MS, Walk, collected, hour_of_wee
 import privtrace as pt
 from privtrace.calendar import Zone
 from privtrace.privacy.unit import WEIGHT
+from privtrace.space.clip import clip
 from privtrace.space.grid import Grid
 from privtrace.timing import counts, measure
 from privtrace.timing.bins import TICK
@@ -32,7 +33,7 @@ def tables(
 ) -> dict[str, Counter[tuple[int, ...]]]:
     """Count as a fit does, without noise."""
     local = None if zone is None else Zone.named(zone)
-    runs = counts.runs_of(part, Grid.uniform(region, 1), with_times=zone is not None)
+    runs = counts.trips_of(clip(part, region), region, with_times=zone is not None)
     found = {
         stage: summed(emitted, *SHAPES[stage])
         for stage, emitted in zip(SHAPES, counts.sampling(runs, local), strict=zone is not None)
@@ -93,9 +94,9 @@ def test_times_may_have_any_unit(unit: str) -> None:
 )
 def test_which_points_have_a_time(times: list[int | None], kept: list[int]) -> None:
     part = collected([[(p + 1.0, 5.0, t) for p, t in enumerate(times)]], BOX)
-    runs = counts.runs_of(part, Grid.uniform(BOX, 1), with_times=True)
+    runs = counts.trips_of(clip(part, BOX), BOX, with_times=True)
     assert np.flatnonzero(runs.times >= 0).tolist() == kept
-    assert len(runs.places) == 3  # all of them are points
+    assert len(runs.points) == 3  # all of them are points
 
 
 def test_points_outside_take_their_times_along() -> None:

@@ -11,9 +11,11 @@ from typing import TypeAlias
 from zoneinfo import ZoneInfo
 
 import numpy as np
+import shapely
 
 import privtrace as pt
 from privtrace.privacy.unit import WEIGHT
+from privtrace.space.clip import clip
 from privtrace.space.grid import Grid
 
 #: A point, and its time in milliseconds since 1970, if it has one.
@@ -78,11 +80,22 @@ def longest_run(walk: Walk, region: pt.Region) -> Walk:
     for stop in walk:
         if not (math.isfinite(stop[0]) and math.isfinite(stop[1])):
             continue
-        if region.contains(collected([[stop]], region).points)[0]:
-            runs[-1].append(stop)
-        else:
+        if not region.contains(collected([[stop]], region).points)[0]:
             runs.append([])
+            continue
+        if runs[-1] and leaves(runs[-1][-1], stop, region):
+            runs.append([])
+        runs[-1].append(stop)
     return max(runs, key=len)
+
+
+def leaves(one: Stop, two: Stop, region: pt.Region) -> bool:
+    """Tell whether the line from one point to the next is outside a polygon for long."""
+    if region.shape is None:
+        return False
+    polygon = shapely.MultiPolygon([(part[0], part[1:]) for part in region.shape.parts])
+    outside = shapely.LineString([one[:2], two[:2]]).difference(polygon)
+    return bool(np.max(shapely.length(shapely.get_parts(outside)), initial=0.0) > 0.01 * region.shorter_side_m)
 
 
 def timed(run: Walk) -> Walk:
@@ -170,7 +183,7 @@ def _entries(run: Walk, region: pt.Region, zone: str, per_side: int) -> dict[str
         hour = hour_of_week(clock[0][2], zone)  # type: ignore[arg-type]
         found["departures"] = [(hour,)]
         grid = Grid.uniform(region, per_side)
-        cells = [grid.encode(collected([[end]], region)).cells for end in (run[0], run[-1])]
+        cells = [grid.encode(clip(collected([[end]], region), grid.region)).cells for end in (run[0], run[-1])]
         if all(len(cell) for cell in cells):
             found["parts"] = [(hour % 24 // 4, int(cells[0][0]), int(cells[1][0]))]
     if len(clock) > 1:

@@ -10,8 +10,9 @@ import numpy as np
 from privtrace.compiling import compiled, inlined, without_nan
 from privtrace.evaluation.compare import relative_error
 from privtrace.evaluation.traits import Bits, Traits, scaled
+from privtrace.runs import Runs
 from privtrace.space.region import Region
-from privtrace.trajectories import Floats, Integers, Trajectories
+from privtrace.trajectories import Floats, Integers
 
 #: Squares per side by which circles are looked up: of most circles a square is all inside or far outside.
 _SIDE = 128
@@ -40,11 +41,11 @@ class Circles(NamedTuple):
         per_m = (_SIDE / region.width_m, _SIDE / region.height_m)
         return cls(centers_m, radii_m, per_m, _look_up(centers_m, radii_m, per_m))
 
-    def hits(self, runs: Trajectories) -> Bits:
+    def hits(self, runs: Runs) -> Bits:
         """Tell which circles, edge included, each trajectory has a point in: (n, n_words) of bits."""
         return _hits(runs.points, runs.offsets, self, False)  # type: ignore[no-any-return]
 
-    def crossings(self, runs: Trajectories) -> Bits:
+    def crossings(self, runs: Runs) -> Bits:
         """Tell which circles, edge included, the line of each trajectory comes into: (n, n_words) of bits."""
         return _hits(runs.points, runs.offsets, self, True)  # type: ignore[no-any-return]
 

@@ -34,10 +34,9 @@ from privtrace.methods.settings import Settings
 from privtrace.observer import Observer, Silent
 from privtrace.privacy.epsilon import Epsilon, decimal, exact
 from privtrace.privacy.unsafe_noise import NoNoise, SeededNoise
-from privtrace.space.grid import Grid
-from privtrace.space.lattice import longest_runs
-from privtrace.space.region import Region
-from privtrace.trajectories import Data, Floats, Source, Trajectories, bad_points, limits, opened
+from privtrace.runs import Runs
+from privtrace.space.clip import clip
+from privtrace.trajectories import Data, Floats, Source, Trajectories, opened
 
 TERMS = ("sampling", "discretization", "structure", "noise")
 
@@ -268,44 +267,34 @@ def _left(real: Source, method: Settings, noiseless: Model, seed: int, backend: 
 
 def _resampled(model: Model, real: Source, seed: int) -> Made:
     """Keep the real lines, and set points on them as the model does."""
-    return _made(model, real, lambda _, runs, first: model.on_lines(runs, first, seed))
+    region, crs = model.release.region, model.release.crs
+
+    def resampled(runs: Runs, first: int) -> Trajectories:
+        lines = Trajectories(region.coordinates(runs.points), runs.offsets, crs=crs)
+        return model.on_lines(lines, first, seed)
+
+    return _made(model, real, resampled)
 
 
 def _retraced(model: Model, real: Source, seed: int) -> Made:
     """Lead the real trajectories through the model's cells and back."""
-    return _made(model, real, lambda part, _, first: model.retrace(part, first, seed))
+    return _made(model, real, lambda runs, first: model.retrace(runs, first, seed))
 
 
-def _made(model: Model, real: Source, make: Callable[[Trajectories, Trajectories, int], Trajectories]) -> Made:
-    """Make one trajectory of each real one and its longest run, numbered in order, that departs when it did."""
+def _made(model: Model, real: Source, make: Callable[[Runs, int], Trajectories]) -> Made:
+    """Make one trajectory of each real run, empty ones too, numbered in order, that departs when it did."""
 
     def parts() -> Iterator[Trajectories]:
         first = 0
         for part in real.parts():
-            runs = _runs(part, model.release.region)
-            yield _departing(make(part, runs, first), runs)
+            runs = clip(part, model.release.region)
+            yield _departing(make(runs, first), runs)
             first += len(part)
 
     return Made(parts, real.crs, real.n_points)
 
 
-def _runs(part: Trajectories, region: Region) -> Trajectories:
-    """Take the good points of the longest run of each trajectory: of all, empty ones too."""
-    runs = longest_runs(part.points, part.offsets, Grid.uniform(region, 1).lattice)
-    owners = np.repeat(np.arange(len(part)), np.diff(part.offsets))
-    places = np.arange(part.n_points)
-    kept = (places >= runs[owners, 0]) & (places < runs[owners, 1])
-    kept &= ~bad_points(part.points, limits(part.crs))
-    sizes = np.bincount(owners[kept], minlength=len(part))
-    return Trajectories(
-        part.points[kept],
-        np.concatenate([[0], np.cumsum(sizes)]),
-        part.times[kept] if part.times is not None and part.on_calendar else None,
-        crs=part.crs,
-    )
-
-
-def _departing(made: Trajectories, runs: Trajectories) -> Trajectories:
+def _departing(made: Trajectories, runs: Runs) -> Trajectories:
     """Let trajectories with times depart when the real runs did; those of runs without times have none."""
     if made.times is None:
         return made

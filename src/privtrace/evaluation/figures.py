@@ -19,8 +19,10 @@ from privtrace.evaluation.measured import MeasuredSet
 from privtrace.evaluation.metric import Profile
 from privtrace.evaluation.patterns import pattern_cells, pattern_counts, top_patterns
 from privtrace.evaluation.traits import Binned, Summed, Traits
-from privtrace.space.raster import passed
+from privtrace.paths import n_passing
+from privtrace.space.grid import Grid
 from privtrace.space.region import Region
+from privtrace.space.traverse import trace
 from privtrace.timing.bins import HOURS, N_PARTS
 from privtrace.trajectories import Floats, Integers
 
@@ -115,12 +117,13 @@ class DrawnTraits(Traits):
 def measuring(frame: Frame) -> Callable[[Clipped], DrawnTraits]:
     """Return what measures the traits of a clipped part."""
     box = Region.box(0.0, 0.0, frame.region.width_m, frame.region.height_m, crs="planar")
+    pixels = Grid.uniform(box, HEAT)
 
     def measure(runs: Clipped) -> DrawnTraits:
         return DrawnTraits.of(
             runs,
             apart_m=runs.apart_m,
-            heat=Summed(np.bincount(passed(runs, box.area, HEAT, HEAT).cells, minlength=HEAT**2)),
+            heat=Summed(n_passing(trace(runs, pixels), HEAT**2).reshape(HEAT, HEAT)[::-1].ravel()),
         )
 
     return measure

@@ -16,11 +16,11 @@ from privtrace.geometry import diameters_m, ends_apart_m, steps_m, sums
 from privtrace.methods.common.placing import decode
 from privtrace.paths import Paths
 from privtrace.random import EVALUATING, philox, uniform
-from privtrace.space.area import unwrapped
+from privtrace.runs import Runs
+from privtrace.space.clip import clip
 from privtrace.space.grid import Grid
-from privtrace.space.lattice import longest_run
 from privtrace.space.region import Region
-from privtrace.trajectories import Array, Floats, Integers, Trajectories, is_bad
+from privtrace.trajectories import Array, Floats, Integers, Trajectories
 
 #: What chance is used for: each has draws of its own.
 CIRCLES, QUERIES, REAL, SYNTHETIC, SPLITS, BASELINE, BOOTSTRAP = range(7)
@@ -29,9 +29,9 @@ CIRCLES, QUERIES, REAL, SYNTHETIC, SPLITS, BASELINE, BOOTSTRAP = range(7)
 Value = TypeVar("Value")
 
 
-@dataclass(frozen=True, eq=False)
-class Clipped(Trajectories):
-    """Hold clipped trajectories, in meters from the box's southwest corner, and what was measured of them."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Clipped(Runs):
+    """Hold runs, none of them empty, and what was measured of them."""
 
     # Not handed on by `replace`: what is taken out of these has other lengths.
     _known: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
@@ -77,14 +77,10 @@ class Frame:
         return Grid.uniform(self.region, 1)
 
     def clip(self, part: Trajectories) -> Clipped:
-        """Keep each trajectory's longest run of points inside, in meters from the box's southwest corner.
-
-        A run is a stretch of consecutive points inside, the longest the one with most points, the first on a
-        tie. Bad points count as absent. A trajectory with no point inside is dropped.
-        """
-        points, places, offsets = _clip(part.points, part.offsets, self._whole.lattice, self.region.scale_m)
-        times = None if part.times is None or not part.on_calendar else part.times[places]
-        return Clipped(points, offsets, times, crs="planar")
+        """Clip trajectories as a fit does, and drop those that have no point inside."""
+        runs = clip(part, self.region)
+        present = np.append(True, np.diff(runs.offsets) > 0)
+        return Clipped(runs.points, runs.offsets[present], runs.times)
 
     def places(self, offsets: Integers, first: int, use: int) -> Trajectories:
         """Draw trajectories, numbered from `first`, whose points are uniform in the region."""
@@ -117,27 +113,6 @@ class Frame:
 
     def _words(self, count: int, use: int, again: int) -> Integers:
         return _words(count, np.uint64(self.seed), np.uint64(again << 8 | use))  # type: ignore[no-any-return]
-
-
-@compiled
-def _clip(points, offsets, lattice, scale_m):  # type: ignore[no-untyped-def]
-    bounds, turn, limits = lattice.area.bounds, lattice.area.turn, lattice.area.limits
-    kept, places = np.empty_like(points), np.empty(len(points), np.int64)
-    kept_offsets = np.zeros(len(offsets), np.int64)
-    n_kept, n_points = 0, 0
-    for t in range(len(offsets) - 1):
-        start, stop = longest_run(points, offsets[t], offsets[t + 1], lattice)
-        for p in range(start, stop):
-            x, y = points[p, 0], points[p, 1]
-            if not is_bad(x, y, limits):
-                kept[n_points, 0] = (unwrapped(x, bounds, turn) - bounds[0]) * scale_m[0]
-                kept[n_points, 1] = (y - bounds[1]) * scale_m[1]
-                places[n_points] = p
-                n_points += 1
-        if stop > start:
-            n_kept += 1
-            kept_offsets[n_kept] = n_points
-    return kept[:n_points], places[:n_points], kept_offsets[: n_kept + 1]
 
 
 @compiled

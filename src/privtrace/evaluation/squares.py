@@ -7,32 +7,44 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from privtrace.compiling import compiled, inlined
+from privtrace.compiling import compiled
 from privtrace.evaluation.circles import set_bit
 from privtrace.evaluation.frame import Frame
 from privtrace.paths import Paths
-from privtrace.trajectories import Floats, Trajectories
+from privtrace.runs import Runs
+from privtrace.space.grid import Grid
+from privtrace.space.region import Region
+from privtrace.space.shortest_paths import connect, shortest_paths
+from privtrace.trajectories import Floats
 
 Trips: TypeAlias = npt.NDArray[np.int32]
 Cells: TypeAlias = npt.NDArray[np.int16]
 
 
-def paths_on(runs: Trajectories, frame: Frame, n_per_side: int, *, filled: bool = False) -> Paths:
+#: Cells are numbered alike in any box.
+_SQUARE = Region.box(0.0, 0.0, 1.0, 1.0, crs="planar")
+
+
+def paths_on(runs: Runs, frame: Frame, n_per_side: int, *, filled: bool = False) -> Paths:
     """Turn clipped trajectories into paths on n_per_side x n_per_side equal cells of the region's box.
 
     Cells are numbered from south to north, west to east; consecutive points in one cell are one visit. Where
     `filled`, steps to cells that do not touch are filled as a chess king goes: diagonally first, then straight.
     """
-    paths = _filled_paths if filled else _paths
-    return Paths(*paths(*_squares(runs.points, frame, n_per_side), runs.offsets, n_per_side))
+    paths = Paths(*_paths(*_squares(runs.points, frame, n_per_side), runs.offsets, n_per_side))
+    if not filled:
+        return paths
+    connected = connect(paths, shortest_paths(Grid.uniform(_SQUARE, n_per_side)))
+    return Paths(connected.cells.astype(np.int16), connected.offsets)
 
 
-def visited_on(runs: Trajectories, frame: Frame, n_per_side: int) -> npt.NDArray[np.uint64]:
+def visited_on(runs: Runs, frame: Frame, n_per_side: int) -> npt.NDArray[np.uint64]:
     """Tell which cells the filled path of each trajectory visits: (n, n_words) of bits."""
-    return _visited(*_squares(runs.points, frame, n_per_side), runs.offsets, n_per_side)  # type: ignore[no-any-return]
+    paths = paths_on(runs, frame, n_per_side, filled=True)
+    return _visited(paths.cells, paths.offsets, n_per_side**2)  # type: ignore[no-any-return]
 
 
-def trips_on(runs: Trajectories, frame: Frame, n_per_side: int) -> Trips:
+def trips_on(runs: Runs, frame: Frame, n_per_side: int) -> Trips:
     """Write the cells of the first and the last point of each as one number: (n,), first * n_cells + last."""
     columns, rows = _squares(runs.points[np.append(runs.offsets[:-1], runs.offsets[1:] - 1)], frame, n_per_side)
     firsts, lasts = np.split(rows.astype(np.int32) * np.int32(n_per_side) + columns, 2)
@@ -74,52 +86,9 @@ def _paths(columns, rows, offsets, size):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _filled_paths(columns, rows, offsets, size):  # type: ignore[no-untyped-def]
-    n_cells = 0
-    path_offsets = np.zeros(len(offsets), np.int64)
-    for t in range(len(offsets) - 1):
-        n_cells += offsets[t + 1] > offsets[t]
-        for p in range(offsets[t] + 1, offsets[t + 1]):
-            n_cells += _n_steps(columns[p - 1], rows[p - 1], columns[p], rows[p])
-        path_offsets[t + 1] = n_cells
-    cells = np.empty(n_cells, np.int16)
-    for t in range(len(offsets) - 1):
-        n = path_offsets[t]
-        for p in range(offsets[t], offsets[t + 1]):
-            if p == offsets[t]:
-                cells[n] = rows[p] * size + columns[p]
-                n += 1
-                continue
-            column, row = columns[p - 1], rows[p - 1]
-            for _ in range(_n_steps(column, row, columns[p], rows[p])):
-                column, row = _nearer(column, columns[p]), _nearer(row, rows[p])
-                cells[n] = row * size + column
-                n += 1
-    return cells, path_offsets
-
-
-@compiled
-def _visited(columns, rows, offsets, size):  # type: ignore[no-untyped-def]
-    bits = np.zeros((len(offsets) - 1, (size * size + 63) // 64), np.uint64)
-    for t in range(len(offsets) - 1):
-        for p in range(offsets[t], offsets[t + 1]):
-            if p == offsets[t]:
-                set_bit(bits[t], rows[p] * size + columns[p])
-                continue
-            column, row = columns[p - 1], rows[p - 1]
-            for _ in range(_n_steps(column, row, columns[p], rows[p])):
-                column, row = _nearer(column, columns[p]), _nearer(row, rows[p])
-                set_bit(bits[t], row * size + column)
+def _visited(cells, offsets, n_cells):  # type: ignore[no-untyped-def]
+    bits = np.zeros((len(offsets) - 1, (n_cells + 63) // 64), np.uint64)
+    for path in range(len(bits)):
+        for p in range(offsets[path], offsets[path + 1]):
+            set_bit(bits[path], cells[p])
     return bits
-
-
-@inlined
-def _n_steps(column, row, to_column, to_row):  # type: ignore[no-untyped-def]
-    """Count the steps of a chess king."""
-    return max(abs(to_column - column), abs(to_row - row))
-
-
-@inlined
-def _nearer(at, to):  # type: ignore[no-untyped-def]
-    """Take one of the steps, along one axis."""
-    return at + (to > at) - (to < at)

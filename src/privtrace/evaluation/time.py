@@ -27,8 +27,9 @@ from privtrace.evaluation.paper import N_CIRCLES, draw_circles
 from privtrace.evaluation.squares import Trips, trips_on
 from privtrace.evaluation.traits import Binned, Bits, Traits
 from privtrace.geometry import steps_m, sums
+from privtrace.runs import Runs
 from privtrace.timing.bins import HOURS, HOURS_OF_PART, LONGEST_S, N_PARTS
-from privtrace.trajectories import Array, Floats, Integers, Trajectories
+from privtrace.trajectories import Array, Floats, Integers
 
 ZONES_PER_SIDE = 3
 CELLS_PER_SIDE = 20
@@ -105,10 +106,10 @@ def measuring(frame: Frame) -> Callable[[Clipped], TimeTraits]:
     return measure
 
 
-def _seconds(runs: Trajectories) -> Floats:
+def _seconds(runs: Runs) -> Floats:
     """Give the times of all points in seconds since 1970, with their fractions; NaN where there is none."""
     if runs.times is None:
-        return np.full(runs.n_points, np.nan)
+        return np.full(len(runs.points), np.nan)
     times = calendar.sane(runs.times)
     times = times.astype(np.promote_types(times.dtype, "datetime64[s]"))  # as fine, or in seconds
     per_second = np.timedelta64(1, "s") // np.array(1, times.dtype.str.replace("M", "m"))
@@ -124,11 +125,11 @@ def _in_seconds(times, per_second, missing):  # type: ignore[no-untyped-def]
     return seconds
 
 
-def departures(runs: Trajectories) -> Array:
+def departures(runs: Runs) -> Array:
     """Give the time of each trajectory's first timed point, as datetime64: (n,); NaT where there is none."""
     if runs.times is None:
         return np.full(len(runs), "NaT", "datetime64[ms]")
-    has_time = np.append(np.flatnonzero(timed(_seconds(runs), runs.offsets)), runs.n_points)
+    has_time = np.append(np.flatnonzero(timed(_seconds(runs), runs.offsets)), len(runs.points))
     firsts = has_time[np.searchsorted(has_time, runs.offsets[:-1])]
     found: Array = np.append(runs.times.astype("datetime64[ms]"), np.datetime64("NaT"))[firsts]
     return np.where(firsts < runs.offsets[1:], found, np.datetime64("NaT"))

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from privtrace.compiling import compiled
-from privtrace.trajectories import Array, Floats, Integers, Trajectories
+from privtrace.runs import Runs
+from privtrace.trajectories import Array, Floats, Integers
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 Bits: TypeAlias = npt.NDArray[np.uint64]
@@ -43,7 +44,7 @@ class Traits:
     order: Integers  # (n,): all of them in random order, in which subsets are chosen
 
     @classmethod
-    def of(cls, runs: Trajectories, **own: Any) -> Self:
+    def of(cls, runs: Runs, **own: Any) -> Self:
         """Start with every trajectory counting once, in the order given."""
         return cls(np.ones(len(runs), np.int64), np.arange(len(runs)), **own)
 

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from privtrace.privacy.crossing import Crossing, Table
     from privtrace.privacy.unit import WEIGHT
     from privtrace.random import choose
+    from privtrace.runs import Runs
     from privtrace.soundness import check_sound, within_limits
     from privtrace.space.grid import Grid
 
@@ -64,6 +65,7 @@ _HOMES = {
     "WEIGHT": "privacy.unit",
     "Grid": "space.grid",
     "Paths": "paths",
+    "Runs": "runs",
     "ends": "methods.common.counts",
     "trips": "methods.common.counts",
     "measure_count": "methods.common.measure",
@@ -104,6 +106,7 @@ __all__ = [
     "WEIGHT",
     "Grid",
     "Paths",
+    "Runs",
     "ends",
     "trips",
     "measure_count",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import version
 
 from privtrace.backends.base import Backend
@@ -16,6 +17,7 @@ from privtrace.privacy.ledger import Ledger
 from privtrace.privacy.noise import Noise, SystemNoise
 from privtrace.privacy.selection import chosen
 from privtrace.release import Release
+from privtrace.space.clip import clip
 from privtrace.space.region import Region
 from privtrace.timing.model import Timing
 from privtrace.trajectories import Source
@@ -49,7 +51,7 @@ class Fitting:
         noise = noise or SystemNoise()
         ledger = Ledger(settings.exact("epsilon"), unit, noise, budget_file=budget_file, method=settings.method)
         choice = chosen(passes, unit, noise) if unit.kind == "user" else None
-        crossing = Crossing(passes, ledger, settings.budget, choice)
+        crossing = Crossing(passes, ledger, settings.budget, choice, partial(clip, region=region))
         return cls(settings, crossing, region, passes.backend, passes.observer)
 
     def release(self, label: str, package: str | None) -> Release:

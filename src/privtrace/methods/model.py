@@ -26,6 +26,7 @@ from privtrace.privacy.epsilon import decimal
 from privtrace.privacy.ledger import CLAMP
 from privtrace.privacy.unit import WEIGHT
 from privtrace.release import Release
+from privtrace.runs import Runs
 from privtrace.soundness import check_sound
 from privtrace.timing.draw import Placed
 from privtrace.timing.model import Timing
@@ -82,8 +83,8 @@ class Model(ABC):
         """Walk one path for each trajectory number; also count the walks cut short."""
 
     @abstractmethod
-    def encode(self, part: Trajectories) -> Paths:
-        """Turn real trajectories into paths as the fit did. NOT PRIVATE."""
+    def encode(self, runs: Runs) -> Paths:
+        """Turn real runs into paths as the fit did. NOT PRIVATE."""
 
     @abstractmethod
     def place(self, paths: Paths, first: int, seed: int) -> Trajectories:
@@ -159,9 +160,9 @@ class Model(ABC):
             times = self.timing.times(placed, first, seed)
         return Trajectories(placed.points, placed.offsets, times, crs=release.crs, zone=release.zone)
 
-    def retrace(self, part: Trajectories, first: int, seed: int) -> Trajectories:
-        """Lead real trajectories, numbered from `first`, through the cells and back. NOT PRIVATE."""
-        return self.made(self.encode(part), first, seed)
+    def retrace(self, runs: Runs, first: int, seed: int) -> Trajectories:
+        """Lead real runs, numbered from `first`, through the cells and back. NOT PRIVATE."""
+        return self.made(self.encode(runs), first, seed)
 
     def sample(
         self, count: int | None = None, *, seed: int | None = None, backend: Backend | None = None

@@ -18,9 +18,9 @@ from privtrace.methods.sampling import sample_parts
 from privtrace.methods.view import Flows, Hours, Layer, Noisy, Passing, Spread, error_of
 from privtrace.privacy.unit import WEIGHT
 from privtrace.release import Release
-from privtrace.space.area import unwrapped
+from privtrace.runs import Runs
 from privtrace.space.grid import Grid
-from privtrace.space.lattice import cell_at
+from privtrace.space.lattice import cells_of
 from privtrace.space.shapes import N_BINS, half_octaves
 from privtrace.space.traverse import trace
 from privtrace.timing.bins import (
@@ -113,9 +113,9 @@ def _counted(
     present = np.diff(part.offsets) > 0
     points, offsets = part.points, np.append(part.offsets[:-1][present], part.offsets[-1])
     firsts, lasts = offsets[:-1], offsets[1:] - 1
-    meters = (region.unwrap(points) - region.bounds[:2]) * np.array(region.scale_m)
+    meters = region.meters(points)
     steps = _to_next(np.hypot(*np.diff(meters, axis=0).T), lasts)
-    origins, destinations = (_cells_at(points[ends], grids[zones].lattice) for ends in (firsts, lasts))
+    origins, destinations = (cells_of(meters[ends], grids[zones].lattice) for ends in (firsts, lasts))
     parts, seconds, usual = np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64)
     passing: tuple[Passing, ...] = ()
     if calendar is not None:
@@ -125,7 +125,8 @@ def _counted(
         seconds = (milliseconds[lasts] - milliseconds[firsts]) / 1000.0
         gaps = _to_next(np.diff(milliseconds) / 1000.0, lasts)
         usual = _usual_bins(gaps, offsets)
-        lines = Trajectories(points, offsets, crs=part.crs)
+        # All of a trip is one run: synthetic ones do not leave the region but over corners.
+        lines = Runs(meters, offsets)
         passing = tuple(_passing(lines, grid, parts, steps, gaps) for grid in grids)
     trips = _Trips(origins, destinations, np.diff(offsets), lengths_m(meters, offsets), parts, seconds, usual)
     return trips, _Sums(_spread_bins(steps, offsets, _JUMPS), passing)
@@ -138,13 +139,12 @@ def _to_next(sizes: Floats, lasts: Integers) -> Floats:
     return to_next
 
 
-def _passing(lines: Trajectories, grid: Grid, parts: Integers, steps: Floats, gaps: Floats) -> Passing:
+def _passing(lines: Runs, grid: Grid, parts: Integers, steps: Floats, gaps: Floats) -> Passing:
     """Count who passes the cells of a grid, and how fast."""
     firsts, lasts = lines.offsets[:-1], lines.offsets[1:] - 1
-    # All of a trip is one run: synthetic ones do not leave the region but over corners.
-    paths = trace(lines, grid, runs=np.stack([firsts, lasts + 1], axis=1))
+    paths = trace(lines, grid)
     passed = _once(paths.cells.astype(np.int64), paths.offsets[:-1], paths.offsets[1:], parts, grid.n_cells)
-    cells = _cells_at(lines.points, grid.lattice)
+    cells: Integers = cells_of(lines.points, grid.lattice)
     there = cells >= 0
     codes = (np.repeat(parts, np.diff(lines.offsets)) * grid.n_cells + cells)[there]
     meters, seconds = (
@@ -219,18 +219,6 @@ def _of_shares(
 def _bounds(lower: Floats) -> Floats:
     """End the last bin where it would if there were a next one."""
     return np.append(lower, lower[-1] ** 2 / lower[-2])
-
-
-@compiled
-def _cells_at(points, lattice):  # type: ignore[no-untyped-def]
-    """Find the cells of points in the region, (n,); on the border of a polygon rounding may find none, -1."""
-    bounds, turn = lattice.area.bounds, lattice.area.turn
-    cells = np.empty(len(points), np.int64)
-    for p in range(len(points)):
-        across = (unwrapped(points[p, 0], bounds, turn) - bounds[0]) * lattice.columns_per_unit
-        up = (points[p, 1] - bounds[1]) * lattice.rows_per_unit
-        cells[p] = cell_at(across, up, lattice.divisions, lattice.first_slot, lattice.cells)
-    return cells
 
 
 @compiled

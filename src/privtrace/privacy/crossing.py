@@ -19,16 +19,17 @@ from privtrace.privacy.accumulator import Accumulator, Counts, Sums
 from privtrace.privacy.contributions import Contributions
 from privtrace.privacy.ledger import Ledger
 from privtrace.privacy.selection import Choice
+from privtrace.runs import Runs
 from privtrace.trajectories import Integers, Trajectories
 
 #: Entries that a kernel should make of one part at most.
 _MOST_ENTRIES = 1 << 24
 
-#: Says what the trajectories of a part contribute to a table. It is pure and runs on one thread.
-Kernel: TypeAlias = Callable[[Trajectories], Contributions]
+#: Says what the runs of a part contribute to a table. It is pure and runs on one thread.
+Kernel: TypeAlias = Callable[[Runs], Contributions]
 
 #: Says it of several tables, one after the other.
-Kernels: TypeAlias = Callable[[Trajectories], Iterable[Contributions]]
+Kernels: TypeAlias = Callable[[Runs], Iterable[Contributions]]
 
 
 class Table(NamedTuple):
@@ -61,6 +62,7 @@ class Crossing:
     ledger: Ledger
     budget: Mapping[str, Fraction]  # the epsilon of each stage
     choice: Choice | None  # the trajectories that count, where users are protected; else all
+    clip: Callable[[Trajectories], Runs]  # brings a part into the region, each trajectory by itself
     part_points: int | None = None  # cut the source's parts into parts of about so many points
     present: list[Counted] | None = None  # trajectories in the region, if a pass counted them along
 
@@ -70,7 +72,7 @@ class Crossing:
 
     def measure(self, text: str, kernel: Kernel, table: Table) -> Integers:
         """Measure a table in one pass; every entry gets noise."""
-        return self.measure_together(text, lambda part: [kernel(part)], table)[0]
+        return self.measure_together(text, lambda runs: [kernel(runs)], table)[0]
 
     def measure_together(self, text: str, kernels: Kernels, *tables: Table) -> list[Integers]:
         """Measure several tables in one pass; every entry of every table gets noise."""
@@ -84,7 +86,7 @@ class Crossing:
 
     def measure_blocks(self, text: str, kernel: Kernel, table: Table) -> Iterator[Integers]:
         """Measure a table that may be larger than memory, and yield it along its first axis, when asked for."""
-        ((_, counts),) = self.count(text, lambda part: [kernel(part)], [table], None)
+        ((_, counts),) = self.count(text, lambda runs: [kernel(runs)], [table], None)
         epsilon, shape = self.budget[table.stage], table.shape[1:]
         blocks = self.ledger.laplace_blocks(counts, math.prod(shape), table.stage, table.statistic, epsilon)
         return (block.reshape(shape) for block in blocks)
@@ -98,7 +100,8 @@ class Crossing:
         sums = [Accumulator(math.prod(table.shape), self.ledger.unit) for table in tables]
 
         def of_part(part: Trajectories) -> tuple[list[Sums], list[Any]]:
-            bounded = [table.bounded(made, len(part)) for table, made in zip(sums, kernels(part), strict=True)]
+            runs = self.clip(part)
+            bounded = [table.bounded(made, len(part)) for table, made in zip(sums, kernels(runs), strict=True)]
             return bounded, [] if aside is None else [aside.count_part(part)]
 
         exact: list[Any] = []

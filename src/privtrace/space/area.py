@@ -147,19 +147,3 @@ def tally(points, offsets, area):  # type: ignore[no-untyped-def]
                 n_swapped += is_box or is_in_polygon(at, x, area)
         n_reaching += found
     return Tally(len(offsets) - 1, n_reaching, n_inside, n_outside, n_bad, n_swapped)
-
-
-@compiled
-def reaches(points, offsets, area):  # type: ignore[no-untyped-def]
-    """Tell whether each trajectory has a point in the region."""
-    bounds, turn, limits, is_box = area.bounds, area.turn, area.limits, area.is_box
-    found = np.zeros(len(offsets) - 1, np.bool_)
-    for trajectory in range(len(offsets) - 1):
-        for p in range(offsets[trajectory], offsets[trajectory + 1]):
-            x, y = points[p, 0], points[p, 1]
-            at = unwrapped(x, bounds, turn)
-            inside = is_in_box(at, y, bounds) and (is_box or is_in_polygon(at, y, area))
-            if inside and not is_bad(x, y, limits):
-                found[trajectory] = True
-                break
-    return found

@@ -11,10 +11,11 @@ import numpy.typing as npt
 from privtrace.caching import cached_property
 from privtrace.errors import SettingsError
 from privtrace.paths import Paths
+from privtrace.runs import Runs
 from privtrace.space.lattice import Lattice, encode
 from privtrace.space.pieces import Pieces, chosen, cut, linked, whole
 from privtrace.space.region import Region
-from privtrace.trajectories import Array, Floats, Integers, Trajectories
+from privtrace.trajectories import Array, Floats, Integers
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -71,24 +72,18 @@ class Grid:
     @cached_property
     def lattice(self) -> Lattice:
         """Prepare the grid for kernels."""
-        region, size = self.region, len(self.divisions)
-        west, south, east, north = region.bounds.tolist()
-        cells, has_all = np.empty(0, np.int32), np.empty(0, np.bool_)
+        size, cells = len(self.divisions), np.empty(0, np.int32)
         if self.n_cells < self.n_slots:
             cells = self.cells
-            has_all = np.minimum.reduceat(cells, self.first_slot[:-1]) >= 0
-        per_unit, has_gaps = (size / (east - west), size / (north - south)), len(cells) > 0
-        return Lattice(region.area, *per_unit, has_gaps, self.divisions, self.first_slot, cells, has_all)
+        per_m = size / self.region.width_m, size / self.region.height_m
+        return Lattice(*per_m, len(cells) > 0, self.divisions, self.first_slot, cells)
 
-    def encode(self, part: Trajectories) -> Paths:
-        """Turn each trajectory into the path of cells of its longest run in the region.
+    def encode(self, runs: Runs) -> Paths:
+        """Turn each run into its path: consecutive points in one cell are one visit.
 
-        A run is a stretch of consecutive points inside; the longest has most points, the first on a tie. Over a
-        polygon a run also ends where the straight line to the next point enters a slot without a cell. Bad
-        points count as absent. Consecutive points in one cell are one visit. A trajectory with no point inside
-        has an empty path.
+        Points without a cell, on the very border of a polygon, are passed over. An empty run has an empty path.
         """
-        return Paths(*encode(part.points, part.offsets, self.lattice))
+        return Paths(*encode(runs.points, runs.offsets, self.lattice))
 
     def spread(self, values: Array) -> Array:
         """Lay values of the cells of a uniform grid out in rows and columns, with 0 where there is no cell."""

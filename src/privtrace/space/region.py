@@ -19,7 +19,7 @@ import numpy.typing as npt
 from privtrace.caching import cached_property
 from privtrace.compiling import compiled
 from privtrace.errors import SettingsError
-from privtrace.space.area import Area, Tally, area_of, is_inside, reaches, tally, unwrapped
+from privtrace.space.area import Area, Tally, area_of, is_inside, tally, unwrapped
 from privtrace.space.geojson import parse_polygon, read_polygon, unwrap
 from privtrace.space.polygon import Polygon
 from privtrace.trajectories import Crs, Floats, Trajectories, is_bad
@@ -292,13 +292,21 @@ class Region:
         x = points[:, 0]
         return np.stack([np.where(x < self.west, x + self.area.turn, x), points[:, 1]], axis=1)
 
+    def meters(self, points: Floats) -> Floats:
+        """Turn coordinates of points in the region into meters from the box's southwest corner."""
+        meters: Floats = (self.unwrap(points) - self.bounds[:2]) * np.array(self.scale_m)
+        return meters
+
+    def coordinates(self, meters: Floats) -> Floats:
+        """Turn meters from the box's southwest corner into coordinates; none is beyond the box."""
+        low, high = self.bounds[:2], self.bounds[2:]
+        points: Floats = np.clip(low + meters / np.array(self.scale_m), low, high)
+        points[:, 0] = self.wrap(points[:, 0])
+        return points
+
     def wrap(self, x: Floats) -> Floats:
         """Bring longitudes back to where maps end: across the antimeridian, 181 becomes -179."""
         return np.where(x > 180, x - self.area.turn, x)
-
-    def reached_by(self, part: Trajectories) -> npt.NDArray[np.bool_]:
-        """Tell whether each trajectory has a point in the region."""
-        return reaches(part.points, part.offsets, self.area)  # type: ignore[no-any-return]
 
     def tally(self, part: Trajectories) -> Tally:
         """Count exactly how much of some trajectories is in the region. NOT PRIVATE."""

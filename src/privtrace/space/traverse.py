@@ -1,4 +1,4 @@
-"""Trace trajectories through every cell that their lines cross, so that each step leads over a shared side."""
+"""Trace runs through every cell that their lines cross, so that each step leads over a shared side."""
 
 from __future__ import annotations
 
@@ -6,59 +6,52 @@ import numpy as np
 
 from privtrace.compiling import borrowing, compiled, inlined
 from privtrace.paths import Paths
-from privtrace.space.area import unwrapped
+from privtrace.runs import Runs
 from privtrace.space.grid import Grid
-from privtrace.space.lattice import NEAR, longest_runs, slot_at
+from privtrace.space.lattice import slot_at
 from privtrace.space.shortest_paths import LONGEST
-from privtrace.trajectories import Integers, Trajectories, is_bad
+
+#: Lines that pass a corner as near as this (in cells, or as part of the line) pass through it: rounding decides
+#: no path.
+NEAR = 1e-10
 
 #: Stands for the number of cells where the memory is too small for them.
 _MORE = -1
 
 
-def trace(part: Trajectories, grid: Grid, longest: int = LONGEST, *, runs: Integers | None = None) -> Paths:
-    """Turn each trajectory into the cells that the line of its longest run in the region passes, in order.
-
-    The runs are found here, unless they are known.
+def trace(runs: Runs, grid: Grid, longest: int = LONGEST) -> Paths:
+    """Turn each run into the cells that its line passes, in order.
 
     A line that meets a corner goes on over a side, first to the east or west, so that the next cell always
     shares a side with the last; over a polygon, the other way round where only there a cell is. A path ends
     after `longest` cells.
     """
-    if runs is None:
-        runs = longest_runs(part.points, part.offsets, grid.lattice)
-    return Paths(*_trace(part.points, runs, grid.lattice, longest))
+    return Paths(*_trace(runs.points, runs.offsets, grid.lattice, longest))
 
 
 @compiled
-def _trace(points, runs, lattice, longest):  # type: ignore[no-untyped-def]
+def _trace(points, offsets, lattice, longest):  # type: ignore[no-untyped-def]
     cells = np.empty(2 * len(points) + 16, np.int32)
-    path_offsets = np.zeros(len(runs) + 1, np.int64)
-    trajectory = 0
-    while trajectory < len(runs):
-        start, stop = runs[trajectory, 0], runs[trajectory, 1]
-        n_cells = _path(cells, path_offsets[trajectory], points, start, stop, lattice, longest)
+    path_offsets = np.zeros(len(offsets), np.int64)
+    run = 0
+    while run < len(offsets) - 1:
+        n_cells = _path(cells, path_offsets[run], points, offsets[run], offsets[run + 1], lattice, longest)
         if n_cells == _MORE:  # the same again, then
             cells = np.concatenate((cells, np.empty_like(cells)))
             continue
-        trajectory += 1
-        path_offsets[trajectory] = n_cells
+        run += 1
+        path_offsets[run] = n_cells
     return cells[: path_offsets[-1]].copy(), path_offsets
 
 
 @borrowing
 def _path(cells, n_before, points, start, stop, lattice, longest):  # type: ignore[no-untyped-def]
     """Write the path of a run behind other cells; return how many there are then, or _MORE."""
-    bounds, turn, limits = lattice.area.bounds, lattice.area.turn, lattice.area.limits
     across, up = 0.0, 0.0
     now = (0, 0, 0, 0)
     first, n_cells, most = True, n_before, n_before + longest
     for p in range(start, stop):
-        x, y = points[p, 0], points[p, 1]
-        if is_bad(x, y, limits):
-            continue
-        to_across = (unwrapped(x, bounds, turn) - bounds[0]) * lattice.columns_per_unit
-        to_up = (y - bounds[1]) * lattice.rows_per_unit
+        to_across, to_up = points[p, 0] * lattice.columns_per_m, points[p, 1] * lattice.rows_per_m
         goal = slot_at(to_across, to_up, lattice.divisions)
         line = (across, up, to_across, to_up)
         while first or now != goal:
@@ -67,11 +60,11 @@ def _path(cells, n_before, points, start, stop, lattice, longest):  # type: igno
             if n_cells + n_next > len(cells):
                 return _MORE
             if is_within:
-                now, n_cells = goal, _within(cells, n_cells, most, now, goal, line, lattice)
+                now, n_cells = goal, _within(cells, n_cells, n_before, most, now, goal, line, lattice)
                 continue
             now = goal if first else _next(now, goal, line, lattice)
             cell = _cell_in(now, lattice)
-            if cell >= 0 and (first or cell != cells[n_cells - 1]):
+            if cell >= 0 and (n_cells == n_before or cell != cells[n_cells - 1]):
                 if n_cells == most:
                     break
                 cells[n_cells] = cell
@@ -82,7 +75,7 @@ def _path(cells, n_before, points, start, stop, lattice, longest):  # type: igno
 
 
 @borrowing
-def _within(cells, n_cells, most, now, goal, line, lattice):  # type: ignore[no-untyped-def]
+def _within(cells, n_cells, n_before, most, now, goal, line, lattice):  # type: ignore[no-untyped-def]
     """Go to a slot of the same coarse cell, as `_next` does step by step; return how many cells there are then.
 
     Most steps are such, and their slots a plain lattice: what `_next` works out at every step changes along the
@@ -108,7 +101,8 @@ def _within(cells, n_cells, most, now, goal, line, lattice):  # type: ignore[no-
             fine_row += north
             level = _until_edge(now[1], fine_row, goal[3], division, line[1], line[3])
         cell = np.int64(lattice.cells[slot]) if lattice.has_gaps else slot
-        if cell >= 0 and cell != cells[n_cells - 1] and n_cells < most:
+        is_new = n_cells == n_before or cell != cells[n_cells - 1]
+        if cell >= 0 and is_new and n_cells < most:
             cells[n_cells] = cell
             n_cells += 1
     return n_cells

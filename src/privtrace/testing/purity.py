@@ -6,9 +6,10 @@ are taken from whole fits, so that of a new statistic is looked at too.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 from unittest import mock
 
 import numpy as np
@@ -23,15 +24,18 @@ from privtrace.testing.check import Check, Make
 from privtrace.testing.data import ABSURD, REGIONS, wanderers
 from privtrace.trajectories import Integers, Trajectories
 
+#: Says what the trajectories of a part contribute to several tables.
+Emit: TypeAlias = Callable[[Trajectories], Iterable[Contributions]]
 
-def kernels_of(settings: Settings, source: Trajectories | None = None) -> dict[str, Kernels]:
-    """Take the kernels of all passes of a fit, by the stages that they serve."""
+
+def kernels_of(settings: Settings, source: Trajectories | None = None) -> dict[str, Emit]:
+    """Take clipping and the kernels of all passes of a fit, by the stages that they serve."""
     source = source or wanderers()
-    taken: dict[str, Kernels] = {}
+    taken: dict[str, Emit] = {}
 
     class Watched(Crossing):
         def count(self, text: str, kernels: Kernels, tables: Any, aside: Any = None) -> Any:
-            taken[", ".join(table.stage for table in tables)] = kernels
+            taken[", ".join(table.stage for table in tables)] = lambda part: kernels(self.clip(part))
             return super().count(text, kernels, tables, aside)
 
     with mock.patch.object(fitting, "Crossing", Watched):
@@ -41,7 +45,7 @@ def kernels_of(settings: Settings, source: Trajectories | None = None) -> dict[s
     return taken
 
 
-def assert_pure(kernels: dict[str, Kernels], part: Trajectories, order: Integers) -> None:
+def assert_pure(kernels: dict[str, Emit], part: Trajectories, order: Integers) -> None:
     """Compare what is emitted among others, in this order and twice over, with what is emitted alone."""
     for stages, kernel in kernels.items():
         alone = [_by_trajectory([*kernel(part[t : t + 1])]) for t in range(len(part))]

@@ -8,6 +8,7 @@ from privtrace.calendar import Calendar, Zone
 from privtrace.privacy.contributions import Contributions
 from privtrace.privacy.crossing import Aside, Counted, Crossing, Kernels, Table
 from privtrace.privacy.unit import WEIGHT
+from privtrace.runs import Runs
 from privtrace.space.grid import Grid
 from privtrace.space.region import Region
 from privtrace.space.shapes import N_BINS
@@ -27,7 +28,6 @@ from privtrace.timing.bins import (
 )
 from privtrace.timing.model import Timing, timing_of
 from privtrace.timing.shares import MOST_PER_SIDE, zones_per_side
-from privtrace.trajectories import Trajectories
 
 _POINTS = (
     Table("points", "number of points by trip length, one per trip", (N_BINS, N_POINTS)),
@@ -76,9 +76,9 @@ def measure_timing(
     other_kernels, (other_table,), aside = along
     tables, emitted = _sampling(region, zone, frozenset(errors))
 
-    def kernels(part: Trajectories) -> Iterator[Contributions]:
-        yield from other_kernels(part)
-        yield from emitted(part)
+    def kernels(runs: Runs) -> Iterator[Contributions]:
+        yield from other_kernels(runs)
+        yield from emitted(runs)
 
     text = "Measuring points and gaps" if zone is None else "Measuring points, gaps and times"
     other, *counted = crossing.count(text, kernels, (other_table, *tables), aside)
@@ -99,17 +99,16 @@ def _sampling(region: Region, zone: Zone | None, stages: frozenset[str]) -> tupl
     number per trip.
     """
     tables = _POINTS if zone is None else (*_POINTS, *_CLOCK)
-    whole = Grid.uniform(region, 1)
     zonings = [] if zone is None else [Grid.uniform(region, size + 1) for size in range(MOST_PER_SIDE)]
 
-    def emitted(part: Trajectories) -> Iterator[Contributions]:
-        runs = counts.runs_of(part, whole, with_times=zone is not None)
-        for table, contributions in zip(tables, counts.sampling(runs, zone), strict=True):
+    def emitted(runs: Runs) -> Iterator[Contributions]:
+        trips = counts.trips_of(runs, region, with_times=zone is not None)
+        for table, contributions in zip(tables, counts.sampling(trips, zone), strict=True):
             if table.stage in stages:
                 yield contributions
         for zones in zonings:
             assert zone is not None
-            yield counts.by_part(runs, zone, zones)
+            yield counts.by_part(trips, zone, zones)
 
     return [table for table in tables if table.stage in stages] + [_parts(zones) for zones in zonings], emitted
 

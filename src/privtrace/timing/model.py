@@ -323,7 +323,7 @@ class Timing:
         assert self.calendar is not None
         zone = self.calendar.zone
         local_s = np.zeros(len(placed.offsets) - 1, np.int64)
-        place = self.zones.lattice, self.region.scale_m
+        place = self.zones.lattice, self.region.area, self.region.scale_m
         _depart(local_s, placed, place, self._schedule, first_trajectory, np.uint64(seed))
         milliseconds = _since(zone.to_utc(local_s), placed.offsets, placed.seconds)
         return milliseconds.view("datetime64[ms]")  # type: ignore[no-any-return]
@@ -429,15 +429,15 @@ def _can_draw(weights: Integers, shape: tuple[int, ...]) -> bool:
 def _depart(local_s, placed, place, schedule, first_trajectory, seed):  # type: ignore[no-untyped-def]
     """Draw when trips depart, in local seconds since 1970: the part by where they lead, and how fast."""
     points, offsets, seconds = placed
-    lattice, scale_m = place
+    _, area, scale_m = place
     parts, tempos, hours, days = schedule
     for path in range(len(local_s)):
         first, last = offsets[path], offsets[path + 1] - 1
         if last < first:
             continue
         trajectory = np.uint64(first_trajectory + path)
-        origin, goal = _zone_of(points, first, lattice), _zone_of(points, last, lattice)
-        tempo = _tempo_of(points, first, last, seconds[last], lattice.area, scale_m)
+        origin, goal = _zone_of(points, first, place), _zone_of(points, last, place)
+        tempo = _tempo_of(points, first, last, seconds[last], area, scale_m)
         total = 0.0
         for part in range(N_PARTS):
             total += parts[part, origin, goal] * tempos[part, tempo]
@@ -480,9 +480,10 @@ def _tempo_of(points, first, last, seconds, area, scale_m):  # type: ignore[no-u
 
 
 @inlined
-def _zone_of(points, p, lattice):  # type: ignore[no-untyped-def]
+def _zone_of(points, p, place):  # type: ignore[no-untyped-def]
     """Find the zone of a point; on the border of a polygon rounding may find none, and any will do."""
-    bounds, turn = lattice.area.bounds, lattice.area.turn
-    across = (unwrapped(points[p, 0], bounds, turn) - bounds[0]) * lattice.columns_per_unit
-    up = (points[p, 1] - bounds[1]) * lattice.rows_per_unit
+    lattice, area, scale_m = place
+    bounds = area.bounds
+    across = (unwrapped(points[p, 0], bounds, area.turn) - bounds[0]) * scale_m[0] * lattice.columns_per_m
+    up = (points[p, 1] - bounds[1]) * scale_m[1] * lattice.rows_per_m
     return max(cell_at(across, up, lattice.divisions, lattice.first_slot, lattice.cells), 0)

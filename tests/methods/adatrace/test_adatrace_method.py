@@ -22,6 +22,7 @@ from privtrace.methods.adatrace.fine_cells import refined
 from privtrace.methods.adatrace.model import AdaTraceModel
 from privtrace.models import from_bytes, to_bytes
 from privtrace.privacy.unit import WEIGHT
+from privtrace.space.clip import clip
 from privtrace.space.grid import Grid
 from privtrace.space.shortest_paths import graph_distances, shortest_paths
 
@@ -35,7 +36,7 @@ def noiseless(city: tuple[pt.Trajectories, pt.Region]) -> AdaTraceModel:
 def test_without_noise_the_model_is_the_empirical_one(
     noiseless: AdaTraceModel, city: tuple[pt.Trajectories, pt.Region]
 ) -> None:
-    paths = lists(noiseless.encode(city[0]))
+    paths = lists(noiseless.encode(clip(city[0], noiseless.release.region)))
     trips, lengths = np.zeros((25, 25), np.int64), np.zeros((5, 6), np.int64)
     for path in filter(None, paths):
         trips[path[0], path[-1]] += WEIGHT
@@ -79,7 +80,7 @@ def test_synthetic_trips_are_as_frequent_as_real_ones(noiseless: AdaTraceModel) 
 def test_points_lie_in_the_cells_of_their_path(noiseless: AdaTraceModel) -> None:
     paths, n_capped = noiseless.walk(range(500, 2500), seed=6)
     made, _ = noiseless.sample_block(range(500, 2500), seed=6)
-    again = noiseless.encode(made)
+    again = noiseless.encode(clip(made, noiseless.release.region))
     assert np.array_equal(again.cells, paths.cells) and np.array_equal(again.offsets, paths.offsets)
     n_cells, n_points = np.diff(paths.offsets), np.diff(made.offsets)
     assert np.array_equal(n_points, np.where(n_cells == 1, 2, n_cells))  # a lone cell has start and end
@@ -104,8 +105,11 @@ def test_real_trajectories_go_through_the_cells_and_back(
     noiseless: AdaTraceModel, city: tuple[pt.Trajectories, pt.Region]
 ) -> None:
     part = city[0][:300]
-    back = noiseless.retrace(part, 0, seed=1)
-    paths, again = noiseless.encode(part), noiseless.encode(back)
+    back = noiseless.retrace(clip(part, noiseless.release.region), 0, seed=1)
+    paths, again = (
+        noiseless.encode(clip(part, noiseless.release.region)),
+        noiseless.encode(clip(back, noiseless.release.region)),
+    )
     assert np.array_equal(paths.cells, again.cells) and np.array_equal(paths.offsets, again.offsets)
 
 

@@ -12,6 +12,7 @@ from privtrace.methods.adatrace.counts import lengths
 from privtrace.methods.common.counts import trips
 from privtrace.paths import Paths
 from privtrace.privacy.unit import WEIGHT
+from privtrace.space.clip import clip
 from privtrace.space.grid import Grid
 from privtrace.space.shortest_paths import connect, graph_distances, shortest_paths
 from privtrace.trajectories import Integers
@@ -36,7 +37,7 @@ def grid(request: pytest.FixtureRequest) -> Grid:
 
 
 def test_trips_agree_with_a_loop(grid: Grid, wanderers: pt.Trajectories) -> None:
-    paths = connect(grid.encode(wanderers), shortest_paths(grid))
+    paths = connect(grid.encode(clip(wanderers, grid.region)), shortest_paths(grid))
     table = np.zeros((grid.n_cells, grid.n_cells), np.int64)
     for path in filter(None, lists(paths)):
         table[path[0], path[-1]] += WEIGHT
@@ -47,7 +48,7 @@ def test_trips_agree_with_a_loop(grid: Grid, wanderers: pt.Trajectories) -> None
 @pytest.mark.parametrize("max_extra", [0, 3, 50])
 def test_lengths_agree_with_a_loop(grid: Grid, max_extra: int, wanderers: pt.Trajectories) -> None:
     distances = graph_distances(shortest_paths(grid))
-    paths = connect(grid.encode(wanderers), shortest_paths(grid))
+    paths = connect(grid.encode(clip(wanderers, grid.region)), shortest_paths(grid))
     table = np.zeros((distances.max() + 1, max_extra + 1), np.int64)
     for path in filter(None, lists(paths)):
         apart = int(distances[path[0], path[-1]])

@@ -21,6 +21,7 @@ from privtrace.geometry import diameters_m, lengths_m
 from privtrace.methods.bridgetrace.model import SCHEMA, BridgeTraceModel
 from privtrace.models import from_bytes, to_bytes
 from privtrace.privacy.unit import WEIGHT
+from privtrace.space.clip import clip
 from privtrace.testing.data import timed_wanderers
 from privtrace.timing.shares import BY_TICK, OF_CLOCK
 
@@ -45,7 +46,7 @@ def banks(seed: int, wanderers: pt.Trajectories, **settings: Any) -> BridgeTrace
 def test_without_noise_trips_are_the_empirical_ones(
     noiseless: BridgeTraceModel, wanderers: pt.Trajectories
 ) -> None:
-    paths = [path for path in lists(noiseless.encode(wanderers)) if path]
+    paths = [path for path in lists(noiseless.encode(clip(wanderers, noiseless.release.region))) if path]
     trips = np.zeros_like(noiseless.trips)
     for path in paths:
         trips[noiseless.zones[path[0]], noiseless.zones[path[-1]]] += WEIGHT
@@ -165,7 +166,7 @@ def test_trips_within_a_cell_are_kept(region: pt.Region) -> None:
     places = rng.uniform(0.2, 9.6, (500, 1, 2)) + rng.uniform(0, 0.05, (500, 3, 2))
     still = pt.Trajectories(places.reshape(-1, 2), np.arange(501) * 3, crs="planar")
     model = pt.BridgeTrace(epsilon=1, region=region, K=4).fit(still, noise=pt.NoNoise())
-    assert np.mean(np.diff(model.encode(still).offsets) == 1) > 0.9
+    assert np.mean(np.diff(model.encode(clip(still, model.release.region)).offsets) == 1) > 0.9
     assert np.mean(np.diff(model.walk(range(2000), 1)[0].offsets) == 1) > 0.6
     made = model.sample(2000, seed=1)
     assert np.median(diameters_m(made.points, made.offsets)) < 0.6
@@ -174,7 +175,7 @@ def test_trips_within_a_cell_are_kept(region: pt.Region) -> None:
 def test_lengths_and_diameters_follow_the_measured_ones(
     noiseless: BridgeTraceModel, wanderers: pt.Trajectories, region: pt.Region
 ) -> None:
-    inside = noiseless.encode(wanderers)
+    inside = noiseless.encode(clip(wanderers, noiseless.release.region))
     kept = wanderers.take(np.flatnonzero(np.diff(inside.offsets) > 0))
     made = noiseless.sample(3000, seed=1)
     result = pt.evaluate(kept, made, region=region).to_dict()["metrics"]
@@ -202,7 +203,10 @@ def test_a_retraced_trajectory_keeps_its_ends_about(
         evenly = pt.BridgeTrace(epsilon=1, region=region, K=4, rounds=0, sampling=False)
         noiseless = evenly.fit(wanderers, noise=pt.NoNoise())
     part = wanderers[:200]
-    paths, back = lists(noiseless.encode(part)), noiseless.retrace(part, 0, seed=1)
+    paths, back = (
+        lists(noiseless.encode(clip(part, noiseless.release.region))),
+        noiseless.retrace(clip(part, noiseless.release.region), 0, seed=1),
+    )
     assert [len(path) > 0 for path in paths] == (np.diff(back.offsets) > 0).tolist()
     for path, first, last in zip(paths, back.offsets[:-1], back.offsets[1:], strict=True):
         if path:

@@ -25,6 +25,7 @@ from privtrace.methods.bridgetrace.tuning import LOSSES, Tuning
 from privtrace.methods.bridgetrace.zones import zones
 from privtrace.paths import Paths
 from privtrace.privacy.unit import WEIGHT
+from privtrace.space.clip import clip
 from privtrace.space.grid import Grid
 from privtrace.space.shapes import N_BINS
 from privtrace.space.traverse import trace
@@ -76,7 +77,7 @@ def shapes_in(trips: pt.Trajectories, space: StateSpace) -> Floats:
 def measured() -> tuple[WalkParameters, Target]:
     """Measure the commuters without noise, and parameters from their coarse density."""
     space, trips = space_of("box"), commuters()
-    paths = trace(trips, space.grid)
+    paths = trace(clip(trips, space.grid.region), space.grid)
     visits, moves, shapes = visits_in(paths, space), moves_in(paths, space), shapes_in(trips, space)
     between = trip_counts(paths, space.zone_of, space.n_zones) / WEIGHT
     density = np.bincount(space.coarse_of, visits)
@@ -190,7 +191,7 @@ def test_shapes_of_walks_are_those_called_for() -> None:
     wanted = target.shapes.sum(axis=0)
     at_any = np.bincount(drawn.lengths, minlength=N_BINS) / 6000
     cells = np.diff(walked(space, fitted).offsets).mean()
-    of_data = np.diff(trace(commuters(), space.grid).offsets).mean()
+    of_data = np.diff(trace(clip(commuters(), space.grid.region), space.grid).offsets).mean()
     assert 0.8 < cells / of_data < 1.25
     assert apart(at_any, wanted) > 0.1  # levels at random would not do
 

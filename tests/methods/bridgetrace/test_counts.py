@@ -17,8 +17,8 @@ from privtrace.methods.bridgetrace.zones import zones
 from privtrace.paths import Paths
 from privtrace.privacy.unit import WEIGHT
 from privtrace.space.adjacency import adjacency
+from privtrace.space.clip import clip
 from privtrace.space.grid import Grid
-from privtrace.space.lattice import longest_runs
 from privtrace.space.shapes import N_BINS, shape_edges
 from privtrace.space.traverse import trace
 from privtrace.trajectories import Floats, Integers
@@ -51,8 +51,7 @@ def trip_counts(paths: Paths, zone_of: Integers, n_zones: int) -> Integers:
 
 
 def shape_counts(part: pt.Trajectories, grid: Grid, edges: Floats) -> Integers:
-    runs = longest_runs(part.points, part.offsets, grid.lattice)
-    return summed(kernels.shapes(part, runs, grid.region, edges), N_BINS, N_BINS)
+    return summed(kernels.shapes(clip(part, grid.region), edges), N_BINS, N_BINS)
 
 
 def weights_of(grid: Grid) -> Integers:
@@ -62,7 +61,7 @@ def weights_of(grid: Grid) -> Integers:
 def counts_of(part: pt.Trajectories, grid: Grid) -> list[Integers]:
     """Count visits, steps, trips and shapes, as they are measured together."""
     zone_of = zones(grid, np.ones(grid.divisions.shape), 5)
-    paths = trace(part, grid)
+    paths = trace(clip(part, grid.region), grid)
     return [
         visit_counts(paths, weights_of(grid)),
         step_counts(paths, steps(adjacency(grid))),
@@ -94,7 +93,7 @@ def test_a_trajectory_adds_a_weight_at_most_to_each(grid: Grid, wanderers: pt.Tr
         for number in range(len(part)):
             one = part[number : number + 1]
             visits, moves, trips, shapes = counts_of(one, grid)
-            paths = trace(one, grid)
+            paths = trace(clip(one, grid.region), grid)
             n_cells, weights = len(paths.cells), weights_of(grid)[np.unique(paths.cells)]
             for counts in (visits, moves, trips, shapes):
                 assert counts.dtype == np.int64 and counts.min() >= 0 and counts.sum() <= WEIGHT
@@ -130,7 +129,7 @@ def test_counts_are_those_by_hand(wanderers: pt.Trajectories) -> None:
     grid = GRIDS["uneven"]
     table = steps(adjacency(grid))
     zone_of = zones(grid, np.ones((4, 4)), 5)
-    paths = trace(wanderers, grid)
+    paths = trace(clip(wanderers, grid.region), grid)
     weights = weights_of(grid).tolist()
     visits, trips = Counter[int](), Counter[tuple[int, int]]()
     moves = Counter[tuple[int, int, int]]()
@@ -179,24 +178,6 @@ def test_shapes_are_those_of_longest_runs(wanderers: pt.Trajectories) -> None:
     assert found.sum() == expected.sum()
     assert np.array_equal(found.sum(axis=0), expected.sum(axis=0))  # lengths are exact
     assert np.abs(found - expected).sum() <= 2 * WEIGHT * unsure
-
-
-def test_runs_are_those_that_paths_and_shapes_are_of() -> None:
-    """They are found once and handed to both: from the first point of the longest run to after its last."""
-    grid = Grid.uniform(PLANAR, 2)
-    given = trajectories(
-        [(1, 1), (99, 0), (9, 9), (np.nan, 0), (1, 9), (-1, 1)], [(99, 99)], [], [(4, 4), (4, 9)]
-    )
-    runs = longest_runs(given.points, given.offsets, grid.lattice)
-    assert runs.tolist()[0] == [2, 5] and runs.tolist()[3] == [7, 9]
-    assert runs.shape == (4, 2) and not np.diff(runs[1:3]).any()
-    found, known = trace(given, grid), trace(given, grid, runs=runs)
-    assert np.array_equal(found.cells, known.cells) and np.array_equal(found.offsets, known.offsets)
-    assert np.split(known.cells, known.offsets[1:-1])[0].tolist() == [3, 2]
-    others = np.array([[0, 1], [6, 6], [7, 7], [8, 9]])
-    assert trace(given, grid, runs=others).cells.tolist() == [0, 2]
-    bins = kernels.shapes(given, others, grid.region, shape_edges(grid.region)).codes
-    assert bins.tolist() == [0, 0]  # a point each
 
 
 def test_nothing_counts_nothing(grid: Grid) -> None:

@@ -16,6 +16,7 @@ from privtrace.methods.bridgetrace.states import StateSpace
 from privtrace.methods.bridgetrace.tuning import Tuning
 from privtrace.methods.bridgetrace.zones import zones
 from privtrace.privacy.unit import WEIGHT
+from privtrace.space.clip import clip
 from privtrace.space.grid import Grid
 from privtrace.space.shapes import N_BINS
 from privtrace.space.traverse import trace
@@ -111,7 +112,10 @@ def measured_straight(space: StateSpace, seed: int = 5) -> tuple[Floats, Floats]
     """Measure straight trips without noise: their steps and trips."""
     rng = np.random.default_rng(seed)
     ends = rng.uniform(0, 10, (2000, 2, 2))
-    paths = trace(pt.Trajectories(ends.reshape(-1, 2), np.arange(2001) * 2, crs="planar"), space.grid)
+    paths = trace(
+        clip(pt.Trajectories(ends.reshape(-1, 2), np.arange(2001) * 2, crs="planar"), space.grid.region),
+        space.grid,
+    )
     zone_of = space.zone_of
     return step_counts(paths, space.steps) / WEIGHT, trip_counts(paths, zone_of, space.n_zones) / WEIGHT
 

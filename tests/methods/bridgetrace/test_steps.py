@@ -13,6 +13,7 @@ import privtrace as pt
 from privtrace.methods.bridgetrace.steps import Steps, entries, step_entries, steps, weight_of
 from privtrace.paths import Paths
 from privtrace.space.adjacency import adjacency
+from privtrace.space.clip import clip
 from privtrace.space.grid import Grid
 from privtrace.space.traverse import trace
 
@@ -108,7 +109,7 @@ def test_steps_are_those_counted_by_hand(grid: Grid) -> None:
 
 def test_sums_of_the_table_are_starts_ends_visits_and_moves(grid: Grid, wanderers: pt.Trajectories) -> None:
     table, of_entries = table_of(grid), entries(table_of(grid))
-    paths = [part for part in split(trace(wanderers, grid)) if len(part)]
+    paths = [part for part in split(trace(clip(wanderers, grid.region), grid)) if len(part)]
     if grid.region.shape is not None:  # a line may lead over a corner or a strait, where no link is
         linked = set(zip(table.links.sources.tolist(), table.links.targets.tolist(), strict=True))
         paths = [path for path in paths if set(pairwise(path.tolist())) <= linked]

@@ -17,6 +17,7 @@ from tests.methods.privtrace.test_transitions import slow_normcut
 from privtrace.methods.dpt.contexts import Contexts, Growth, consistent, follow, grow
 from privtrace.methods.dpt.events import Mapper
 from privtrace.methods.dpt.systems import STOP, Systems
+from privtrace.space.clip import clip
 
 SYSTEMS = {
     "box": Systems(BOX, (4, 2)),
@@ -120,7 +121,7 @@ def test_contexts_are_followed_as_a_table_of_runs_says(depth: int, systems: Syst
     contexts, _, _ = some_tree(systems, depth + 1)
     numbers = {run: number for number, run in enumerate(spelled(contexts, systems))}
     held = np.full(depth, -1)
-    for cells, events in as_lists(Mapper(systems, "speed", False).strings(jumpers())):
+    for cells, events in as_lists(Mapper(systems, "speed", False).strings(clip(jumpers(), systems.region))):
         run: tuple[int, ...] = ()
         for place, cell in enumerate(cells):
             event = events[place - 1] if place else STOP

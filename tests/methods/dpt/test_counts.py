@@ -19,6 +19,7 @@ from privtrace.methods.dpt.counts import arrivals, starts, systems_used
 from privtrace.methods.dpt.events import Mapper, Strings
 from privtrace.methods.dpt.systems import STOP, Systems
 from privtrace.privacy.unit import WEIGHT
+from privtrace.space.clip import clip
 from privtrace.trajectories import Integers
 
 MAPPERS = {
@@ -38,7 +39,9 @@ def mapper(request: pytest.FixtureRequest) -> Mapper:
 
 @pytest.fixture
 def strings(mapper: Mapper, wanderers: pt.Trajectories) -> Strings:
-    return mapper.strings(pt.Trajectories.concatenate([wanderers[:200], jumpers()]))
+    return mapper.strings(
+        clip(pt.Trajectories.concatenate([wanderers[:200], jumpers()]), mapper.systems.region)
+    )
 
 
 def start_counts(strings: Strings, n_cells: int) -> Integers:

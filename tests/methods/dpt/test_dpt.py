@@ -26,6 +26,7 @@ from privtrace.methods.dpt.model import DPTModel
 from privtrace.methods.dpt.systems import STOP, SWITCH, Systems, kept
 from privtrace.models import from_bytes, to_bytes
 from privtrace.privacy.unit import WEIGHT
+from privtrace.space.clip import clip
 from privtrace.space.grid import Grid
 from privtrace.space.shortest_paths import DIRECTIONS, connect, shortest_paths
 
@@ -41,7 +42,9 @@ def noiseless(wanderers: pt.Trajectories, region: pt.Region) -> DPTModel:
 def test_without_noise_the_trees_hold_what_happens_after_runs_of_cells(
     noiseless: DPTModel, wanderers: pt.Trajectories
 ) -> None:
-    strings = as_lists(Mapper.of(noiseless.systems, noiseless.settings).strings(wanderers))
+    strings = as_lists(
+        Mapper.of(noiseless.systems, noiseless.settings).strings(clip(wanderers, noiseless.release.region))
+    )
     starts, arrivals, after = Counter[int](), Counter[int](), Counter[tuple[tuple[int, ...], int]]()
     for cells, events in filter(all, strings):
         weight = WEIGHT // (len(cells) + 1)
@@ -90,7 +93,7 @@ def test_one_system_and_two_levels_are_a_markov_model(
     """Moves to neighbors and stops of connected paths, each path of n cells weighing 1 / (n + 1) a move."""
     grid = Grid.uniform(flat.release.region, 6)
     table, starts = np.zeros((36, 9), np.int64), np.zeros(36, np.int64)
-    for path in filter(None, lists(connect(grid.encode(city[0]), shortest_paths(grid)))):
+    for path in filter(None, lists(connect(grid.encode(clip(city[0], grid.region)), shortest_paths(grid)))):
         weight = WEIGHT // (len(path) + 1)
         starts[path[0]] += WEIGHT
         for a, b in pairwise(path):
@@ -211,11 +214,14 @@ def test_real_trajectories_go_through_the_cells_and_back(
     noiseless: DPTModel, wanderers: pt.Trajectories
 ) -> None:
     part = wanderers[:200]
-    back, paths = noiseless.retrace(part, 0, seed=1), noiseless.encode(part)
+    back, paths = (
+        noiseless.retrace(clip(part, noiseless.release.region), 0, seed=1),
+        noiseless.encode(clip(part, noiseless.release.region)),
+    )
     boxes = noiseless.systems.boxes[paths.cells]
     assert np.all((back.points >= boxes[:, :2]) & (back.points <= boxes[:, 2:]))
     assert np.array_equal(back.offsets, paths.offsets)
-    finest = lists(noiseless.systems.encode(part))
+    finest = lists(noiseless.systems.encode(clip(part, noiseless.systems.region)))
     for path, cells in zip(lists(paths), finest, strict=True):
         if cells:
             outer, inner = noiseless.systems.boxes[path[0]], noiseless.systems.boxes[cells[0]]

@@ -17,6 +17,7 @@ from tests.methods.dpt.test_systems import BOX, SLIVER, place, places
 import privtrace as pt
 from privtrace.methods.dpt.events import Mapper, Strings
 from privtrace.methods.dpt.systems import STOP, SWITCH, Systems
+from privtrace.space.clip import clip
 from privtrace.space.shortest_paths import DIRECTIONS
 
 SYSTEMS = {
@@ -151,8 +152,10 @@ def as_lists(strings: Strings) -> list[tuple[list[int], list[int]]]:
 def test_strings_are_those_of_a_slow_mapper(mapper: Mapper, wanderers: pt.Trajectories) -> None:
     slow = SlowMapper(mapper)
     for source in (jumpers(), wanderers[:100]):
-        paths = lists(mapper.systems.encode(source))
-        assert as_lists(mapper.strings(source)) == [slow.string(path) for path in paths]
+        paths = lists(mapper.systems.encode(clip(source, mapper.systems.region)))
+        assert as_lists(mapper.strings(clip(source, mapper.systems.region))) == [
+            slow.string(path) for path in paths
+        ]
 
 
 def test_every_event_leads_where_it_says(mapper: Mapper) -> None:
@@ -160,7 +163,9 @@ def test_every_event_leads_where_it_says(mapper: Mapper) -> None:
     systems, source = mapper.systems, jumpers()
     finest = partial(place, systems)
     for (cells, events), path in zip(
-        as_lists(mapper.strings(source)), lists(systems.encode(source)), strict=True
+        as_lists(mapper.strings(clip(source, mapper.systems.region))),
+        lists(systems.encode(clip(source, systems.region))),
+        strict=True,
     ):
         assert (len(cells) > 0) == (len(path) > 0)
         assert len(cells) == len(events) and events[-1:] == [STOP][: len(cells)] and STOP not in events[:-1]
@@ -184,14 +189,16 @@ def test_every_event_leads_where_it_says(mapper: Mapper) -> None:
 def test_a_string_starts_where_its_path_does(mapper: Mapper) -> None:
     slow, source = SlowMapper(mapper), jumpers()
     for (cells, _), path in zip(
-        as_lists(mapper.strings(source)), lists(mapper.systems.encode(source)), strict=True
+        as_lists(mapper.strings(clip(source, mapper.systems.region))),
+        lists(mapper.systems.encode(clip(source, mapper.systems.region))),
+        strict=True,
     ):
         if path:
             assert cells[0] == slow.within(path[0], place(mapper.systems, cells[0])[0])
 
 
 def test_moves_are_the_cells_that_have_a_point(mapper: Mapper) -> None:
-    strings = mapper.strings(jumpers())
+    strings = mapper.strings(clip(jumpers(), mapper.systems.region))
     for (cells, events), path in zip(as_lists(strings), lists(strings.moves()), strict=True):
         arrived = [True, *(event < STOP for event in events[:-1])][: len(cells)]
         assert path == [cell for cell, is_kept in zip(cells, arrived, strict=True) if is_kept]
@@ -200,7 +207,9 @@ def test_moves_are_the_cells_that_have_a_point(mapper: Mapper) -> None:
 def test_strings_of_parts_are_strings_of_the_whole(systems: Systems, wanderers: pt.Trajectories) -> None:
     mapper = Mapper(systems, "speed", False)
     parts = [mapper.strings(wanderers[a:b]) for a, b in ((0, 1), (1, 1), (1, 350), (350, 600))]
-    assert [string for part in parts for string in as_lists(part)] == as_lists(mapper.strings(wanderers))
+    assert [string for part in parts for string in as_lists(part)] == as_lists(
+        mapper.strings(clip(wanderers, mapper.systems.region))
+    )
 
 
 SW, S, SE, W, E, NW, N, NE = range(8)
@@ -234,7 +243,9 @@ SW, S, SE, W, E, NW, N, NE = range(8)
 )
 def test_strings_by_hand(mapping: Any, points: list[tuple[float, float]], expected: list[Any]) -> None:
     systems = SYSTEMS["box"]
-    ((cells, events),) = as_lists(Mapper(systems, mapping, False).strings(trajectories(points)))
+    ((cells, events),) = as_lists(
+        Mapper(systems, mapping, False).strings(clip(trajectories(points), systems.region))
+    )
     assert [place(systems, cell) for cell in cells] == expected[::2] and events == expected[1::2]
 
 
@@ -242,7 +253,8 @@ def test_staying_saves_switches() -> None:
     """After a large step comes one that small cells could tell, and the larger ones as well."""
     source = trajectories([(0.1, 0.1), (4.9, 0.1), (5.1, 0.1)])
     fresh, staying = (
-        as_lists(Mapper(SYSTEMS["box"], "speed", stays).strings(source))[0][1] for stays in (False, True)
+        as_lists(Mapper(SYSTEMS["box"], "speed", stays).strings(clip(source, SYSTEMS["box"].region)))[0][1]
+        for stays in (False, True)
     )
     assert fresh == [E, SWITCH + 0, E, STOP] and staying == [E, E, STOP]
 
@@ -251,7 +263,7 @@ def test_staying_saves_switches() -> None:
 def test_jumps_are_connected_in_the_coarsest_system(sizes: tuple[int, ...]) -> None:
     systems = Systems(BOX, sizes)
     ((cells, events),) = as_lists(
-        Mapper(systems, "speed", False).strings(trajectories([(0.1, 0.1), (9.9, 5.1)]))
+        Mapper(systems, "speed", False).strings(clip(trajectories([(0.1, 0.1), (9.9, 5.1)]), systems.region))
     )
     assert [place(systems, cell) for cell in cells] == [
         (len(sizes) - 1, i, j) for i, j in ((0, 0), (1, 1), (2, 2), (2, 3))
@@ -263,7 +275,7 @@ def test_a_step_within_a_cell_of_the_only_system_that_could_tell_it_is_no_move()
     """Of cells of 1/16 and 1/4, neither encodes a step of two small cells in one large."""
     systems = SYSTEMS["gap"]
     ((cells, events),) = as_lists(
-        Mapper(systems, "speed", False).strings(trajectories([(0.1, 0.1), (1.3, 0.1)]))
+        Mapper(systems, "speed", False).strings(clip(trajectories([(0.1, 0.1), (1.3, 0.1)]), systems.region))
     )
     assert [place(systems, cell) for cell in cells] == [(1, 0, 0)] and events == [STOP]
 
@@ -272,7 +284,7 @@ def test_a_step_within_a_cell_of_the_only_system_that_could_tell_it_is_no_move()
 def test_a_string_ends_where_no_way_leads(mapping: Any) -> None:
     systems = SYSTEMS["two banks"]
     across = trajectories([(1.0, 4.0), (1.0, 4.8), (1.0, 5.3), (1.0, 6.5)], [(1.0, 4.8), (1.0, 5.3)])
-    first, second = as_lists(Mapper(systems, mapping, False).strings(across))
+    first, second = as_lists(Mapper(systems, mapping, False).strings(clip(across, systems.region)))
     assert all(systems.boxes[cell, 3] <= 5 for cell in first[0] + second[0])
     assert len(second[0]) == 1 and second[1] == [STOP]
 
@@ -283,7 +295,7 @@ def test_where_large_cells_know_no_way_smaller_ones_may(mapping: Any) -> None:
     rings = [[[0, 0], [4, 0], [4, 6], [0, 6], [0, 0]], [[4, 6], [12, 6], [12, 12], [4, 12], [4, 6]]]
     systems = Systems(pt.Region.polygon([[ring] for ring in rings], crs="planar"), (6, 3))
     assert [grid.components().max() for grid in systems.grids] == [0, 1]
-    strings = Mapper(systems, mapping, False).strings(trajectories([(1, 3), (7, 9)]))
+    strings = Mapper(systems, mapping, False).strings(clip(trajectories([(1, 3), (7, 9)]), systems.region))
     assert [place(systems, cell) for cell in strings.cells.tolist()] == [(0, i, i - 1) for i in (1, 2, 3, 4)]
     assert strings.events.tolist() == [NE, NE, NE, STOP]
 
@@ -292,7 +304,7 @@ def test_where_large_cells_know_no_way_smaller_ones_may(mapping: Any) -> None:
 def test_strings_cross_the_antimeridian(region: pt.Region) -> None:
     systems = Systems(region, (8, 4, 2))
     source = trajectories([(179.9, -17.0), (-179.9, -17.0), (-179.6, -17.0)], crs="lonlat")
-    ((cells, events),) = as_lists(Mapper(systems, "speed", False).strings(source))
+    ((cells, events),) = as_lists(Mapper(systems, "speed", False).strings(clip(source, systems.region)))
     assert [place(systems, cell) for cell in cells] == [(0, 4, 3), (0, 4, 4), (0, 4, 5)] and events == [
         E,
         E,

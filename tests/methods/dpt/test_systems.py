@@ -12,6 +12,7 @@ from privtrace.methods.common.placing import decode
 from privtrace.methods.dpt.settings import NODES_PER_CELL
 from privtrace.methods.dpt.systems import STOP, SWITCH, Systems
 from privtrace.paths import Paths
+from privtrace.space.clip import clip
 from privtrace.space.grid import Grid
 from privtrace.space.shortest_paths import DIRECTIONS
 
@@ -133,7 +134,7 @@ def test_points_are_placed_in_cells_of_every_system(name: str) -> None:
 
 def test_trajectories_are_read_by_the_finest_system(systems: Systems, wanderers: pt.Trajectories) -> None:
     paths, expected = (
-        systems.encode(wanderers),
+        systems.encode(clip(wanderers, systems.region)),
         Grid.uniform(systems.region, systems.sizes[0]).encode(wanderers),
     )
     assert np.array_equal(paths.cells, expected.cells) and np.array_equal(paths.offsets, expected.offsets)

@@ -15,6 +15,7 @@ from privtrace.methods.adatrace.counts import to_neighbors
 from privtrace.methods.privtrace.counts import first_order, second_order
 from privtrace.paths import Paths
 from privtrace.privacy.unit import WEIGHT
+from privtrace.space.clip import clip
 from privtrace.space.grid import Grid
 from privtrace.space.shortest_paths import DIRECTIONS, connect, shortest_paths
 
@@ -44,13 +45,13 @@ def slow_second_order(paths: list[list[int]], m: int, chosen: list[int]) -> np.n
 
 
 def test_first_order_agrees_with_a_double_loop(wanderers: pt.Trajectories) -> None:
-    paths = GRID.encode(wanderers)
+    paths = GRID.encode(clip(wanderers, GRID.region))
     table = summed(first_order(paths, 36), 37, 36)
     assert np.array_equal(table, slow_first_order(lists(paths), 36))
 
 
 def test_second_order_agrees_with_a_double_loop(wanderers: pt.Trajectories) -> None:
-    paths = GRID.encode(wanderers)
+    paths = GRID.encode(clip(wanderers, GRID.region))
     for chosen in ([], [7], [0, 7, 8, 14, 35], list(range(36))):
         table = summed(second_order(paths, 36, np.array(chosen, np.int32)), len(chosen), 36, 36)
         assert np.array_equal(table, slow_second_order(lists(paths), 36, chosen))
@@ -71,7 +72,7 @@ def slow_neighbors(paths: list[list[int]], grid: Grid) -> np.ndarray:
 def test_moves_to_neighbors_agree_with_a_double_loop(shape: str | None, wanderers: pt.Trajectories) -> None:
     grid = GRID if shape is None else Grid.uniform(polygons.region(shape), 6)
     between = shortest_paths(grid)
-    paths = connect(grid.encode(wanderers), between)
+    paths = connect(grid.encode(clip(wanderers, grid.region)), between)
     counts = summed(to_neighbors(paths, between), *between.neighbors.shape)
     assert np.array_equal(counts, slow_neighbors(lists(paths), grid)) and counts.any()
     assert not counts[between.neighbors < 0].any()

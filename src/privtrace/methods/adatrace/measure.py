@@ -15,7 +15,7 @@ def measure_transitions(crossing: Crossing, grid: Grid, shortest: ShortestPaths)
     statistic = "moves between neighboring cells, where every trip contributes a total weight of 1"
     return crossing.measure(
         "Measuring moves between neighboring cells",
-        lambda part: counts.to_neighbors(connect(grid.encode(part), shortest), shortest),
+        lambda runs: counts.to_neighbors(connect(grid.encode(runs), shortest), shortest),
         Table("transitions", statistic, shortest.neighbors.shape),
     )
 
@@ -25,7 +25,7 @@ def measure_trips(crossing: Crossing, grid: Grid, shortest: ShortestPaths) -> In
     m = grid.n_cells
     return crossing.measure(
         "Measuring trips",
-        lambda part: trips(connect(grid.encode(part), shortest), m),
+        lambda runs: trips(connect(grid.encode(runs), shortest), m),
         Table("trips", "trips from first to last cell, one per trip", (m, m)),
     )
 
@@ -40,6 +40,6 @@ def measure_lengths(crossing: Crossing, grid: Grid, shortest: ShortestPaths, max
     statistic = "extra cells of a trip, given the number of steps between its ends, one per trip"
     return crossing.measure(
         "Measuring detours",
-        lambda part: counts.lengths(connect(grid.encode(part), shortest), distances, max_extra),
+        lambda runs: counts.lengths(connect(grid.encode(runs), shortest), distances, max_extra),
         Table("lengths", statistic, (int(distances.max()) + 1, max_extra + 1)),
     )

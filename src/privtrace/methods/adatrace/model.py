@@ -20,6 +20,7 @@ from privtrace.methods.common.placing import decode
 from privtrace.methods.model import Model
 from privtrace.methods.view import Flows, Layer, Noisy, View, error_of
 from privtrace.paths import Paths
+from privtrace.runs import Runs
 from privtrace.soundness import check_sound, within_limits
 from privtrace.space.grid import MAX_DIVISION, Grid
 from privtrace.space.shortest_paths import ShortestPaths, connect, graph_distances, shortest_paths
@@ -137,9 +138,9 @@ class AdaTraceModel(Model):
         """Walk one path of cells for each trajectory number; none is cut short."""
         return self.bridge.walk(trajectories, seed), 0
 
-    def encode(self, part: Trajectories) -> Paths:
-        """Turn real trajectories into paths from neighbor to neighbor. NOT PRIVATE."""
-        return connect(self.grid.encode(part), self.shortest)
+    def encode(self, runs: Runs) -> Paths:
+        """Turn real runs into paths from neighbor to neighbor. NOT PRIVATE."""
+        return connect(self.grid.encode(runs), self.shortest)
 
     def place(self, paths: Paths, first: int, seed: int) -> Trajectories:
         """Place a point in each cell of the paths, numbered from `first`, and two in a lone cell."""

@@ -16,10 +16,9 @@ from privtrace.methods.common.counts import ends
 from privtrace.paths import Paths
 from privtrace.privacy.contributions import Contributions, evenly, once
 from privtrace.privacy.unit import WEIGHT
-from privtrace.space.area import unwrapped
-from privtrace.space.region import Region
+from privtrace.runs import Runs
 from privtrace.space.shapes import N_BINS, shape_bin, shape_of
-from privtrace.trajectories import Floats, Integers, Trajectories, is_bad
+from privtrace.trajectories import Floats, Integers
 
 
 def visits(paths: Paths, weights: Integers) -> Contributions:
@@ -38,9 +37,9 @@ def trips(paths: Paths, zone_of: Integers, n_zones: int) -> Contributions:
     return once(zone_of[first] * n_zones + zone_of[last], present)
 
 
-def shapes(part: Trajectories, runs: Integers, region: Region, edges: Floats) -> Contributions:
-    """Emit the shape of each longest run, to the table (N_BINS, N_BINS) of diameters by lengths."""
-    bins = _shapes(part.points, runs, region.area, region.scale_m, edges)
+def shapes(runs: Runs, edges: Floats) -> Contributions:
+    """Emit the shape of each run, to the table (N_BINS, N_BINS) of diameters by lengths."""
+    bins = _shapes(runs.points, runs.offsets, edges)
     present = bins >= 0
     return once(bins[present], present)
 
@@ -80,22 +79,11 @@ def _steps(cells, offsets, steps):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _shapes(points, runs, area, scale_m, edges):  # type: ignore[no-untyped-def]
-    bounds, turn, limits = area.bounds, area.turn, area.limits
-    bins = np.full(len(runs), -1, np.int64)
-    line = np.empty((256, 2))
-    for trajectory in range(len(runs)):
-        start, stop = runs[trajectory, 0], runs[trajectory, 1]
-        if stop - start > len(line):
-            line = np.empty((2 * (stop - start), 2))
-        n_points = 0
-        for p in range(start, stop):
-            x, y = points[p, 0], points[p, 1]
-            if is_bad(x, y, limits):
-                continue
-            line[n_points, 0], line[n_points, 1] = unwrapped(x, bounds, turn) - bounds[0], y - bounds[1]
-            n_points += 1
-        if n_points > 0:
-            diameter, length = shape_of(line, n_points, scale_m)
-            bins[trajectory] = shape_bin(diameter, edges) * N_BINS + shape_bin(length, edges)
+def _shapes(points, offsets, edges):  # type: ignore[no-untyped-def]
+    bins = np.full(len(offsets) - 1, -1, np.int64)
+    for run in range(len(bins)):
+        line = points[offsets[run] : offsets[run + 1]]
+        if len(line):
+            diameter, length = shape_of(line, len(line), (1.0, 1.0))
+            bins[run] = shape_bin(diameter, edges) * N_BINS + shape_bin(length, edges)
     return bins

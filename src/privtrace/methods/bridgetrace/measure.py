@@ -11,10 +11,10 @@ from privtrace.methods.bridgetrace.steps import Steps
 from privtrace.paths import Paths
 from privtrace.privacy.contributions import Contributions
 from privtrace.privacy.crossing import Crossing, Table
-from privtrace.space.lattice import longest_runs
+from privtrace.runs import Runs
 from privtrace.space.shapes import N_BINS
 from privtrace.space.traverse import trace
-from privtrace.trajectories import Floats, Integers, Trajectories
+from privtrace.trajectories import Floats, Integers
 
 _SPREAD = "where every trip contributes a total weight of 1"
 _VISITS = f"distinct cells visited, with more weight on rarely visited cells, {_SPREAD}"
@@ -33,7 +33,7 @@ class Measurements(NamedTuple):
 
 
 def measure_paths(crossing: Crossing, space: StateSpace, weights: Integers) -> Measurements:
-    """Trace trajectories and measure what they do in one pass.
+    """Trace runs and measure what they do in one pass.
 
     The state space and the weights of its cells come from earlier releases.
     """
@@ -44,13 +44,12 @@ def measure_paths(crossing: Crossing, space: StateSpace, weights: Integers) -> M
         Table("shapes", _SHAPES, (N_BINS, N_BINS)),
     )
 
-    def emitted(part: Trajectories) -> Iterator[Contributions]:
-        runs = longest_runs(part.points, part.offsets, space.grid.lattice)
-        paths = trace(part, space.grid, runs=runs)
+    def emitted(runs: Runs) -> Iterator[Contributions]:
+        paths = trace(runs, space.grid)
         yield counts.visits(paths, weights)
         yield counts.steps_taken(paths, space.steps)
         yield counts.trips(paths, space.zone_of, space.n_zones)
-        yield counts.shapes(part, runs, space.grid.region, space.edges)
+        yield counts.shapes(runs, space.edges)
 
     noisy = crossing.measure_together("Measuring visits, moves, trips and shapes", emitted, *tables)
     return Measurements(**{table.stage: measured for table, measured in zip(tables, noisy, strict=True)})

@@ -23,6 +23,7 @@ from privtrace.methods.common.normcut import normcut
 from privtrace.methods.model import Model
 from privtrace.methods.view import Flows, Layer, Noisy, View, error_of
 from privtrace.paths import Paths
+from privtrace.runs import Runs
 from privtrace.soundness import check_sound, within_limits
 from privtrace.space.grid import Grid
 from privtrace.space.shapes import N_BINS
@@ -170,9 +171,9 @@ class BridgeTraceModel(Model):
         """Make the points of these trajectories: as by `walk` and `place`, but each line is drawn once."""
         return self.sampler.sample(trajectories, seed), 0
 
-    def encode(self, part: Trajectories) -> Paths:
-        """Turn real trajectories into the cells that their lines pass. NOT PRIVATE."""
-        return trace(part, self.grid)
+    def encode(self, runs: Runs) -> Paths:
+        """Turn real runs into the cells that their lines pass. NOT PRIVATE."""
+        return trace(runs, self.grid)
 
     def place(self, paths: Paths, first: int, seed: int) -> Trajectories:
         """Lead a line through each of the paths, numbered from `first`, and set points on it."""

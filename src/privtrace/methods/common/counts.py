@@ -7,13 +7,13 @@ import numpy.typing as npt
 
 from privtrace.paths import Paths
 from privtrace.privacy.contributions import Contributions, evenly, once
-from privtrace.space.region import Region
-from privtrace.trajectories import Integers, Trajectories
+from privtrace.runs import Runs
+from privtrace.trajectories import Integers
 
 
-def presence(part: Trajectories, region: Region) -> Contributions:
+def presence(runs: Runs) -> Contributions:
     """Emit one for each trajectory with a point in the region, to a table of one entry."""
-    present = region.reached_by(part)
+    present = runs.offsets[:-1] < runs.offsets[1:]
     return once(np.zeros(np.count_nonzero(present), np.int64), present)
 
 

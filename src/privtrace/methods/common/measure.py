@@ -14,7 +14,7 @@ from privtrace.trajectories import Floats, Integers
 def presence(region: Region) -> tuple[Kernels, tuple[Table], Aside]:
     """Say how to count the trajectories with a point in the region, and what to tell the curator of them."""
     table = Table("count", "trips with a point in the region", (1,))
-    return lambda part: [counts.presence(part, region)], (table,), Aside(region.tally, tell_inside)
+    return lambda runs: [counts.presence(runs)], (table,), Aside(region.tally, tell_inside)
 
 
 def measure_count(crossing: Crossing, region: Region, public: int | None) -> float:
@@ -28,7 +28,7 @@ def measure_density(crossing: Crossing, grid: Grid, stage: str = "density") -> I
     """Count visits to each cell, with a total weight of one per path; noisy, in weights, (n_cells,)."""
     table = Table(stage, "visits per cell, where every trip contributes a total weight of 1", (grid.n_cells,))
     text = "Measuring where trips go"
-    return crossing.measure(text, lambda part: counts.visits(grid.encode(part)), table)
+    return crossing.measure(text, lambda runs: counts.visits(grid.encode(runs)), table)
 
 
 def in_trajectories(noisy: Integers) -> Floats:

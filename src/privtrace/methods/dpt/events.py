@@ -11,8 +11,9 @@ import numpy.typing as npt
 from privtrace.compiling import compiled, inlined
 from privtrace.methods.dpt.systems import STOP, SWITCH, Systems
 from privtrace.paths import Paths
+from privtrace.runs import Runs
 from privtrace.space.shortest_paths import LONGEST, ShortestPaths, direction, next_cell
-from privtrace.trajectories import Integers, Trajectories
+from privtrace.trajectories import Integers
 
 if TYPE_CHECKING:
     from privtrace.methods.dpt.settings import DPT
@@ -60,9 +61,9 @@ class Mapper:
         """Map as the settings say."""
         return cls(systems, settings.mapping, settings.hysteresis)
 
-    def strings(self, part: Trajectories) -> Strings:
-        """Turn each trajectory into its string."""
-        paths = self.systems.encode(part)
+    def strings(self, runs: Runs) -> Strings:
+        """Turn each run into its string."""
+        paths = self.systems.encode(runs)
         stack, by_speed = self.systems.stack, self.mapping == "speed"
         return Strings(*_strings(paths.cells, paths.offsets, stack, by_speed, self.hysteresis, self.longest))
 

@@ -15,7 +15,7 @@ def measure_systems(crossing: Crossing, mapper: Mapper) -> Integers:
     statistic = "arrivals in each reference system, where every trip contributes a total weight of 1"
     return crossing.measure(
         "Measuring the use of reference systems",
-        lambda part: counts.systems_used(mapper.strings(part), systems.of_cell),
+        lambda runs: counts.systems_used(mapper.strings(runs), systems.of_cell),
         Table("systems", statistic, (len(systems.sizes),)),
     )
 
@@ -25,7 +25,7 @@ def measure_starts(crossing: Crossing, mapper: Mapper) -> Integers:
     statistic = "starts in each cell of the kept reference systems, one per trip"
     return crossing.measure(
         "Measuring where trips start",
-        lambda part: counts.starts(mapper.strings(part)),
+        lambda runs: counts.starts(mapper.strings(runs)),
         Table("starts", statistic, (mapper.systems.n_cells,)),
     )
 
@@ -37,7 +37,7 @@ def measure_arrivals(crossing: Crossing, mapper: Mapper) -> Integers:
     )
     return crossing.measure(
         "Measuring level 1 of the prefix trees",
-        lambda part: counts.arrivals(mapper.strings(part)),
+        lambda runs: counts.arrivals(mapper.strings(runs)),
         Table("level 1", statistic, (mapper.systems.n_cells,)),
     )
 
@@ -53,6 +53,6 @@ def measure_events(crossing: Crossing, mapper: Mapper, contexts: Contexts) -> In
     statistic = f"events after contexts of {cells}, where every trip contributes a total weight of 1"
     return crossing.measure(
         f"Measuring level {level} of the prefix trees",
-        lambda part: counts.events(mapper.strings(part), contexts, n_events),
+        lambda runs: counts.events(mapper.strings(runs), contexts, n_events),
         Table(f"level {level}", statistic, (n_contexts, n_events)),
     )

@@ -20,6 +20,7 @@ from privtrace.methods.dpt.walker import TreeWalker
 from privtrace.methods.model import Model
 from privtrace.methods.view import Flows, Layer, Noisy, View, error_of
 from privtrace.paths import Paths
+from privtrace.runs import Runs
 from privtrace.soundness import check_sound, within_limits
 from privtrace.trajectories import Integers, Trajectories
 
@@ -118,9 +119,9 @@ class DPTModel(Model):
         """Walk one path for each trajectory number; also count the walks that max_steps ended."""
         return self.walker.walk(trajectories, seed)
 
-    def encode(self, part: Trajectories) -> Paths:
-        """Turn real trajectories into the cells that their strings of events move to. NOT PRIVATE."""
-        return Mapper.of(self.systems, self.settings).strings(part).moves()
+    def encode(self, runs: Runs) -> Paths:
+        """Turn real runs into the cells that their strings of events move to. NOT PRIVATE."""
+        return Mapper.of(self.systems, self.settings).strings(runs).moves()
 
     def place(self, paths: Paths, first: int, seed: int) -> Trajectories:
         """Place one point in each cell of the paths, numbered from `first`."""

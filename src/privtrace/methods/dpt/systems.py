@@ -12,11 +12,12 @@ from privtrace.caching import cached_property
 from privtrace.methods.dpt.settings import DPT, NODES_PER_CELL
 from privtrace.paths import Paths
 from privtrace.privacy.unit import WEIGHT
+from privtrace.runs import Runs
 from privtrace.space.grid import Grid
 from privtrace.space.pieces import Pieces, stacked
 from privtrace.space.region import Region
 from privtrace.space.shortest_paths import DIRECTIONS, shortest_paths
-from privtrace.trajectories import Floats, Integers, Trajectories
+from privtrace.trajectories import Floats, Integers
 
 #: What can happen in a cell: a move in one of DIRECTIONS, the stop, or a switch to the n-th system: SWITCH + n.
 STOP = len(DIRECTIONS)
@@ -94,9 +95,9 @@ class Systems:
         legal[np.arange(self.n_cells), SWITCH + self.of_cell] = False
         return legal
 
-    def encode(self, part: Trajectories) -> Paths:
-        """Turn trajectories into paths of cells of the finest system."""
-        return self.grids[0].encode(part)
+    def encode(self, runs: Runs) -> Paths:
+        """Turn runs into paths of cells of the finest system."""
+        return self.grids[0].encode(runs)
 
     @cached_property
     def boxes(self) -> Floats:

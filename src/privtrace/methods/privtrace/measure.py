@@ -19,7 +19,7 @@ def measure_first_order(crossing: Crossing, grid: Grid) -> Integers:
     statistic = "moves between states, with starts and ends, where every trip contributes a total weight of 1"
     return crossing.measure(
         "Measuring moves from cell to cell",
-        lambda part: counts.first_order(grid.encode(part), m),
+        lambda runs: counts.first_order(grid.encode(runs), m),
         Table("first order", statistic, (m + 1, m)),
     )
 
@@ -36,6 +36,6 @@ def measure_second_order(crossing: Crossing, grid: Grid, chosen: npt.NDArray[np.
     )
     return crossing.measure_blocks(
         "Measuring moves given the previous cell",
-        lambda part: counts.second_order(grid.encode(part), m, chosen),
+        lambda runs: counts.second_order(grid.encode(runs), m, chosen),
         Table("second order", statistic, (len(chosen), m, m)),
     )

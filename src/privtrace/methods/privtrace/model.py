@@ -18,6 +18,7 @@ from privtrace.methods.privtrace.walker import Walker
 from privtrace.methods.view import Flows, Layer, Noisy, View, error_of
 from privtrace.paths import Paths
 from privtrace.release import Release
+from privtrace.runs import Runs
 from privtrace.soundness import check_sound, within_limits
 from privtrace.space.grid import MAX_DIVISION, Grid
 from privtrace.trajectories import Integers, Trajectories
@@ -106,9 +107,9 @@ class PrivTraceModel(Model):
         """Walk one path for each trajectory number; also count the walks that max_steps ended."""
         return self.walker.walk(trajectories, seed)
 
-    def encode(self, part: Trajectories) -> Paths:
-        """Turn real trajectories into paths of states. NOT PRIVATE."""
-        return self.grid.encode(part)
+    def encode(self, runs: Runs) -> Paths:
+        """Turn real runs into paths of states. NOT PRIVATE."""
+        return self.grid.encode(runs)
 
     def place(self, paths: Paths, first: int, seed: int) -> Trajectories:
         """Place one point in each state of the paths, numbered from `first`."""
