@@ -206,7 +206,10 @@ def test_moves_are_the_cells_that_have_a_point(mapper: Mapper) -> None:
 
 def test_strings_of_parts_are_strings_of_the_whole(systems: Systems, wanderers: pt.Trajectories) -> None:
     mapper = Mapper(systems, "speed", False)
-    parts = [mapper.strings(wanderers[a:b]) for a, b in ((0, 1), (1, 1), (1, 350), (350, 600))]
+    parts = [
+        mapper.strings(clip(wanderers[a:b], mapper.systems.region))
+        for a, b in ((0, 1), (1, 1), (1, 350), (350, 600))
+    ]
     assert [string for part in parts for string in as_lists(part)] == as_lists(
         mapper.strings(clip(wanderers, mapper.systems.region))
     )
