@@ -135,7 +135,7 @@ def test_points_are_placed_in_cells_of_every_system(name: str) -> None:
 def test_trajectories_are_read_by_the_finest_system(systems: Systems, wanderers: pt.Trajectories) -> None:
     paths, expected = (
         systems.encode(clip(wanderers, systems.region)),
-        Grid.uniform(systems.region, systems.sizes[0]).encode(wanderers),
+        Grid.uniform(systems.region, systems.sizes[0]).encode(clip(wanderers, systems.region)),
     )
     assert np.array_equal(paths.cells, expected.cells) and np.array_equal(paths.offsets, expected.offsets)
 
