@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mutants.mutant import Mutant
 
+_CLIPPING = "space/test_clip.py"
 _ACCUMULATOR = "privacy/test_accumulator.py"
 _LEDGER = "privacy/test_ledger.py"
 _PURITY = "privacy/test_purity.py"
@@ -11,6 +12,41 @@ _REPLAY = "privacy/test_sensitivity.py"
 _USERS = "privacy/test_user_sensitivity.py"
 _TIMES = "privacy/test_times.py"
 _TIMING = "timing/test_counts.py"
+
+CLIPPING = (
+    Mutant(
+        "runs-of-others",
+        "the points of those before it in the part may become part of a trajectory's run",
+        "space/clip.py",
+        "first, last = offsets[trajectory], offsets[trajectory + 1]",
+        "first, last = offsets[0], offsets[trajectory + 1]",
+        (_CLIPPING,),
+    ),
+    Mutant(
+        "all-runs-kept",
+        "a trajectory keeps all its runs, from the first to the last point inside",
+        "space/clip.py",
+        "            best_start, best_stop, best_length = start, p + 1, length",
+        "            best_stop, best_length = p + 1, length",
+        (_CLIPPING,),
+    ),
+    Mutant(
+        "lines-over-lakes",
+        "a run goes on however far its line is outside the polygon",
+        "space/clip.py",
+        "                if meters > limit_m and _outside",
+        "                if meters < 0 and _outside",
+        (_CLIPPING,),
+    ),
+    Mutant(
+        "stretches-outside-add-up",
+        "many short stretches outside end a run as one long one does",
+        "space/clip.py",
+        "                stretch = 0.0\n",
+        "                pass\n",
+        (_CLIPPING,),
+    ),
+)
 
 ACCUMULATOR = (
     Mutant(
@@ -260,4 +296,4 @@ TIMING = (
     ),
 )
 
-MUTANTS = (*ACCUMULATOR, *LEDGER, *CROSSING, *TIMING)
+MUTANTS = (*CLIPPING, *ACCUMULATOR, *LEDGER, *CROSSING, *TIMING)
