@@ -15,11 +15,11 @@ _TIMING = "timing/test_counts.py"
 
 CLIPPING = (
     Mutant(
-        "runs-of-others",
-        "the points of those before it in the part may become part of a trajectory's run",
+        "runs-by-place",
+        "how far a line may go outside depends on how many trajectories come before it in the part",
         "space/clip.py",
-        "first, last = offsets[trajectory], offsets[trajectory + 1]",
-        "first, last = offsets[0], offsets[trajectory + 1]",
+        "start, stop = _longest_run(points, first, last, area, scale_m, limit_m, meetings)",
+        "start, stop = _longest_run(points, first, last, area, scale_m, limit_m * trajectory, meetings)",
         (_CLIPPING,),
     ),
     Mutant(
