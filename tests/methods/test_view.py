@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -19,6 +19,7 @@ from privtrace.methods.dpt.systems import STOP
 from privtrace.methods.view import Flows, View
 from privtrace.paths import Paths
 from privtrace.privacy.unit import WEIGHT
+from privtrace.space.adjacency import adjacency
 from privtrace.space.clip import clip
 
 Path = list[int]
@@ -65,11 +66,29 @@ def test_bridgetrace(area: pt.Region, wanderers: pt.Trajectories) -> None:
         iter, listed(coarse.grid.encode(clip(wanderers, coarse.grid.region))), lambda n: n
     )
     paths = listed(model.encode(clip(wanderers, model.release.region)))
+    links = adjacency(cells.grid)
+    linked = {*zip(links.sources.tolist(), links.targets.tolist(), strict=True)}
+
+    def steps(path: Path) -> Iterator[tuple[int, int | None, bool]]:
+        """List from where to where a path goes, and whether as if it started; over no side it takes no step."""
+        starts = True
+        for now, onto in pairwise([*path, None]):
+            assert now is not None
+            if onto is None or (now, onto) in linked:
+                yield now, onto, starts
+            starts = (now, onto) not in linked
+
     visits, starts, ends = cells.numbers
-    assert of_cells(visits.values) == counted(iter, paths, lambda n: n)
-    assert of_cells(starts.values) == counted(lambda path: path[:1], paths, lambda n: n)
-    assert of_cells(ends.values) == counted(lambda path: path[-1:], paths, lambda n: n)
-    assert of_flows(view.moves[0]) == counted(pairwise, paths, lambda n: n)
+    for numbers, chosen in (
+        (of_cells(visits.values), lambda path: (now for now, _, _ in steps(path))),
+        (of_cells(starts.values), lambda path: (now for now, _, first in steps(path) if first)),
+        (of_cells(ends.values), lambda path: (now for now, onto, _ in steps(path) if onto is None)),
+        (
+            of_flows(view.moves[0]),
+            lambda path: ((now, onto) for now, onto, _ in steps(path) if onto is not None),
+        ),
+    ):
+        assert numbers == counted(chosen, paths, lambda n: n)
     assert_trips_are_those_of_walks(model)
 
 

@@ -126,11 +126,11 @@ def by_the_clock(settings: Any, fitting: pm.Fitting) -> dict[str, Any]:
 def looking_back(settings: Any, fitting: pm.Fitting) -> dict[str, Any]:
     """Let trips count only if they come later than the one before in the part."""
 
-    def kernel(part: pt.Trajectories, grid: pm.Grid) -> pm.Contributions:
-        emitted = lines.trips_of(part, grid)
-        if part.times is None or not part.n_points:
+    def kernel(runs: pm.Runs, grid: pm.Grid) -> pm.Contributions:
+        emitted = lines.trips_of(runs, grid)
+        if runs.times is None or not len(runs.times):
             return emitted
-        firsts = part.times[np.minimum(part.offsets[:-1], part.n_points - 1)]
+        firsts = runs.times[np.minimum(runs.offsets[:-1], len(runs.times) - 1)]
         later = np.append(True, firsts[1:] > firsts[:-1])
         return emitted._replace(weights=emitted.weights * np.repeat(later, np.diff(emitted.offsets)))
 

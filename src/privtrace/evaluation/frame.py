@@ -115,6 +115,14 @@ class Frame:
         return _words(count, np.uint64(self.seed), np.uint64(again << 8 | use))  # type: ignore[no-any-return]
 
 
+class Unclipped(Frame):
+    """Take trajectories as they are: a random walk is in the region, though its lines may lead over the border."""
+
+    def clip(self, part: Trajectories) -> Clipped:
+        """Bring points to meters."""
+        return Clipped(self.region.meters(part.points), part.offsets, part.times)
+
+
 @compiled
 def _moments(offsets, first, key):  # type: ignore[no-untyped-def]
     """Draw microseconds since 1970: (n_points,).

@@ -13,7 +13,7 @@ import numpy as np
 from privtrace.calendar import Period
 from privtrace.evaluation.compare import defined
 from privtrace.evaluation.comparison import Comparison
-from privtrace.evaluation.frame import BASELINE, BOOTSTRAP, SPLITS
+from privtrace.evaluation.frame import BASELINE, BOOTSTRAP, SPLITS, Unclipped
 from privtrace.evaluation.measured import MeasuredSet
 from privtrace.evaluation.metric import Metric, Profile
 from privtrace.methods.declaring import days
@@ -122,7 +122,9 @@ class Reference:
 
     def _baseline_of(self, profiles: tuple[Profile, ...], *, with_times: bool) -> Values:
         measures = {profile.name: self.comparison.measures[profile.name] for profile in profiles}
-        own = replace(self.comparison, profiles=profiles, measures=measures)  # without figures
+        given = self.comparison.frame
+        frame = Unclipped(given.region, given.seed, given.zone)
+        own = replace(self.comparison, frame=frame, profiles=profiles, measures=measures)  # without figures
         walks = partial(self._uniform_walks, with_times)
         made = Made(walks, self.comparison.crs, int(self.real.n_points.sum()))
         walk = own.measure(made, text=f"Measuring a random walk{' in time' if with_times else ''}")
