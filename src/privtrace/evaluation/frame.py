@@ -116,7 +116,7 @@ class Frame:
 
 
 class Unclipped(Frame):
-    """Take trajectories as they are: a random walk is in the region, though its lines may lead over the border."""
+    """Take trajectories as they are: a random walk is in the region, though its lines may leave it."""
 
     def clip(self, part: Trajectories) -> Clipped:
         """Bring points to meters."""
