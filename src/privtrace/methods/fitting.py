@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from importlib.metadata import version
 
 from privtrace.backends.base import Backend
@@ -51,7 +50,7 @@ class Fitting:
         noise = noise or SystemNoise()
         ledger = Ledger(settings.exact("epsilon"), unit, noise, budget_file=budget_file, method=settings.method)
         choice = chosen(passes, unit, noise) if unit.kind == "user" else None
-        crossing = Crossing(passes, ledger, settings.budget, choice, partial(clip, region=region))
+        crossing = Crossing(passes, ledger, settings.budget, choice, lambda part: clip(part, region))
         return cls(settings, crossing, region, passes.backend, passes.observer)
 
     def release(self, label: str, package: str | None) -> Release:
