@@ -22,7 +22,7 @@ Hashes = npt.NDArray[np.uint64]
 
 #: Runs up to this are sorted by counting.
 _SHORT = 256
-#: Keys that a table has room for at first: a power of two.
+#: Keys that a table can hold at first: a power of two.
 _FIRST_SIZE = 1 << 10
 
 
