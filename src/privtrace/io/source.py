@@ -50,42 +50,34 @@ class Reader(Protocol):
     @property
     def defines_times(self) -> bool:
         """Say whether the format says how times are written, so that no option can."""
-        ...
 
     @property
     def n_rows(self) -> int | None:
         """Count the rows, good or bad; of text known after a pass."""
-        ...
 
     @property
     def crs(self) -> Crs:
         """Say whether points are longitude and latitude or planar."""
-        ...
 
     @property
     def has_users(self) -> bool:
         """Say whether rows may have a user."""
-        ...
 
     @property
     def has_times(self) -> bool:
         """Say whether rows may have a time."""
-        ...
 
     @property
     def has_clock(self) -> bool:
         """Say whether these may be calendar times, where such are wanted: numbers of no unit are none."""
-        ...
 
     @property
     def is_table(self) -> bool:
         """Say whether this is a single table, whose header or schema says what rows have."""
-        ...
 
     @property
     def parse_once(self) -> bool:
         """Say whether a pass is dear enough to keep its result."""
-        ...
 
     def batches(
         self, sizes: Sizes, *, keys_only: bool = False, faults: Faults | None = None
@@ -94,7 +86,6 @@ class Reader(Protocol):
 
         Faults of the rows of a batch are noted, where wanted, before the batch is yielded.
         """
-        ...
 
 
 class ColumnReader:
@@ -202,6 +193,8 @@ class FileSource:
         self._declared = declared
         self._open_again = open_again
         self._reader = reader
+        self.crs, self.has_users, self.has_times = reader.crs, reader.has_users, reader.has_times
+        self.has_clock = reader.has_clock  # whether times may be calendar times; `timed` reads them so
         self._sizes = sizes or Sizes()
         self._check_times(declared)
         self._has_told = self._has_told_zone = False
@@ -228,26 +221,6 @@ class FileSource:
     def path(self) -> Path:
         """Say where the file or folder is."""
         return self._reader.snapshot.path
-
-    @property
-    def crs(self) -> Crs:
-        """Say whether points are longitude and latitude or planar."""
-        return self._reader.crs
-
-    @property
-    def has_users(self) -> bool:
-        """Say whether rows have a user."""
-        return self._reader.has_users
-
-    @property
-    def has_times(self) -> bool:
-        """Say whether rows have a time."""
-        return self._reader.has_times
-
-    @property
-    def has_clock(self) -> bool:
-        """Say whether rows may have calendar times, from schema and options alone; `timed` reads them so."""
-        return self._reader.has_clock
 
     @property
     def times_by_default(self) -> bool:
