@@ -168,7 +168,7 @@ def test_the_script_is_told_trips_speeds_and_shades(method: str) -> None:
         for letters in (*grid["shades"]["trips"], *grid["shades"]["speed"]):
             assert len(letters) == layer.grid.n_cells and re.fullmatch("[a-x.]*", letters)
         for part, (trips, speeds) in enumerate(grid["parts"]):
-            assert trips["name"] == "trips through" and speeds["unit"] == " units/s"
+            assert trips["name"] == "passing trips" and speeds["unit"] == " units/s"
             assert np.allclose(trips["values"], passing.trips[part], rtol=5e-3)
             told = [np.nan if speed is None else speed for speed in speeds["values"]]
             assert np.allclose(told, passing.speeds[part], rtol=5e-3, equal_nan=True)

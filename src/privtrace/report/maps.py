@@ -244,7 +244,7 @@ def grid_data(layer: Layer, passing: Passing | None = None) -> dict[str, Any]:
         return data
     data["numbers"] = [*numbers, _plainly("mean speed", *_speeds(passing.speeds_of_day, lonlat)), area]
     data["parts"] = [
-        [_plainly("trips through", trips, ""), _plainly("mean speed", *_speeds(speeds, lonlat))]
+        [_plainly("passing trips", trips, ""), _plainly("mean speed", *_speeds(speeds, lonlat))]
         for trips, speeds in zip(passing.trips, passing.speeds, strict=True)
     ]
     return data

@@ -122,7 +122,7 @@ class _Day:
     def legends(self, layers: Sequence[Layer]) -> str:
         """Show the color scales of trips and of speeds; they are hidden until colors are theirs."""
         trips = [
-            f'<div data-legend="trips {number}" hidden="">{_legend(layer, scale, "Trips through")}</div>'
+            f'<div data-legend="trips {number}" hidden="">{_legend(layer, scale, "Passing trips")}</div>'
             for number, (layer, scale) in enumerate(zip(layers, self.scales, strict=True))
         ]
         speeds = speed_legend(self.speeds, layers[0].grid.region) + paragraph(SPEEDS, "small")

@@ -48,7 +48,7 @@ def heat_maps(figures: Figures) -> str:
     ]
     drawn.append(
         maps.Map(
-            '<b>Difference</b>, synthetic less real <span class="red-text">NOT PRIVATE</span>',
+            '<b>Difference</b>, synthetic minus real <span class="red-text">NOT PRIVATE</span>',
             "Difference: the synthetic shares minus the real ones, from "
             f"{percent(float(difference.min()))} to {percent(float(difference.max()))}.",
             maps.heat(sheet, "d", colors.apart(difference, widest)),

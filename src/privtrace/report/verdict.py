@@ -102,5 +102,6 @@ def _listed(aspects: list[str]) -> str:
 def _sentence(score: Score) -> str:
     metric, judged = score.metric, _judged(score)
     times = _times(score)
-    factor = f", with {rounded(times)} times the error of a second sample" if 1.5 <= times < 1e4 else ""
+    told = judged != _WORDS[0][1] and 1.5 <= times < 1e4
+    factor = f", with {rounded(times)} times the error of a second sample" if told else ""
     return f"{judged[0].upper()}{judged[1:]}{factor} ({metric.words}: {shown(score.value)})."
