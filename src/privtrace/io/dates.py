@@ -161,15 +161,14 @@ def _by_fields(column: pa.Array, signs: str) -> tuple[Integers, Bytes]:
     names = [field.name for field in groups.type]
 
     def text(name: str) -> pa.Array:
-        """Take a field, '0' where it is empty or there is no such field."""
-        if name not in names:
-            return pa.repeat("0", len(groups))
+        """Take a field, '0' where it is empty."""
         group = pc.ascii_trim_whitespace(pc.struct_field(groups, name))
         return pc.if_else(pc.equal(group, ""), "0", group)
 
     def number(name: str) -> Integers:
-        values: Integers = text(name).cast(pa.int64()).to_numpy()
-        return values
+        """Read a field, 0 where there is no such field."""
+        none = np.zeros(len(groups), np.int64)
+        return text(name).cast(pa.int64()).to_numpy() if name in names else none
 
     def starts(name: str, letter: str) -> Flags:
         flags: Flags = pc.starts_with(pc.ascii_lower(text(name)), letter).to_numpy(zero_copy_only=False)
@@ -186,15 +185,19 @@ def _by_fields(column: pa.Array, signs: str) -> tuple[Integers, Bytes]:
     if "half" in names:
         hour = number("hour_of_half") % 12 + 12 * starts("half", "p")
     seconds = calendar_seconds(year, month, day, hour, number("minute"), number("second"))[0]
-    padded = pc.replace_substring_regex(pc.binary_join_element_wise(text("zone"), "0000", ""), "[Z:+-]", "")
-    ahead: Integers = pc.utf8_slice_codeunits(padded, 0, 4).cast(pa.int64()).to_numpy()
-    ahead = np.where(starts("zone", "-"), -1, 1) * (3600 * (ahead // 100) + 60 * (ahead % 100))
-    fractions: Floats = pc.binary_join_element_wise("0", text("fraction"), ".").cast(pa.float64()).to_numpy()
-
+    microseconds, is_named = 1_000_000 * seconds, np.full(len(groups), "zone_name" in names)
+    if "zone" in names:
+        padded = pc.replace_substring_regex(pc.binary_join_element_wise(text("zone"), "0000", ""), "[Z:+-]", "")
+        ahead: Integers = pc.utf8_slice_codeunits(padded, 0, 4).cast(pa.int64()).to_numpy()
+        ahead = np.where(starts("zone", "-"), -60, 60) * (60 * (ahead // 100) + ahead % 100)
+        microseconds -= 1_000_000 * ahead
+        is_named |= ~starts("zone", "0")
+    if "fraction" in names:
+        parts: Floats = pc.binary_join_element_wise("0", text("fraction"), ".").cast(pa.float64()).to_numpy()
+        microseconds += np.rint(1e6 * parts).astype(np.int64)
     ticks, said = np.zeros(len(column), np.int64), np.full(len(column), _NONE, np.uint8)
-    ticks[matched] = 1_000_000 * (seconds - ahead) + np.rint(1e6 * fractions).astype(np.int64)
-    said[matched] = np.where(starts("zone", "0") & ("zone_name" not in names), _NAIVE, _NAMED)
-    said[matched] = np.where(seconds == _NEVER, _NONE, said[matched])
+    ticks[matched] = microseconds
+    said[matched] = np.where(seconds == _NEVER, _NONE, np.where(is_named, _NAMED, _NAIVE))
     return ticks, said
 
 
