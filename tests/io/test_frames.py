@@ -7,13 +7,13 @@ import subprocess
 import sys
 import warnings
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import geopandas as gpd
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -30,9 +30,8 @@ START = np.datetime64("2024-03-10T08:00:00", "ms")
 
 
 def packages(*names: str) -> list[Any]:
-    """List packages for a test, with what is not installed skipped."""
-    absent = {name for name in ("polars", "trackintel") if find_spec(name) is None}
-    return [pytest.param(name, marks=pytest.mark.skipif(name in absent, reason="absent")) for name in names]
+    """List packages for a test; what `make test` does not install is for `make test-slow`."""
+    return [pytest.param(name, marks=[pytest.mark.slow] if name == "trackintel" else []) for name in names]
 
 
 PACKAGES = packages("arrow", "pandas", "polars", "geopandas", "movingpandas", "trackintel")
@@ -180,7 +179,6 @@ def test_a_frame_gives_what_its_file_gives(name: str, gap: float | None, tmp_pat
     of_file = pt.read(tmp_path / "a.parquet", **reading).collect()
     same(of_file, pt.Trajectories.from_pandas(FRAMES[name], **reading))
     same(of_file, pt.Trajectories.from_arrow(pq.read_table(tmp_path / "a.parquet"), **reading))
-    pl = pytest.importorskip("polars")
     same(of_file, pt.Trajectories.from_polars(pl.read_parquet(tmp_path / "a.parquet"), **reading))
 
 
@@ -235,7 +233,6 @@ def test_columns_are_named_as_for_files() -> None:
 
 
 def test_a_lazy_frame_computes_only_what_is_needed() -> None:
-    pl = pytest.importorskip("polars")
     lazy = pl.LazyFrame(BASE).with_columns(bad=pl.col("lat").map_elements(lambda _: 1 / 0, return_dtype=float))
     same(pt.Trajectories.from_pandas(frame()), pt.Trajectories.from_polars(lazy))
 
@@ -259,7 +256,6 @@ def test_pandas_frames_that_are_refused(table: pd.DataFrame, words: str) -> None
 
 
 def test_polars_frames_that_are_refused() -> None:
-    pl = pytest.importorskip("polars")
     held = pl.DataFrame({**BASE, "tid": pl.Series([object()] * 5, dtype=pl.Object)})
     with pytest.raises(DataError, match="the polars frame: column 'tid' holds Object"):
         pt.Trajectories.from_polars(held)
@@ -268,7 +264,6 @@ def test_polars_frames_that_are_refused() -> None:
 
 
 def test_words_of_others_that_quote_a_row_are_kept_back() -> None:
-    pl = pytest.importorskip("polars")
     lazy = pl.LazyFrame({**BASE, "uid": ["secret"] * 5}).with_columns(pl.col("uid").cast(pl.Int64))
     with pytest.raises(DataError, match="the polars frame: it cannot be computed") as caught:
         pt.Trajectories.from_polars(lazy)
@@ -473,16 +468,18 @@ def test_times_are_needed_and_may_be_seconds(package: str) -> None:
     assert times is not None and times[1] == np.datetime64("1970-01-01T00:00:01")
 
 
+@pytest.mark.slow
 def test_positionfixes_are_those_of_trackintel() -> None:
-    ti = pytest.importorskip("trackintel")
+    import trackintel as ti
+
     fixes = made(users=None).to_trackintel()
     ti.Positionfixes.validate(fixes)
     assert str(fixes["tracked_at"].dtype) == "datetime64[ms, UTC]"
     assert fixes["user_id"].tolist() == fixes["traj_id"].tolist()
 
 
+@pytest.mark.slow
 def test_positionfixes_belong_to_triplegs_or_are_cut() -> None:
-    pytest.importorskip("trackintel")
     fixes = made().to_trackintel()
     same(made(), pt.Trajectories.from_trackintel(fixes.rename(columns={"traj_id": "tripleg_id"})))
     log = fixes.drop(columns="traj_id")
@@ -491,8 +488,10 @@ def test_positionfixes_belong_to_triplegs_or_are_cut() -> None:
     assert np.diff(pt.Trajectories.from_trackintel(log, gap_minutes=0.5).offsets).tolist() == [2, 2, 3]
 
 
+@pytest.mark.slow
 def test_each_tripleg_is_a_trajectory() -> None:
-    pytest.importorskip("trackintel")
+    import trackintel  # noqa: F401  # gives frames `as_triplegs`
+
     lines = made().to_geopandas(lines=True).set_index("traj_id").drop(columns="coordTimes")
     started = pd.Timestamp("2024-01-01", tz="UTC")
     legs = lines.assign(started_at=started, finished_at=started, trip_id=[1, 1, 2]).rename_axis("id")

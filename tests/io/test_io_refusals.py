@@ -174,13 +174,13 @@ FOREIGN = {
 
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ""])
-@pytest.mark.parametrize(("what", "content"), FOREIGN.items(), ids=FOREIGN)
-def test_what_is_something_else_is_named(tmp_path, what, content, suffix, packed):
-    path = tmp_path / f"a{suffix}"
-    path.write_bytes(gzip.compress(content) if packed and not content.startswith(b"\x1f\x8b") else content)
-    message = refusal(path)
-    assert f"is {what}" in message or suffix == ".parquet"
-    assert "; " in message  # a cure
+def test_what_is_something_else_is_named(tmp_path, suffix, packed):
+    for what, content in FOREIGN.items():
+        path = tmp_path / f"a{suffix}"
+        path.write_bytes(gzip.compress(content) if packed and not content.startswith(b"\x1f\x8b") else content)
+        message = refusal(path)
+        assert f"is {what}" in message or suffix == ".parquet"
+        assert "; " in message, what  # a cure
 
 
 def test_marks_of_something_else_count_in_the_first_line_only(tmp_path):

@@ -511,14 +511,17 @@ def test_frames_have_the_zone_in_their_types() -> None:
         assert_same_moments(back, given)
 
 
-def test_movingpandas_and_trackintel_get_moments() -> None:
-    """MovingPandas drops zones and keeps one point a moment: local times would lose an hour's points."""
-    pytest.importorskip("trackintel")
+@pytest.mark.slow
+def test_trackintel_gets_moments() -> None:
     given = trips(LISBON)
     fixes = given.to_trackintel()
     assert str(fixes["tracked_at"].dtype) == f"datetime64[s, {LISBON}]"
     assert_same_moments(pt.Trajectories.from_trackintel(fixes, timezone="Asia/Tokyo"), given)
-    longer = given.take(np.array([0, 1, 3]))
+
+
+def test_movingpandas_gets_moments() -> None:
+    """It drops zones and keeps one point a moment: local times would lose an hour's points."""
+    longer = trips(LISBON).take(np.array([0, 1, 3]))
     collection = longer.to_movingpandas()
     assert str(collection.trajectories[0].df.index[0]) == "2024-03-31 00:59:45"
     assert_same_moments(pt.Trajectories.from_movingpandas(collection, timezone="Asia/Tokyo"), longer)
