@@ -335,7 +335,7 @@ def test_numbers_by_their_type_are_no_clock_and_are_refused(tmp_path: Path) -> N
     source = pt.read(tmp_path / "a.parquet")
     assert source.has_times and not source.has_clock and not source.times_by_default
     with pytest.raises(
-        pt.DataError, match=r"no clock, so none can be synthesized; .*--time-unit s, ms, us or ns"
+        pt.DataError, match=r"only order the points, so none can be synthesized; .*--time-unit s, ms, us or ns"
     ):
         source.timed()
     counted = pt.read(tmp_path / "a.parquet", time_unit="s")
@@ -572,7 +572,7 @@ def test_a_type_that_names_another_zone_is_told_once(name: str, tmp_path: Path) 
         source.tell(observer)
         source.tell(observer)
         (said,) = observer.said
-        assert f"names the zone {LISBON}" in said and f"those of {told or 'UTC'};" in said
+        assert f"names the zone {LISBON}" in said and f"counted in {told or 'UTC'};" in said
         assert said.endswith(f"--timezone {LISBON} (timezone={LISBON!r})")
     observer = Heard()
     pt.read(path, timezone=LISBON).tell(observer)

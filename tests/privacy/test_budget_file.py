@@ -552,7 +552,7 @@ else:
 # A process is killed before each of its calls to the system, and in the middle of each write but the head's,
 # which is shorter than what disks write whole.
 CRASHES = """
-import os, sys
+import os, shutil, sys
 from fractions import Fraction
 from pathlib import Path
 import privtrace as pt
@@ -589,7 +589,7 @@ for start in (None, new, new + b'{"when', old):
     moment, code = 0, 7
     while code == 7:
         for leftover in path.parent.iterdir():
-            leftover.unlink()
+            shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
         if start is not None:
             path.write_bytes(start)
         before = spent()
