@@ -29,6 +29,7 @@ ORDER = [
     "spelling",
     "about",
     "random",
+    "coordinates",
     "trajectories",
     "paths",
     "runs",

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import (
     TYPE_CHECKING,
     Any,
-    Literal,
     Protocol,
     TypeAlias,
     TypedDict,
@@ -28,8 +27,9 @@ import numpy as np
 import numpy.typing as npt
 
 from privtrace import about as words
+from privtrace import coordinates
 from privtrace.compiling import compiled, inlined
-from privtrace.errors import DataError, SettingsError
+from privtrace.errors import DataError
 
 if TYPE_CHECKING:
     import geopandas
@@ -43,7 +43,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Integers: TypeAlias = npt.NDArray[np.int64]
 Flags: TypeAlias = npt.NDArray[np.bool_]
 Array: TypeAlias = npt.NDArray[Any]
-Crs: TypeAlias = Literal["lonlat", "planar"]
+Crs: TypeAlias = coordinates.Crs
 
 #: Points of one part, at least: enough to keep a core busy, little enough to hold many at once.
 PART_POINTS = 1 << 18
@@ -257,8 +257,7 @@ class Trajectories:
             raise DataError("users must have one entry per trajectory")
         if self.ids is not None and len(self.ids) != len(offsets) - 1:
             raise DataError("ids must have one entry per trajectory")
-        if self.crs not in ("lonlat", "planar"):
-            raise SettingsError(f"crs must be 'lonlat' or 'planar', not {self.crs!r}")
+        object.__setattr__(self, "crs", coordinates.settled(self.crs))
         object.__setattr__(self, "points", points)
         object.__setattr__(self, "offsets", offsets)
         for name in ("times", "users", "ids", "moments"):
@@ -535,6 +534,14 @@ class Trajectories:
             moments=_moments([part.moments for part in parts], [part.n_points for part in parts]),
             times_on_request=any(part.times_on_request for part in parts),
         )
+
+    def to_crs(self, crs: Crs) -> Trajectories:
+        """Transform points to another coordinate system: "lonlat", or a code such as "EPSG:3763".
+
+        Where they are now must be known: planar points without a code have no place on earth.
+        """
+        target = coordinates.settled(crs)
+        return replace(self, points=coordinates.transformed(self.points, self.crs, target), crs=target)
 
     def write(self, path: str | Path, *, force: bool = False) -> None:
         """Write in the format of the suffix; see `privtrace.write`."""

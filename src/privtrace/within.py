@@ -154,3 +154,32 @@ def read_within(source: Source, period: Period | None, zone: str | None = None) 
         return
     with on_the_calendar(source, *NO_PERIOD) as timed:
         yield within(timed, period, zone)
+
+
+class Transformed:
+    """Give a source in another coordinate system; all else is as the source says."""
+
+    def __init__(self, source: Source, crs: Crs) -> None:
+        self._source, self._crs = source, crs
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._source, name)
+
+    @property
+    def crs(self) -> Crs:
+        """Say what points mean now."""
+        return self._crs
+
+    @property
+    def n_points(self) -> int:
+        """Tell how many rows a pass goes over, for progress only."""
+        return self._source.n_points
+
+    @property
+    def gap_minutes(self) -> float | None:
+        """Say by which public rule logs were cut into trajectories."""
+        return self._source.gap_minutes
+
+    def parts(self) -> Iterator[Trajectories]:
+        """Start a pass over all trajectories."""
+        return (part.to_crs(self._crs) for part in self._source.parts())

@@ -325,7 +325,7 @@ def test_geometry_is_what_it_says() -> None:
         ("OGC:CRS84", "lonlat"),
         ("EPSG:4979", "lonlat"),
         ("EPSG:4258", "lonlat"),
-        ("EPSG:3857", "planar"),
+        ("EPSG:3857", "EPSG:3857"),
         (None, "planar"),
     ],
 )

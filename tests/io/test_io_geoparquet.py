@@ -119,7 +119,7 @@ def test_a_single_time_a_line_says_nothing_of_its_points(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(
     ("given", "meaning"),
-    [(4326, "lonlat"), (4979, "lonlat"), (4258, "lonlat"), (3857, "planar"), (None, "planar")],
+    [(4326, "lonlat"), (4979, "lonlat"), (4258, "lonlat"), (3857, "EPSG:3857"), (None, "planar")],
 )
 def test_the_coordinate_system_says_what_points_are(given: int | None, meaning: str, tmp_path: Path) -> None:
     frame = gpd.GeoDataFrame(geometry=LINES, crs=given)

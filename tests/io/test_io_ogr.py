@@ -123,7 +123,7 @@ def test_points_of_geopandas_are_joined_by_id(tmp_path: Path) -> None:
     points = gpd.points_from_xy([1, 2, 3], [4, 5, 6], [7, 8, 9])
     frame = gpd.GeoDataFrame({"trip_id": [1, 2, 1], "time": times}, geometry=points, crs=3857)
     found = pt.read(saved(frame, tmp_path)).collect()
-    assert found.crs == "planar" and found.points.tolist() == [[3, 6], [1, 4], [2, 5]]
+    assert found.crs == "EPSG:3857" and found.points.tolist() == [[3, 6], [1, 4], [2, 5]]
     assert found.times.dtype.kind == "M"
 
 

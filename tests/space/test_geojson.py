@@ -146,7 +146,7 @@ def test_files_are_read_and_faults_name_them(tmp_path: Path) -> None:
     for name in ("none.geojson", ""):
         with pytest.raises(pt.SettingsError, match="cannot be read"):
             pt.Region.read(tmp_path / name)
-    with pytest.raises(pt.SettingsError, match=r"four numbers.*or the name of a GeoJSON file"):
+    with pytest.raises(pt.SettingsError, match=r"four numbers.*or the name of a file with polygons"):
         pt.Region.parse(str(tmp_path / "none"))
 
 

@@ -57,6 +57,8 @@ def convert(
       geoparquet  .geoparquet      the same with geometries; --to geoparquet-lines: one row per trip
       gpkg        .gpkg            GeoPackage, one row per trip; needs privtrace[geo]
       geojson     .geojson         one feature per trip; points can be read too
+      shp, fgb    .shp, .fgb       Shapefile (points), FlatGeobuf (lines); need the same package
+      kml         .kml             one placemark per trip; needs the same package
       mfjson      .mfjson          OGC Moving Features; needs times
       gpx         .gpx             one track per trip
       dat         .dat             the text format of AdaTrace and PrivTrace: #0: and >0:x,y;x,y;
@@ -82,7 +84,7 @@ def convert(
     from privtrace.io.sorting import by_user_and_id
 
     screen = screen_for(options, output)
-    format = check_output(output, options.force, to, options.names)
+    format = check_output(output, options.force, to, options.names, options.output_crs)
     written: Counter[str] = Counter()
     lost: set[str] = set()
     with options.source(trips) as source:

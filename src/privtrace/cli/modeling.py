@@ -85,7 +85,7 @@ def generate(
     from privtrace.models import load
 
     screen = screen_for(options, output)
-    made = check_output(output, options.force, names=options.names)
+    made = check_output(output, options.force, names=options.names, crs=options.output_crs)
     check_apart({"--output": output}, {"the model": model})
     loaded = load(model)
     _write_synthetic(loaded, made, count, seed, options, screen)
@@ -130,7 +130,7 @@ def synth(
     from privtrace.report.evaluation_page import marked
 
     screen = screen_for(options, output)
-    made = check_output(output, options.force, names=options.names)
+    made = check_output(output, options.force, names=options.names, crs=options.output_crs)
     compared = None if evaluation is None else marked(evaluation)
     further = {"--model": model, "--report": report, "--evaluation": compared}
     check_apart({"--output": output, **further}, _files_of(trips, options))

@@ -20,13 +20,6 @@ if TYPE_CHECKING:
 DEFAULT_METHOD = "bridgetrace"
 
 
-class CrsName(StrEnum):
-    """Name the coordinate systems."""
-
-    lonlat = "lonlat"
-    planar = "planar"
-
-
 class FormatName(StrEnum):
     """Name the formats."""
 
@@ -36,6 +29,9 @@ class FormatName(StrEnum):
     geoparquet = "geoparquet"
     geoparquet_lines = "geoparquet-lines"
     gpkg = "gpkg"
+    shp = "shp"
+    fgb = "fgb"
+    kml = "kml"
     geojson = "geojson"
     mfjson = "mfjson"
     gpx = "gpx"
@@ -74,7 +70,7 @@ Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing outp
 InputPath = Annotated[Path, typer.Argument(metavar="TRIPS", help="A file, a folder, or - for standard input.")]
 RegionText = Annotated[
     str | None,
-    typer.Option(metavar="W,S,E,N|FILE", help="The area: a box, or a GeoJSON file with a polygon. Required."),
+    typer.Option(metavar="W,S,E,N|FILE", help="The area: a box, or a file of polygons. Required."),
 ]
 ProfileOption = Annotated[ProfileName, typer.Option("--profile", help="Which metrics.")]
 EvaluationSeed = Annotated[
@@ -95,6 +91,10 @@ ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file."
 Names = Annotated[
     NamesName | None,
     typer.Option("--names", help="Use the column names of scikit-mobility: uid, tid, datetime, lat, lng."),
+]
+OutputCrs = Annotated[
+    str | None,
+    typer.Option("--output-crs", metavar="lonlat|EPSG:CODE", help="Transform what is written to this."),
 ]
 ThreadCount = Annotated[
     int | None,
@@ -124,6 +124,7 @@ class OutputOptions(WorkingOptions):
 
     force: Force = False
     names: Names = None
+    output_crs: OutputCrs = None
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,10 @@ class InputOptions:
             help="Column names, for example lon=X,lat=Y,traj_id=Z.",
         ),
     ] = None
-    crs: Annotated[CrsName | None, typer.Option(help="Read coordinates as these.")] = None
+    crs: Annotated[
+        str | None,
+        typer.Option(metavar="lonlat|planar|EPSG:CODE", help="The coordinate system of the data."),
+    ] = None
     gap: Annotated[
         float | None,
         typer.Option(metavar="MINUTES", help="Cut logs into trips wherever a gap is longer."),
@@ -172,7 +176,7 @@ class InputOptions:
         from privtrace.io.columns import Declared, parse_columns
 
         declared = Declared.of(
-            self.crs.value if self.crs else None,
+            self.crs,
             columns=parse_columns(self.columns, prefix=prefix) if self.columns else None,
             gap_minutes=self.gap,
             time_format=self.time_format,
@@ -258,6 +262,7 @@ class ConvertOptions(WorkingOptions, InputOptions):
 
     force: Force = False
     names: Names = None
+    output_crs: OutputCrs = None
 
 
 @dataclass(frozen=True)

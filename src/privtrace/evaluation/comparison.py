@@ -11,6 +11,7 @@ from privtrace.backends.base import Backend
 from privtrace.backends.local import Threads
 from privtrace.backends.passes import Passes
 from privtrace.calendar import Zone
+from privtrace.coordinates import is_known
 from privtrace.errors import DataError, SettingsError
 from privtrace.evaluation import adatrace, mobility, paper, time
 from privtrace.evaluation.figures import NEEDED
@@ -21,6 +22,7 @@ from privtrace.methods.declaring import MOST_SEED, whole
 from privtrace.observer import Observer, Silent
 from privtrace.space.region import Region
 from privtrace.trajectories import Crs, Source, Trajectories, check_source, on_the_calendar
+from privtrace.within import Transformed
 
 PROFILES = {module.PROFILE.name: module.PROFILE for module in (paper, adatrace, mobility, time)}
 
@@ -96,7 +98,7 @@ class Comparison:
     def measure(self, source: Source, role: Role = "synthetic", text: str | None = None) -> MeasuredSet:
         """Measure a set in one pass over a source."""
         check_source(source)
-        if source.crs != self.crs:
+        if source.crs != self.crs and not (is_known(source.crs) and is_known(self.crs)):
             raise DataError(
                 f"the real data is {self.crs} and the {role} data is {source.crs}, so they cannot be "
                 "compared. If both use the same coordinates, say which with --crs (crs=...); otherwise "
@@ -105,7 +107,8 @@ class Comparison:
         measuring = self.measuring(role, getattr(source, "path", None))
         needs_clock = "time" in self.measures and getattr(source, "has_clock", False)
         with on_the_calendar(source) if needs_clock else nullcontext(source) as timed:
-            passes = Passes(timed, self.backend, self.observer)
+            here = timed if timed.crs == self.crs else Transformed(timed, self.crs)
+            passes = Passes(here, self.backend, self.observer)
             for measured in passes.map(measuring.kernel, text or f"Measuring the {role} data"):
                 measuring.measured.add(measured)
         return measuring.finish()

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from typing import TypeVar
 
 import pyarrow as pa
 
 from privtrace.methods.model import Model
 from privtrace.trajectories import Crs
+
+_Name = TypeVar("_Name")
 
 #: What can be exported, and what each is.
 PRODUCTS = {
@@ -28,13 +31,25 @@ TIMED = ("departures", "hourly-od", "hourly-density", "speeds")
 _TRIPS = ("origin", "destination", "trips")
 FLOWS = {"od": _TRIPS, "transitions": ("from", "to", "weight"), "hourly-od": _TRIPS}
 
+
+class _ByCrs(dict[Crs, _Name]):
+    """Hold names for degrees and for planar units; a projected system has those of one of them."""
+
+    def __init__(self, lonlat: _Name, planar: _Name, projected: _Name) -> None:
+        super().__init__(lonlat=lonlat, planar=planar)
+        self._projected = projected
+
+    def __missing__(self, crs: Crs) -> _Name:
+        return self._projected
+
+
 #: The columns of coordinates, of area, and of visits per area, by coordinate system; and the unit of area.
-AXES: dict[Crs, tuple[str, str]] = {"lonlat": ("lon", "lat"), "planar": ("x", "y")}
-AREA: dict[Crs, str] = {"lonlat": "area_km2", "planar": "area"}
-PER_AREA: dict[Crs, str] = {"lonlat": "visits_per_km2", "planar": "visits_per_area"}
-TRIPS_PER_AREA: dict[Crs, str] = {"lonlat": "trips_per_km2", "planar": "trips_per_area"}
-SPEED: dict[Crs, str] = {"lonlat": "meters_per_second", "planar": "units_per_second"}
-AREA_UNIT: dict[Crs, str] = {"lonlat": "km²", "planar": "squared coordinate unit"}
+AXES = _ByCrs(("lon", "lat"), ("x", "y"), ("x", "y"))
+AREA = _ByCrs("area_km2", "area", "area_km2")
+PER_AREA = _ByCrs("visits_per_km2", "visits_per_area", "visits_per_km2")
+TRIPS_PER_AREA = _ByCrs("trips_per_km2", "trips_per_area", "trips_per_km2")
+SPEED = _ByCrs("meters_per_second", "units_per_second", "meters_per_second")
+AREA_UNIT = _ByCrs("km²", "squared coordinate unit", "km²")
 
 _COORDINATES: dict[Crs, str] = {
     "lonlat": "longitude and latitude in degrees (WGS 84)",
@@ -69,7 +84,9 @@ def words(model: Model, what: str) -> dict[str, str]:
     return {
         **model.about,
         "privtrace.product": f"{what}: {PRODUCTS[what]}",
-        "privtrace.coordinates": _COORDINATES[model.release.crs],
+        "privtrace.coordinates": _COORDINATES.get(
+            model.release.crs, f"projected, as {model.release.crs} has it"
+        ),
     }
 
 

@@ -70,7 +70,7 @@ def write(model: Model, view: View, what: str, sink: Any) -> None:
         "count": len(bands),
         "dtype": "float32",
         "nodata": math.nan,
-        "crs": "EPSG:4326" if release.crs == "lonlat" else None,
+        "crs": {"lonlat": "EPSG:4326", "planar": None}.get(release.crs, release.crs),
         "transform": rasterio.Affine((east - west) / size, 0, west, 0, (south - north) / size, north),
         "compress": "deflate",
     }

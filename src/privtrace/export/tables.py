@@ -60,7 +60,7 @@ def areas(grid: Grid) -> Floats:
     offsets = grid.pieces.offsets
     is_cut = offsets[1:] > offsets[:-1]
     sizes[is_cut] = grid.pieces.cumulative[offsets[1:][is_cut] - 1]
-    per_km2 = 1e6 if grid.region.crs == "lonlat" else 1.0
+    per_km2 = 1e6 if grid.region.in_meters else 1.0
     sizes *= np.prod(grid.region.scale_m) / per_km2
     return sizes
 

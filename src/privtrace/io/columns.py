@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 import pyarrow as pa
 
+from privtrace import coordinates
 from privtrace.calendar import is_known
 from privtrace.errors import DataError, SettingsError
 from privtrace.io.clock import ISO_CLOCK, Clock
@@ -78,8 +79,8 @@ class Declared:
         return cls(crs, **{name: value for name, value in said.items() if value is not None})
 
     def __post_init__(self) -> None:
-        if self.crs is not None and self.crs not in PAIRS:
-            raise SettingsError(f"{self.option('crs')} must be 'lonlat' or 'planar', not {self.crs!r}")
+        if self.crs is not None:
+            object.__setattr__(self, "crs", coordinates.settled(self.crs, self.option("crs")))
         gap = self.gap_minutes
         if gap is not None and (isinstance(gap, bool) or not isinstance(gap, Real) or not 0 < gap < math.inf):
             raise SettingsError(f"{self.option('gap')} must be a positive number of minutes, not {gap!r}")
@@ -262,7 +263,8 @@ class _Header:
                 f"{self.path}: columns 'lon', 'lat' and 'x', 'y' both exist; pass {declared.either_crs} "
                 "to choose"
             )
-        pair = declared.crs if declared.crs in present else present[0]
+        wanted_pair = "lonlat" if declared.crs == "lonlat" else "planar"
+        pair = wanted_pair if declared.crs and wanted_pair in present else present[0]
         x, y = (self.only(role) for role in PAIRS[pair])
         assert x is not None and y is not None
         return declared.crs or pair, x, y
@@ -330,6 +332,11 @@ def refuse_coordinates(path: Path, declared: Declared) -> None:
                 f"{path}: its coordinates are those of its geometries; leave {role} out of "
                 f"{declared.option('columns')}"
             )
+
+
+def pair_of(crs: Crs) -> tuple[str, str]:
+    """Name the two coordinates."""
+    return PAIRS.get(crs, PAIRS["planar"])
 
 
 def is_calendar(name: str) -> bool:

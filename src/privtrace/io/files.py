@@ -75,7 +75,7 @@ def declared_crs(path: Path, declared: Declared, *possible: Crs) -> Crs:
     """Choose what the points of a format mean: what was declared, if it is possible, else the first."""
     if declared.crs is None:
         return possible[0]
-    if declared.crs not in possible:
+    if declared.crs not in possible and ("planar" not in possible or declared.crs == "lonlat"):
         raise SettingsError(
             f"{path}: this format holds longitude and latitude in degrees; leave "
             f"{declared.option('crs', declared.crs)} out"

@@ -88,8 +88,8 @@ class FolderReader:
                 self._leave_out(version.path, refusal)
             return
         if reader.crs != self.crs:
-            cure = f"pass {declared.option('crs', 'planar', repr('planar'))} if all are"
-            self._unreadable += [(one.path, f"{FILE}: its points are planar; {cure}") for one in versions]
+            cure = f"pass {declared.option('crs', reader.crs, repr(reader.crs))} if all are"
+            self._unreadable += [(one.path, f"{FILE}: its points are {reader.crs}; {cure}") for one in versions]
             return
         if isinstance(reader, FeatureReader):
             reader.as_text = True

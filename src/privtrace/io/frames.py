@@ -25,13 +25,13 @@ from privtrace.io import printing, rows, text
 from privtrace.io.arrow import MemoryReader
 from privtrace.io.clock import epochs, instants
 from privtrace.io.columns import (
-    PAIRS,
     TIME,
     TRAJECTORY,
     USER,
     attributes,
     has_role,
     is_text,
+    pair_of,
     resolve,
 )
 from privtrace.io.columns import (
@@ -309,9 +309,10 @@ def to_geopandas(trajectories: Trajectories, *, lines: bool = False) -> Any:
                 frame[name] = _moments(column.combine_chunks())
         geometries = shapely.from_wkb(table[GEOMETRY].to_numpy())
     else:
-        frame = _pandas_of(to_arrow(trajectories).drop_columns(list(PAIRS[trajectories.crs])))
+        frame = _pandas_of(to_arrow(trajectories).drop_columns(list(pair_of(trajectories.crs))))
         geometries = _only(shapely.points(trajectories.points), _finite(trajectories))
-    crs = "EPSG:4326" if trajectories.crs == "lonlat" else None
+    named = {"lonlat": "EPSG:4326", "planar": None}
+    crs = named.get(trajectories.crs, trajectories.crs)
     made = geopandas.GeoDataFrame(frame, geometry=geometries, crs=crs)
     made.attrs.update(trajectories.about)
     return made

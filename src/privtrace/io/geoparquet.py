@@ -13,11 +13,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from privtrace.coordinates import CRS84, described
 from privtrace.errors import DataError
 from privtrace.io import printing
 from privtrace.io.beginning import Beginning
 from privtrace.io.columns import Declared
-from privtrace.io.crs import CRS84, meaning
+from privtrace.io.crs import meaning
 from privtrace.io.features import FEATURES_AT_ONCE, Features
 from privtrace.io.geometries import from_native, from_wkb, kinds_in
 from privtrace.io.layers import LayerReader
@@ -42,9 +43,9 @@ class GeoParquetReader(LayerReader):
         self.snapshot = beginning.snapshot
         path = beginning.path
         self._schema, _, metadata = beginning.footer
-        self._geometry, described = _described(path, metadata, self._schema)
-        self._encoding = described["encoding"]
-        crs = meaning(path, described.get("crs", CRS84), declared)
+        self._geometry, column = _described(path, metadata, self._schema)
+        self._encoding = column["encoding"]
+        crs = meaning(path, column.get("crs", CRS84), declared)
         others = pa.schema(field for field in self._schema if field.name != self._geometry)
         # Not by the types of geometry that the footer lists: they are the rows', and one row can change them.
         self.understand(path, others, declared, crs, points_only=self._encoding == "point")
@@ -63,6 +64,18 @@ class GeoParquetReader(LayerReader):
         return self.of_columns(read(columns[self._geometry]), columns)
 
 
+def shapes_of(path: Path) -> tuple[pa.ChunkedArray, Crs]:
+    """Read all geometries of a file, which is public, and what their coordinates mean."""
+    with Beginning.of(path) as beginning:
+        if not is_geoparquet(beginning):
+            raise DataError(f"{path}: this Parquet file has no geometries; write it as GeoParquet")
+        schema, _, metadata = beginning.footer
+        name, column = _described(path, metadata, schema)
+    with opened(path) as file:
+        shapes = _one(file.read([name])[name]).cast(pa.large_binary())
+    return pa.chunked_array([shapes]), meaning(path, column.get("crs", CRS84), Declared())
+
+
 def _one(column: pa.ChunkedArray) -> pa.Array:
     """Give a column as one array, without the name of an extension type."""
     array = column.combine_chunks()
@@ -73,9 +86,9 @@ def _one(column: pa.ChunkedArray) -> pa.Array:
 def _described(path: Path, metadata: Mapping[bytes, bytes], schema: pa.Schema) -> tuple[str, dict[str, Any]]:
     """Find the column of geometries, and what the footer says of it."""
     try:
-        described = json.loads(metadata[_KEY])
-        name = described["primary_column"]
-        column = described["columns"][name]
+        said = json.loads(metadata[_KEY])
+        name = said["primary_column"]
+        column = said["columns"][name]
         fits = schema.names.count(name) == 1 and isinstance(column, dict)
     except (KeyError, TypeError, ValueError, RecursionError):
         fits = False
@@ -133,6 +146,6 @@ def _write(schema: pa.Schema, tables: Iterable[pa.Table], crs: Crs, path: Path) 
 def _description(crs: Crs, kinds: set[str]) -> dict[str, Any]:
     """Describe the geometries as GeoParquet wants it: without a `crs` it is longitude and latitude."""
     column: dict[str, Any] = {"encoding": "WKB", "geometry_types": sorted(kinds)}
-    if crs == "planar":
-        column["crs"] = None
+    if crs != "lonlat":
+        column["crs"] = described(crs)
     return {"version": "1.0.0", "primary_column": GEOMETRY, "columns": {GEOMETRY: column}}

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from privtrace.io import printing
-from privtrace.io.columns import CALENDAR, CALENDAR_LISTS, LIST, PAIRS, TIME, TRAJECTORY, USER
+from privtrace.io.columns import CALENDAR, CALENDAR_LISTS, LIST, TIME, TRAJECTORY, USER, pair_of
 from privtrace.io.geometries import to_wkb
 from privtrace.io.long_table import arrow_ids, arrow_times, arrow_users, laid_out, long_table
 from privtrace.trajectories import Array, Trajectories
@@ -52,7 +52,7 @@ def point_tables(parts: Iterable[Trajectories], *, plain: bool = False) -> tuple
 def _point_table(part: Trajectories, first_id: int, *, plain: bool) -> pa.Table:
     table = long_table(part, first_id)
     if plain:
-        columns = {name: _plain(table[name]) for name in table.column_names if name not in PAIRS[part.crs]}
+        columns = {name: _plain(table[name]) for name in table.column_names if name not in pair_of(part.crs)}
         if part.times is not None and part.times.dtype.kind == "M":
             del columns[TIME]
             columns[CALENDAR] = printing.iso(part.times, part.zone).cast(pa.string())

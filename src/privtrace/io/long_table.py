@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from privtrace.calendar import UNITS
 from privtrace.errors import DataError
-from privtrace.io.columns import PAIRS, TIME, TRAJECTORY, USER
+from privtrace.io.columns import TIME, TRAJECTORY, USER, pair_of
 from privtrace.io.rows import missing_user
 from privtrace.trajectories import Array, Integers, Trajectories
 
@@ -61,7 +61,7 @@ def _words(schema: pa.Schema) -> str:
 def long_table(part: Trajectories, first_id: int) -> pa.Table:
     """Lay one part out."""
     lengths = np.diff(part.offsets)
-    x, y = PAIRS[part.crs]
+    x, y = pair_of(part.crs)
     columns = {
         TRAJECTORY: _repeated(part.ids_from(first_id), lengths, arrow_ids),
         x: pa.array(part.points[:, 0]),

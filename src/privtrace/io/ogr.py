@@ -36,7 +36,7 @@ from privtrace.io.layers import LayerReader
 from privtrace.io.lines import GEOMETRY, line_tables, point_tables
 from privtrace.io.source import Sizes
 from privtrace.io.text_features import Feature, TextReader
-from privtrace.trajectories import Floats, Integers, Trajectories
+from privtrace.trajectories import Crs, Floats, Integers, Trajectories
 
 #: What the layer is called that is written, and that is read where there are several.
 LAYER = "trajectories"
@@ -67,6 +67,8 @@ SHAPEFILE = Kind(
     beside=(".shx", ".dbf", ".prj", ".cpg"),
 )
 KML = Kind("KML", "KML", ".kml")
+
+KINDS = (GEOPACKAGE, SHAPEFILE, FLATGEOBUF, KML)
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -224,6 +226,22 @@ def _listed(value: Any) -> Any:
     return read if isinstance(read, list) else value
 
 
+def shapes_of(path: Path) -> tuple[pa.ChunkedArray, Crs]:
+    """Read all geometries of a file, which is public, and what their coordinates mean."""
+    kind = next(kind for kind in KINDS if kind.suffix == path.suffix.lower())
+    layers = _Layers(path, kind)
+    names = layers.names()
+    if kind is not KML and len(names) != 1:
+        listed = ", ".join(repr(name) for name in names)
+        raise DataError(f"{path}: a region is one layer, and this file has {len(names)} ({listed}); keep one")
+    found: list[pa.Array] = []
+    for layer in range(len(names)):
+        with layers.opened(layer, [], FEATURES_AT_ONCE) as (_, batches):
+            found += [batch.columns[-1].cast(pa.large_binary()) for batch in batches]
+    crs = _described(path, layers.about(0)["crs"], kind) if names else None
+    return pa.chunked_array(found, pa.large_binary()), meaning(path, crs, Declared())
+
+
 def _with_files_beside(path: Path, kind: Kind) -> Snapshot:
     """Remember a file, and those that belong to it, as they are now."""
     beside = [path.with_suffix(end) for suffix in kind.beside for end in {suffix, suffix.upper()}]
@@ -251,7 +269,9 @@ def _described(path: Path, crs: str | None, kind: Kind) -> Any:
         return None
     pyproj = require("pyproj", f"{path}: {kind.name}")
     try:
-        return pyproj.CRS(crs).to_json_dict()
+        system = pyproj.CRS(crs)
+        code = None if system.to_authority() else system.to_authority(min_confidence=70)
+        return (pyproj.CRS(":".join(code)) if code else system).to_json_dict()
     except pyproj.exceptions.CRSError:
         return {}
 
@@ -261,7 +281,9 @@ def write(kind: Kind, parts: Iterable[Trajectories], path: Path) -> None:
     pyogrio = gdal(path, kind)
     first, parts = printing.peeked(parts)
     schema, tables = point_tables(parts, plain=True) if kind is SHAPEFILE else line_tables(parts, plain=True)
-    if kind is KML:  # what names a feature there has a place of its own
+    if kind is KML:
+        printing.lonlat_only(first, kind.name)
+        # What names a feature there has a place of its own
         schema = schema.set(0, schema.field(0).with_name("Name"))
     words = {kind.words: printing.words(first.about)} if kind.words else {}
     failures: list[BaseException] = []
@@ -286,7 +308,7 @@ def write(kind: Kind, parts: Iterable[Trajectories], path: Path) -> None:
                 driver=kind.driver,
                 geometry_name=GEOMETRY,
                 geometry_type=kind.geometry,
-                crs="EPSG:4326" if first.crs == "lonlat" else None,
+                crs={"lonlat": "EPSG:4326", "planar": None}.get(first.crs, first.crs),
                 **{**kind.options, **words},
             )
         named.replace(path)

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from privtrace.errors import DataError, OutputError
+from privtrace.coordinates import is_known, settled
+from privtrace.errors import DataError, OutputError, SettingsError
 from privtrace.io.atomic import Target, check_target, replacing
 from privtrace.io.formats import STANDARD, Format, format_of_output
 from privtrace.io.printing import rounded
@@ -24,6 +25,7 @@ class Output:
 
     target: Target
     format: Format
+    crs: Crs | None = None  # to which points are transformed; else they stay as they are, where the format can
 
     @property
     def path(self) -> Path:
@@ -53,7 +55,7 @@ class Output:
         """Refuse, before any work, trajectories that the format cannot hold."""
         if self.format.needs_times and not has_times:
             raise OutputError(f"{self.path}: {self.name} needs times, but there are none; write another format")
-        if self.format.lonlat_only and crs != "lonlat":
+        if self.format.lonlat_only and not is_known(crs):
             raise OutputError(f"{self.path}: {self.name} cannot hold planar points; write another format")
 
     def write(self, trajectories: Source | Iterable[Trajectories]) -> None:
@@ -61,6 +63,10 @@ class Output:
         if isinstance(trajectories, Trajectories) or not isinstance(trajectories, Iterable):
             trajectories = trajectories.parts()
         parts = _of_one_kind(trajectories)
+        if self.crs is not None or self.format.lonlat_only:
+            target = self.crs or "lonlat"
+            # A format that cannot hold planar points says so itself.
+            parts = (part.to_crs(target) if self.crs or is_known(part.crs) else part for part in parts)
         parts = map(rounded, parts) if self.format.in_decimals else parts
         if self.format.is_text:
             with self._stream() as stream:
@@ -91,15 +97,22 @@ class Output:
 
 
 def check_output(
-    path: str | os.PathLike[str], force: bool = False, format: str | None = None, names: str | None = None
+    path: str | os.PathLike[str],
+    force: bool = False,
+    format: str | None = None,
+    names: str | None = None,
+    crs: str | None = None,
 ) -> Output:
     """Refuse, before any work, a path that cannot be written; return what writes there."""
     chosen = format_of_output(Path(path), format, names)
+    crs = None if crs is None else settled(crs, "--output-crs")
+    if crs == "planar" or (crs not in (None, "lonlat") and chosen.lonlat_only):
+        raise SettingsError(f"{path}: --output-crs {crs} is not possible here; leave it out, or write lonlat")
     if os.fspath(path) == STANDARD:
-        return Output(Target(Path(path), Path(path), force), chosen)
+        return Output(Target(Path(path), Path(path), force), chosen, crs)
     for suffix in chosen.beside:
         check_target(Path(path).with_suffix(suffix), force)
-    return Output(check_target(path, force, chosen.folder_of), chosen)
+    return Output(check_target(path, force, chosen.folder_of), chosen, crs)
 
 
 def _of_one_kind(parts: Iterable[Trajectories]) -> Iterator[Trajectories]:

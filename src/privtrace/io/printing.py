@@ -54,8 +54,8 @@ def rounded(part: Trajectories) -> Trajectories:
 
     Of planar units nobody knows how long they are, so numbers below ten keep four digits.
     """
-    if part.crs == "lonlat":
-        return replace(part, points=np.round(part.points, 6))
+    if part.crs != "planar":
+        return replace(part, points=np.round(part.points, 6 if part.crs == "lonlat" else 2))
     points = np.round(part.points, 2)
     small = np.abs(part.points) < 10
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -40,7 +40,7 @@ def measured(noisy: Floats, error: float, total: float) -> Series:
 
 def axis_of(region: Region) -> Axis:
     """Measure distances in kilometers, or in planar units."""
-    return Axis("km", 1000) if region.crs == "lonlat" else Axis("units", 1)
+    return Axis("km", 1000) if region.in_meters else Axis("units", 1)
 
 
 def bars(edges: Floats, shares: Floats, axis: Axis, alternative: str) -> str:

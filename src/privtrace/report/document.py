@@ -198,7 +198,7 @@ def distance(distance_m: float, region: Region) -> str:
     """Write a distance for a reader; nobody said that a planar unit is a meter. Nothing has none."""
     if math.isnan(distance_m):
         return "none"
-    if region.crs != "lonlat":
+    if not region.in_meters:
         return f"{plain(distance_m, 4)} units"
     return f"{plain(distance_m / 1000, 3)} km" if distance_m >= 1000 else f"{plain(distance_m, 3)} m"
 
@@ -216,7 +216,7 @@ def speed(meters_per_second: float, region: Region) -> str:
     """Write a speed for a reader, in kilometers per hour or planar units per second. Nothing has none."""
     if math.isnan(meters_per_second):
         return "none"
-    if region.crs != "lonlat":
+    if not region.in_meters:
         return f"{plain(meters_per_second, 3)} units/s"
     return f"{plain(3.6 * meters_per_second, 3)} km/h"
 

@@ -48,13 +48,13 @@ def scale_of(name: str, region: Region) -> Scale:
         whole = [(number, plain(number, 3)) for number in _ROUND if number >= 1]
         return Scale("Points", "per trip", _amount, whole)
     if name == "speed":
-        per_unit, unit = (1 / 3.6, "km/h") if region.crs == "lonlat" else (1.0, "units/s")
+        per_unit, unit = (1 / 3.6, "km/h") if region.in_meters else (1.0, "units/s")
         speeds = [(number * per_unit, f"{plain(number, 3)}") for number in _ROUND]
         return Scale(
             "Mean speed", f"length divided by duration, {unit}", lambda size: speed(size, region), speeds
         )
     jumps = [(number, distance(number, region).removesuffix(" units")) for number in _ROUND]
-    unit = "" if region.crs == "lonlat" else ", units"
+    unit = "" if region.in_meters else ", units"
     meaning = f"the distance from point to point{unit}"
     return Scale("Jump", meaning, lambda size: distance(size, region), jumps)
 

@@ -93,10 +93,10 @@ def panel(
 
     The last of the grids comes first. What is shown stands below the maps, or in a column beside one.
     """
-    lonlat = sheet.region.crs == "lonlat"
+    in_meters = sheet.region.in_meters
     data = {
         "metersPerUnit": sheet.region.width_m / _WIDTH,
-        "unit": "m" if lonlat else "units",
+        "unit": "m" if in_meters else "units",
         "bounds": sheet.region.bounds.tolist(),
         "grids": list(grids),
     }
@@ -217,7 +217,7 @@ def grid_data(layer: Layer, passing: Passing | None = None) -> dict[str, Any]:
     Where there are times also their speeds, and by part of the day, who passes them.
     """
     grid = layer.grid
-    lonlat = grid.region.crs == "lonlat"
+    in_meters = grid.region.in_meters
     numbers = [
         {
             "name": number.name,
@@ -231,7 +231,7 @@ def grid_data(layer: Layer, passing: Passing | None = None) -> dict[str, Any]:
         "name": "area",
         "values": [float(f"{size:.3g}") for size in areas(grid).tolist()],
         "error": None,
-        "unit": " km²" if lonlat else " square units",
+        "unit": " km²" if in_meters else " square units",
     }
     data = {
         "name": layer.name.removesuffix("s").capitalize(),
@@ -242,17 +242,17 @@ def grid_data(layer: Layer, passing: Passing | None = None) -> dict[str, Any]:
     }
     if passing is None:
         return data
-    data["numbers"] = [*numbers, _plainly("mean speed", *_speeds(passing.speeds_of_day, lonlat)), area]
+    data["numbers"] = [*numbers, _plainly("mean speed", *_speeds(passing.speeds_of_day, in_meters)), area]
     data["parts"] = [
-        [_plainly("passing trips", trips, ""), _plainly("mean speed", *_speeds(speeds, lonlat))]
+        [_plainly("passing trips", trips, ""), _plainly("mean speed", *_speeds(speeds, in_meters))]
         for trips, speeds in zip(passing.trips, passing.speeds, strict=True)
     ]
     return data
 
 
-def _speeds(speeds: Floats, lonlat: bool) -> tuple[Floats, str]:
+def _speeds(speeds: Floats, in_meters: bool) -> tuple[Floats, str]:
     """Give speeds in the unit that readers know, and its name."""
-    return (3.6 * speeds, " km/h") if lonlat else (speeds, " units/s")
+    return (3.6 * speeds, " km/h") if in_meters else (speeds, " units/s")
 
 
 def _plainly(name: str, values: Floats, unit: str) -> dict[str, Any]:

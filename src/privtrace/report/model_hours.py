@@ -125,7 +125,7 @@ def _parts_of_the_day(model: Model, view: View, hours: Hours) -> list[str]:
         )
         small = (sheet.small(*one) for one in zip(cells, words, strict=True))
         drawn.append([*zip(small, told, strict=True)])
-    unit = "km²" if region.crs == "lonlat" else "square unit"
+    unit = "km²" if region.in_meters else "square unit"
     return [
         "<h3>By part of the day</h3>",
         paragraph(

@@ -166,7 +166,7 @@ def _letters(shades: Integers) -> str:
 
 def per_area(layer: Layer, numbers: Floats) -> Floats:
     """Divide numbers of cells by their areas, in km² or square units."""
-    whole = layer.grid.sizes_m.prod(axis=1) / (1e6 if layer.grid.region.crs == "lonlat" else 1.0)
+    whole = layer.grid.sizes_m.prod(axis=1) / (1e6 if layer.grid.region.in_meters else 1.0)
     # Slivers of cells at the region's edge would be the darkest by noise alone.
     density: Floats = numbers / np.maximum(areas(layer.grid), _LEAST_SHARE * whole)
     return density
@@ -206,7 +206,7 @@ def _lines_by_part(sheet: maps.Sheet, trips: Trajectories, hours: Hours) -> str:
 
 
 def _legend(layer: Layer, scale: Rising, name: str) -> str:
-    unit = "km²" if layer.grid.region.crs == "lonlat" else "square unit"
+    unit = "km²" if layer.grid.region.in_meters else "square unit"
     title, ticks = f"{name} per {unit}, {layer.name}", scale.ticks(rounded)
     words = f"Color scale of {title.lower()}, from 0 to {ticks[-1][1]}, logarithmic."
     return maps.legend(title, "q", ticks, words)

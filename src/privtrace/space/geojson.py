@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privtrace.errors import SettingsError
+from privtrace.errors import DataError, SettingsError
 from privtrace.space.polygon import Point, Polygon, shifted
 from privtrace.trajectories import Crs
 
@@ -37,6 +37,10 @@ _EDGES_AT_ONCE = 16  # so that the pairs of these are little to hold
 #: A polygon fills at least this share of the box around it; below, it is a line with rounding errors.
 _MIN_SHARE = 1e-8
 
+_GEOPARQUET = (".geoparquet", ".parquet")
+#: Suffixes of files with polygons, other than GeoJSON.
+LAYERS = (".gpkg", ".shp", ".fgb", ".kml", *_GEOPARQUET)
+
 _KINDS = "Polygon, MultiPolygon, or a Feature, FeatureCollection or GeometryCollection of those"
 
 # Names of longitude and latitude in the `crs` member that GeoJSON had before 2016.
@@ -44,12 +48,14 @@ _LONLAT_NAME = re.compile(r"\b(CRS:?84|EPSG:+4326)\b", re.IGNORECASE)
 
 
 def read_polygon(path: str | os.PathLike[str]) -> tuple[Polygon, Crs | None]:
-    """Read a GeoJSON file: its polygons as one, and the coordinate system if the file names it."""
+    """Read a file of polygons as one, and their coordinate system if the file names it."""
     try:
         if os.path.getsize(path) > _MAX_FILE_BYTES:
             raise SettingsError(
                 f"{path}: the file is larger than {_MAX_FILE_BYTES >> 20} MB; simplify the polygon"
             )
+        if Path(path).suffix.lower() in LAYERS:
+            return _read_layer(Path(path))
         text = Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read ({error.strerror}); check the path") from None
@@ -61,6 +67,24 @@ def read_polygon(path: str | os.PathLike[str]) -> tuple[Polygon, Crs | None]:
         raise SettingsError(f"{path}: this is not JSON; a region's file must be GeoJSON") from None
     try:
         return parse_polygon(content)
+    except SettingsError as error:
+        raise SettingsError(f"{path}: {error}") from None
+
+
+def _read_layer(path: Path) -> tuple[Polygon, Crs | None]:
+    """Read the polygons of a format of geographic information systems."""
+    import shapely
+
+    from privtrace.io import geoparquet, ogr
+
+    try:
+        shapes, crs = (geoparquet if path.suffix.lower() in _GEOPARQUET else ogr).shapes_of(path)
+        found = shapely.from_wkb(shapes.drop_null().to_numpy())
+    except (DataError, shapely.GEOSException) as error:
+        raise SettingsError(str(error)) from None
+    geometries = [shape.__geo_interface__ for shape in found if not shape.is_empty]
+    try:
+        return parse_polygon({"type": "GeometryCollection", "geometries": geometries})[0], crs
     except SettingsError as error:
         raise SettingsError(f"{path}: {error}") from None
 

@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privtrace import coordinates
 from privtrace.caching import cached_property
 from privtrace.compiling import compiled
 from privtrace.errors import SettingsError
 from privtrace.space.area import Area, Tally, area_of, is_inside, tally, unwrapped
-from privtrace.space.geojson import parse_polygon, read_polygon, unwrap
+from privtrace.space.geojson import LAYERS, join, parse_polygon, read_polygon, unwrap
 from privtrace.space.polygon import Polygon
 from privtrace.trajectories import Crs, Floats, Trajectories, is_bad
 
@@ -85,8 +86,8 @@ class Region:
                 object.__setattr__(self, name, float(value))
             except (TypeError, ValueError, OverflowError):
                 raise SettingsError(f"the region's {name} must be a number, not {str(value)[:60]!r}") from None
-        if self.crs not in (None, "lonlat", "planar"):
-            raise SettingsError(f"the region's crs must be 'lonlat' or 'planar', not {self.crs!r}")
+        if self.crs is not None:
+            object.__setattr__(self, "crs", coordinates.settled(self.crs, "the region's crs"))
         if not all(math.isfinite(getattr(self, name)) for name in _BOUNDS):
             raise SettingsError(f"the region {self} must have finite sides")
         if self.west == self.east or not self.south < self.north:
@@ -97,13 +98,13 @@ class Region:
             raise SettingsError("the box is not the one around the polygon; use Region.polygon")
         if self.crs == "lonlat":
             self._check_degrees()
-        elif self.crs == "planar":
+        elif self.crs is not None:
             self._check_planar()
 
     def _check_antimeridian(self) -> None:
         """Take west > east for a box across the antimeridian, if that can be meant."""
         degrees = max(abs(self.west), abs(self.east)) <= 180
-        if self.crs == "planar" or not degrees or self.east + 360 - self.west > 180:
+        if self.crs not in (None, "lonlat") or not degrees or self.east + 360 - self.west > 180:
             raise SettingsError(
                 f"the region {self} is inverted or empty: is its west really east of its east? The order is "
                 "W,S,E,N. Only a box of at most 180 degrees across the antimeridian, such as 170,-20,-170,-10, "
@@ -200,21 +201,26 @@ class Region:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Region:
-        """Read a GeoJSON file of polygons; see `Region.polygon`."""
+        """Read polygons from GeoJSON, Shapefile, GeoPackage, GeoParquet, FlatGeobuf or KML, as one area.
+
+        A region whose coordinate system is known is transformed to that of the data.
+        """
         return cls._of(*read_polygon(path))
 
     @classmethod
     def parse(cls, text: str | None) -> Region:
-        """Read `W,S,E,N`, or the GeoJSON file of that name."""
+        """Read `W,S,E,N`, or the file of that name."""
         if not text:
             raise SettingsError(MISSING)
         numbers = text.split(",")
-        if Path(text).suffix.lower() in (".json", ".geojson") or (len(numbers) != 4 and os.path.isfile(text)):
+        if Path(text).suffix.lower() in (".json", ".geojson", *LAYERS) or (
+            len(numbers) != 4 and os.path.isfile(text)
+        ):
             return cls.read(text)
         if len(numbers) != 4:
             raise SettingsError(
                 f"the region {text!r} must be four numbers W,S,E,N separated by commas, or the name of a "
-                "GeoJSON file with a polygon"
+                "file with polygons, for example GeoJSON"
             )
         return cls(*numbers)  # type: ignore[arg-type]
 
@@ -234,20 +240,47 @@ class Region:
 
     def for_data(self, crs: Crs) -> Region:
         """Settle the coordinate system when the region meets data."""
-        if self.crs not in (None, crs):
+        crs = coordinates.settled(crs)
+        if self.crs is None and self.shape is not None and crs not in ("lonlat", "planar"):
+            # GeoJSON has longitude and latitude, but not every polygon is from there.
+            in_degrees = np.all(np.abs(self.bounds) <= (360, 90, 360, 90))
+            return self._of(self.shape, "lonlat").for_data(crs) if in_degrees else self._of(self.shape, crs)
+        if self.crs in (None, crs):
+            return replace(self, crs=crs) if self.shape is None else self._of(self.shape, crs)
+        if not coordinates.is_known(self.crs) or not coordinates.is_known(crs):
             raise SettingsError(f"the region {self} is {self.crs}, but the data is {crs}; make them agree")
-        return replace(self, crs=crs) if self.shape is None else self._of(self.shape, crs)
+        return self._transformed(crs)
+
+    def _transformed(self, crs: Crs) -> Region:
+        """Move the corners to another coordinate system; what was a box is a polygon there."""
+        assert self.crs is not None
+        w, s, e, n = self.bounds.tolist()
+        box = ((((w, s), (e, s), (e, n), (w, n), (w, s)),),)
+        parts = box if self.shape is None else self.shape.parts
+        moved = [[coordinates.transformed(np.array(ring), self.crs, crs) for ring in rings] for rings in parts]
+        if not all(np.isfinite(ring).all() for rings in moved for ring in rings):
+            raise SettingsError(f"the region {self} does not lie where {crs} holds; make them agree")
+        return self._of(join(moved), crs)
 
     @property
     def units(self) -> str:
         """Name the units of the coordinates."""
-        return "degrees" if self.crs == "lonlat" else "planar units"
+        if self.crs is None or self.crs == "planar":
+            return "planar units"
+        return "degrees" if self.crs == "lonlat" else f"the units of {self.crs}"
+
+    @property
+    def in_meters(self) -> bool:
+        """Tell whether lengths are in meters, or in planar units that nobody knows."""
+        return coordinates.is_known(self.crs)
 
     @property
     def scale_m(self) -> tuple[float, float]:
         """Give the meters in one unit of each coordinate, at the region's center."""
-        if self.crs != "lonlat":
+        if self.crs is None or self.crs == "planar":
             return 1.0, 1.0
+        if self.crs != "lonlat":
+            return coordinates.scale_m(self.crs, (self.west + self.east) / 2, (self.south + self.north) / 2)
         latitude = math.radians((self.south + self.north) / 2)
         bulge = 1 - _ECCENTRICITY2 * math.sin(latitude) ** 2
         east_radius = _RADIUS_M / math.sqrt(bulge) * math.cos(latitude)

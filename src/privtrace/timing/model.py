@@ -390,7 +390,7 @@ def timing_of(
 
 def _usually_last(region: Region) -> int:
     """Give the last bin of speeds where noise hides them all; planar units may be any, so it is the last."""
-    return int(half_octave(_FASTEST, SPEEDS)) if region.crs == "lonlat" else N_SPEEDS - 1
+    return int(half_octave(_FASTEST, SPEEDS)) if region.in_meters else N_SPEEDS - 1
 
 
 def _on_days(hours: npt.NDArray[Number], calendar: Calendar) -> npt.NDArray[Number]:
