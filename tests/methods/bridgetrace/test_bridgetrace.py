@@ -365,12 +365,12 @@ def refuse(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-@pytest.mark.parametrize("name", SCHEMA)
-def test_damaged_arrays_are_refused(name: str, damage: str, content: bytes) -> None:
-    header, arrays = taken_apart(content)
-    assert put_together(header, arrays) == content
-    arrays[name] = DAMAGES[damage](arrays[name]).astype(arrays[name].dtype)
-    refuse(header, arrays)
+def test_damaged_arrays_are_refused(damage: str, content: bytes) -> None:
+    for name in SCHEMA:
+        header, arrays = taken_apart(content)
+        assert put_together(header, arrays) == content
+        arrays[name] = DAMAGES[damage](arrays[name]).astype(arrays[name].dtype)
+        refuse(header, arrays)
 
 
 @pytest.mark.parametrize("name", [name for name in SCHEMA if name.startswith("walk_")])
