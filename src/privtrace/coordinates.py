@@ -45,12 +45,17 @@ def settled(crs: Any, what: str = "crs") -> Crs:
         return str(crs)
     if not isinstance(crs, str) or not _CODE.fullmatch(crs):
         raise SettingsError(f"{what} must be 'lonlat', 'planar' or a code such as 'EPSG:3763', not {crs!r}")
-    found = meaning(_system(crs.upper(), what).to_json_dict())
+    found = _meaning_of(_system(crs.upper(), what))
     if found in (None, "planar"):
         raise SettingsError(
             f"{what}: {crs} is neither a projected system nor close to WGS 84; convert the data to EPSG:4326"
         )
     return str(found)
+
+
+@lru_cache(64)
+def _meaning_of(system: Any) -> Crs | None:
+    return meaning(system.to_json_dict())
 
 
 def is_known(crs: Crs | None) -> bool:
