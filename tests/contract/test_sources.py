@@ -27,7 +27,7 @@ from privtrace.io import FORMATS, open_source
 from privtrace.io.source import FileSource, Sizes
 from privtrace.privacy.unsafe_noise import NoNoise
 from privtrace.testing.data import Cut
-from privtrace.within import Within
+from privtrace.within import Transformed, Within
 
 TINY = Sizes(part_points=5, batch_rows=4, bucket_rows=30, block_bytes=64)
 STRINGS: Any = np.dtypes.StringDType()
@@ -119,12 +119,18 @@ def check_within(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check(Within(Cut(scattered(), [3, 0, 5]), both[0], Zone.named("UTC")), expected(scattered()))
 
 
+def check_transformed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Points move, and trajectories stay as they are cut."""
+    check(Transformed(Cut(scattered(), [3, 0, 5]), scattered().crs), expected(scattered()))
+
+
 SOURCES: dict[type, Callable[[Path, pytest.MonkeyPatch], None]] = {
     pt.Trajectories: check_trajectories,
     FileSource: check_files,
     Made: check_made,
     Cut: check_cut,
     Within: check_within,
+    Transformed: check_transformed,
 }
 
 
