@@ -22,8 +22,8 @@ from privtrace.export.columns import PRODUCTS, TIMED
 from privtrace.export.tables import product
 from privtrace.io.atomic import check_target, replacing
 from privtrace.io.extras import require
-from privtrace.io.suffixes import Suffixed
-from privtrace.io.suffixes import chosen as by_name_or_suffix
+from privtrace.io.formats import Suffixed
+from privtrace.io.formats import chosen as by_name_or_suffix
 from privtrace.methods.model import Model
 from privtrace.methods.view import View
 

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from privtrace.io.columns import Declared, parse_columns
 from privtrace.io.formats import FORMATS, STANDARD, Format
-from privtrace.io.opening import open_reader
+from privtrace.io.opening import open_reader, received
 from privtrace.io.output import Output, check_output
-from privtrace.io.received import received
-from privtrace.io.source import FileSource, Reader, Sizes
+from privtrace.io.source import FileSource, Sizes
 from privtrace.trajectories import Crs, Source, Trajectories
 
 __all__ = [
@@ -103,19 +102,8 @@ def open_declared(
     path: str | os.PathLike[str], declared: Declared, format: str | None = None, sizes: Sizes | None = None
 ) -> FileSource:
     """Open a file as `read` does, by what was declared; messages spell options as it does."""
-    opening = _Opening(received() if os.fspath(path) == STANDARD else Path(path), format)
+    opening = partial(open_reader, received() if os.fspath(path) == STANDARD else Path(path), format)
     return FileSource(opening(declared), sizes, declared, opening)
-
-
-@dataclass(frozen=True)
-class _Opening:
-    """Open one file, as often as a source wants, in another process too."""
-
-    path: Path
-    format: str | None
-
-    def __call__(self, declared: Declared) -> Reader:
-        return open_reader(self.path, declared, self.format)
 
 
 def open_source(

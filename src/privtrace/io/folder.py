@@ -14,8 +14,10 @@ dropped and counted like a row. Points mean what is declared, else longitude and
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -32,16 +34,11 @@ from privtrace.io.files import FileVersion, Snapshot
 from privtrace.io.source import Reader, Sizes
 from privtrace.trajectories import Crs
 
-#: Opens some files of one kind together, or a file alone.
-Open = Callable[[Beginning, Declared], Reader]
+#: Files that one reader reads, and what opens them together.
+Group: TypeAlias = tuple[Sequence[Path], Callable[[Beginning, Declared], Reader]]
 
 
-@dataclass(frozen=True)
-class Group:
-    """Hold files that one reader reads, and how to open them."""
-
-    paths: Sequence[Path]
-    open: Open
+_NO_IDS = pa.array([], pa.large_binary())
 
 
 class FolderReader:
@@ -57,40 +54,35 @@ class FolderReader:
         self._keeps_order = declared.wants_times and declared.gap_minutes is None
         self._unreadable: list[tuple[Path, str]] = []
         self._readers: list[Reader] = []
-        versions: list[FileVersion] = []
-        for group in groups:
-            found = self._versions(group.paths)
-            versions += found
-            self._open(group.open, found, replace(declared, lenient=True))
+        lenient = replace(declared, lenient=True)
+        versions = chain.from_iterable(self._opened(*group, lenient) for group in groups)
         self.snapshot = Snapshot(path, tuple(versions))
         self.n_rows: int | None = None
 
-    def _versions(self, paths: Sequence[Path]) -> list[FileVersion]:
-        """Ask the disk about files, and leave out those that are none."""
-        versions = []
+    def _opened(
+        self, paths: Sequence[Path], read: Callable[[Beginning, Declared], Reader], declared: Declared
+    ) -> list[FileVersion]:
+        """Open some files together, or leave them out; those that are none are left out by themselves."""
+        versions: list[FileVersion] = []
         for path in paths:
             try:
                 versions.append(FileVersion.at(path))
             except DataError as refusal:
                 self._leave_out(path, refusal)
-        return versions
-
-    def _open(self, open_files: Open, versions: list[FileVersion], declared: Declared) -> None:
-        """Open the files of a group, where there are any."""
-        if not versions:
-            return
-        snapshot = Snapshot(versions[0].path, tuple(versions))
         try:
-            with Beginning(snapshot) as beginning:
-                reader = open_files(beginning, declared)
+            if versions:
+                with Beginning(Snapshot(versions[0].path, tuple(versions))) as beginning:
+                    self._add(read(beginning, declared), declared)
         except PrivTraceError as refusal:
             for version in versions:
                 self._leave_out(version.path, refusal)
-            return
+        return versions
+
+    def _add(self, reader: Reader, declared: Declared) -> None:
+        """Take a reader whose points mean what those of the others do."""
         if reader.crs != self.crs:
             cure = f"pass {declared.option('crs', reader.crs, repr(reader.crs))} if all are"
-            self._unreadable += [(one.path, f"{FILE}: its points are {reader.crs}; {cure}") for one in versions]
-            return
+            raise DataError(f"its points are {reader.crs}; {cure}")
         if isinstance(reader, FeatureReader):
             reader.as_text = True
         self._readers.append(reader)
@@ -109,8 +101,7 @@ class FolderReader:
         """Yield the rows of all files, or their keys only."""
         self.n_rows = None
         n_rows = len(self._unreadable)
-        nowhere = pa.array([], pa.float64())
-        empty = self._filled({"x": nowhere, "y": nowhere}, pa.array([], pa.large_binary()))
+        empty = self._alike({"x": pa.array([], pa.float64()), "y": pa.array([], pa.float64())}, _NO_IDS)
         yield rows.keys_of(empty) if keys_only else empty
         for path, reason in self._unreadable:
             _note(faults, reason, path)
@@ -121,7 +112,9 @@ class FolderReader:
             # All columns also for the keys, so that every pass ends at the same place of a damaged file.
             try:
                 for batch in reader.batches(sizes, faults=faults):
-                    alike = self._alike(batch, reader)
+                    ids = batch.column("traj_id")  # features know them from places
+                    ids = ids if isinstance(reader, FeatureReader) else apart(_texts(ids))
+                    alike = self._alike(dict(zip(batch.schema.names, batch.columns, strict=True)), ids)
                     yield rows.keys_of(alike) if keys_only else alike
                 n_rows += reader.n_rows or 0
             except DataError as refusal:
@@ -132,14 +125,8 @@ class FolderReader:
                 n_before += reader.n_features
         self.n_rows = n_rows
 
-    def _alike(self, batch: pa.RecordBatch, reader: Reader) -> pa.RecordBatch:
+    def _alike(self, columns: dict[str, pa.Array], ids: pa.Array) -> pa.RecordBatch:
         """Bring a batch into the one form."""
-        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-        ids = columns["traj_id"]
-        # Features know ids from places.
-        return self._filled(columns, ids if isinstance(reader, FeatureReader) else apart(_texts(ids)))
-
-    def _filled(self, columns: dict[str, pa.Array], ids: pa.Array) -> pa.RecordBatch:
         made = {"traj_id": ids}
         if self.has_users:
             users = columns.get("user_id")

@@ -1,29 +1,73 @@
-"""List the formats: how each is recognized, read and written."""
+"""List the formats: how each is named, recognized, read and written; and choose the one to write."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from privtrace.errors import OutputError
-from privtrace.io import feature_writers, geoparquet, gpx, ogr, parquet, printing, tables
+from privtrace.io import feature_writers, geoparquet, ogr, parquet, tables
 from privtrace.io.beginning import Beginning
 from privtrace.io.columns import Declared
+from privtrace.io.feature_writers import lost_in_gpx, lost_in_mfjson
+from privtrace.io.geoparquet import GeoParquetReader
+from privtrace.io.gpx import GpxReader
 from privtrace.io.json_features import SEQUENCES, JsonReader
 from privtrace.io.naming import NAMES
+from privtrace.io.printing import bad_points_lost, numbers_lost, zone_lost
 from privtrace.io.source import Reader
-from privtrace.io.suffixes import Suffixed, chosen
 from privtrace.trajectories import Trajectories
 
 #: The path that is standard input or output.
 STANDARD = "-"
 
 Read: TypeAlias = Callable[[Beginning, Declared], Reader]
+Recognizes: TypeAlias = Callable[[Beginning], bool]
+
+
+@dataclass(frozen=True)
+class Suffixed:
+    """Say how a format is called, and how files in it are."""
+
+    name: str
+    suffixes: tuple[str, ...]  # the first is the usual one
+    is_text: bool  # text may be packed with gzip, and then its suffix has .gz after it
+
+    @property
+    def all_suffixes(self) -> tuple[str, ...]:
+        """List the suffixes, packed or not."""
+        return self.suffixes + tuple(f"{suffix}.gz" for suffix in self.suffixes if self.is_text)
+
+    def is_packed(self, path: Path) -> bool:
+        """Tell whether a file of this path is packed with gzip."""
+        return self.is_text and path.suffix.lower() == ".gz"
+
+
+Chosen = TypeVar("Chosen", bound=Suffixed)
+
+
+def chosen(path: Path, name: str | None, formats: Mapping[str, Chosen]) -> Chosen:
+    """Choose one of some formats, by its name if given, else by the suffix."""
+    if name is not None and name not in formats:
+        raise OutputError(f"{path}: unknown format {name!r}; it must be one of {', '.join(formats)}")
+    if name is not None:
+        return formats[name]
+    for format in formats.values():
+        if path.name.lower().endswith(format.all_suffixes):
+            return format
+    listed = listed_suffixes(formats.values())
+    raise OutputError(f"{path}: unknown format {path.suffix!r}; the suffix must be one of {listed}")
+
+
+def listed_suffixes(formats: Iterable[Suffixed]) -> str:
+    """List the suffixes that name a format, in words."""
+    suffixes = [suffix for format in formats for suffix in format.suffixes]
+    return f"{', '.join(suffixes)}, and .gz after those of text"
 
 
 @dataclass(frozen=True)
@@ -34,9 +78,9 @@ class Format(Suffixed):
     write: Callable[
         ..., None
     ]  # of parts, and a stream for text, else a path; and of `names`, if it has columns
-    recognizes: Callable[[Beginning], bool] = lambda beginning: False  # by what is no row of it
+    recognizes: Recognizes = lambda beginning: False  # by what is no row of it
     by_name: tuple[str, ...] = ()  # suffixes that alone tell it: there the first bytes are a row's
-    lost: Callable[[Trajectories], list[str]] = lambda part: []  # what of a part it cannot hold, in words
+    lost: Callable[[Trajectories], list[str]] = bad_points_lost  # what of a part it cannot hold, in words
     folder_of: str | None = None  # written as a folder of files with this suffix, and read as one, all together
     folder_root: str = ""  # what is in such a folder even where it holds no file
     beside: tuple[str, ...] = ()  # suffixes of other files that belong to one of this format
@@ -57,34 +101,41 @@ class Format(Suffixed):
         return self.all_suffixes + self.by_name
 
 
-def _imported(module: str, reader: str, name: str, suffixes: tuple[str, ...], **more: Any) -> Format:
+def _imported(module: str, reader: str, suffixes: tuple[str, ...] = (), **more: Any) -> Format:
     """Say how the format of a public data set is read; its importer stands on this, and loads when called."""
 
     def later(what: str) -> Callable[..., Any]:
         return lambda *given: getattr(import_module(f"privtrace.datasets.{module}"), what)(*given)
 
-    return Format(name, suffixes, read=later(reader), write=later("write"), lost=later("lost"), **more)
+    return Format(module, suffixes, read=later(reader), write=later("write"), lost=later("lost"), **more)
 
 
-def _by_gdal(name: str, kind: ogr.Kind, recognizes: Callable[[Beginning], bool]) -> Format:
-    read, write = partial(ogr.OgrReader, kind), partial(ogr.write, kind)
-    made = Format(name, (kind.suffix,), False, read, write, recognizes, lost=printing.bad_points_lost)
-    return replace(made, prepare=partial(ogr.gdal, kind=kind), beside=kind.beside)
+def _by_gdal(kind: ogr.Kind, recognizes: Recognizes, **more: Any) -> Format:
+    more = {"read": partial(ogr.OgrReader, kind), "prepare": partial(ogr.gdal, kind=kind), **more}
+    more |= {"write": partial(ogr.write, kind), "recognizes": recognizes, "beside": kind.beside}
+    return Format(kind.suffix.removeprefix("."), (kind.suffix,), False, **more)
 
 
-def _is_parquet(beginning: Beginning) -> bool:
-    return beginning.raw.startswith(b"PAR1")
+def _starts(*marks: bytes) -> Recognizes:
+    return lambda beginning: beginning.raw.startswith(marks)
+
+
+def _is_plain_parquet(beginning: Beginning) -> bool:
+    return _starts(b"PAR1")(beginning) and not geoparquet.is_geoparquet(beginning)
 
 
 def _is_geopackage(beginning: Beginning) -> bool:
-    marks = (b"GPKG", b"GP10", b"GP11")
-    return beginning.raw.startswith(b"SQLite format 3\0") and beginning.raw[68:72] in marks
+    return _starts(b"SQLite format 3\0")(beginning) and beginning.raw[68:72] in (b"GPKG", b"GP10", b"GP11")
 
 
-def _is_xml(root: bytes, beginning: Beginning) -> bool:
+def _is_json(beginning: Beginning) -> bool:
+    return first_sign(beginning.head()) == b"{"
+
+
+def _is_xml(root: bytes) -> Recognizes:
     """Tell a format by its root, which may stand after declarations and comments."""
-    head = beginning.head()
-    return first_sign(head) == b"<" and re.search(rb"<(\w+:)?" + root + rb"[\s>]", head) is not None
+    tag = re.compile(rb"<(\w+:)?" + root + rb"[\s>]")
+    return lambda beginning: first_sign(head := beginning.head()) == b"<" and tag.search(head) is not None
 
 
 def _is_porto(beginning: Beginning) -> bool:
@@ -97,75 +148,53 @@ def first_sign(text: bytes) -> bytes:
     return text.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
 
 
-_parquet = Format("parquet", (".parquet", ".pq"), False, parquet.ParquetReader, parquet.write, has_columns=True)
-_geoparquet = Format(
-    "geoparquet", (".geoparquet",), False, geoparquet.GeoParquetReader, geoparquet.write_points
-)
-_kml = _by_gdal("kml", ogr.KML, partial(_is_xml, b"kml"))
-_geojson = Format("geojson", (".geojson",), True, JsonReader, feature_writers.geojson, lonlat_only=True)
-_gpx = Format("gpx", (".gpx",), True, gpx.GpxReader, feature_writers.gpx, partial(_is_xml, b"gpx"))
-# What is recognized as nothing else: a table says in its header what stands between fields.
-_csv = Format("csv", (".csv",), True, tables.TableReader, tables.write, has_columns=True)
+def _lost_by_names(part: Trajectories) -> list[str]:
+    """Say in words what of a part is lost in a table named as another program wants it."""
+    return [*numbers_lost(part), *zone_lost(part)]
 
-#: By name, in the order in which they are asked whether they recognize a file.
-FORMATS = {
-    format.name: format
-    for format in (
-        replace(_parquet, recognizes=lambda start: _is_parquet(start) and not geoparquet.is_geoparquet(start)),
-        # Points and lines are read alike.
-        replace(_geoparquet, recognizes=_is_parquet, lost=printing.bad_points_lost),
-        replace(
-            _geoparquet,
-            name="geoparquet-lines",
-            suffixes=(),
-            write=geoparquet.write_lines,
-            lost=printing.bad_points_lost,
-        ),
-        _by_gdal("gpkg", ogr.GEOPACKAGE, _is_geopackage),
-        _by_gdal("shp", ogr.SHAPEFILE, lambda start: start.raw.startswith(b"\0\0\x27\x0a")),
-        _by_gdal("fgb", ogr.FLATGEOBUF, lambda start: start.raw.startswith(b"fgb\x03fgb")),
-        replace(
-            _kml,
-            read=ogr.KmlReader,
-            has_printed_numbers=True,
-            lonlat_only=True,
-            lost=lambda part: [*printing.bad_points_lost(part), *printing.numbers_lost(part)],
-        ),
-        replace(
-            _geojson,
-            recognizes=lambda start: first_sign(start.head()) == b"{",
-            by_name=tuple(f"{suffix}{end}" for suffix in SEQUENCES for end in ("", ".gz")),
-            lost=printing.bad_points_lost,
-        ),
-        # Moving features are features too, and read as GeoJSON.
-        replace(
-            _geojson,
-            name="mfjson",
-            suffixes=(".mfjson",),
-            write=feature_writers.mfjson,
-            needs_times=True,
-            lost=feature_writers.lost_in_mfjson,
-        ),
-        replace(_gpx, lonlat_only=True, lost=feature_writers.lost_in_gpx),
-        _imported("dat", "DatReader", "dat", (".dat",), is_text=True, by_name=(".dat", ".dat.gz")),
-        _imported("porto", "PortoReader", "porto", (), is_text=True, recognizes=_is_porto, lonlat_only=True),
-        _imported(
-            "geolife",
-            "GeolifeReader",
-            "geolife",
-            (".plt",),
-            is_text=False,
-            has_printed_numbers=True,
-            by_name=(".plt",),
-            lonlat_only=True,
-            needs_times=True,
-            folder_of=".plt",
-            folder_root="Data",
-        ),
-        _csv,
-        replace(_csv, name="tsv", suffixes=(".tsv", ".tab"), write=partial(tables.write, delimiter="\t")),
-    )
-}
+
+def _lost_in_kml(part: Trajectories) -> list[str]:
+    return [*bad_points_lost(part), *numbers_lost(part)]
+
+
+_lonlat = partial(Format, lonlat_only=True)
+_table = partial(Format, has_columns=True, lost=lambda part: [])
+_PRINTED = {"has_printed_numbers": True, "lonlat_only": True}
+_LINES = (*SEQUENCES, *(f"{suffix}.gz" for suffix in SEQUENCES))
+
+#: In the order in which they are asked whether they recognize a file.
+_ALL = (
+    _table("parquet", (".parquet", ".pq"), False, parquet.ParquetReader, parquet.write, _is_plain_parquet),
+    Format("geoparquet", (".geoparquet",), False, GeoParquetReader, geoparquet.write_points, _starts(b"PAR1")),
+    Format("geoparquet-lines", (), False, GeoParquetReader, geoparquet.write_lines),
+    _by_gdal(ogr.GEOPACKAGE, _is_geopackage),
+    _by_gdal(ogr.SHAPEFILE, _starts(b"\0\0\x27\x0a")),
+    _by_gdal(ogr.FLATGEOBUF, _starts(b"fgb\x03fgb")),
+    _by_gdal(ogr.KML, _is_xml(b"kml"), read=ogr.KmlReader, lost=_lost_in_kml, **_PRINTED),
+    _lonlat("geojson", (".geojson",), True, JsonReader, feature_writers.geojson, _is_json, _LINES),
+    _lonlat(
+        "mfjson", (".mfjson",), True, JsonReader, feature_writers.mfjson, lost=lost_in_mfjson, needs_times=True
+    ),
+    _lonlat("gpx", (".gpx",), True, GpxReader, feature_writers.gpx, _is_xml(b"gpx"), lost=lost_in_gpx),
+    _imported("dat", "DatReader", (".dat",), is_text=True, by_name=(".dat", ".dat.gz")),
+    _imported("porto", "PortoReader", is_text=True, recognizes=_is_porto, lonlat_only=True),
+    _imported(
+        "geolife",
+        "GeolifeReader",
+        (".plt",),
+        is_text=False,
+        by_name=(".plt",),
+        needs_times=True,
+        folder_of=".plt",
+        folder_root="Data",
+        **_PRINTED,
+    ),
+    # What is recognized as nothing else: a table says in its header what stands between fields.
+    _table("csv", (".csv",), True, tables.TableReader, tables.write),
+    _table("tsv", (".tsv", ".tab"), True, tables.TableReader, partial(tables.write, delimiter="\t")),
+)
+#: By name.
+FORMATS = {format.name: format for format in _ALL}
 
 
 def format_of_output(path: Path, name: str | None, names: str | None = None) -> Format:
@@ -185,8 +214,3 @@ def format_of_output(path: Path, name: str | None, names: str | None = None) -> 
         able = ", ".join(other.name for other in FORMATS.values() if other.has_columns)
         raise OutputError(f"{path}: {format.name} has no columns to name as {names} does; write one of {able}")
     return replace(format, write=partial(format.write, names=names), lost=_lost_by_names)
-
-
-def _lost_by_names(part: Trajectories) -> list[str]:
-    """Say in words what of a part is lost in a table named as another program wants it."""
-    return [*printing.numbers_lost(part), *printing.zone_lost(part)]
