@@ -158,7 +158,7 @@ def test_longitude_and_latitude_stay_so(tmp_path: Path, city: tuple[pt.Trajector
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["fit", "trips.parquet", "--epsilon=1", "--output=a"], "must not be taken from the data"),
+        (["fit", "trips.parquet", "--epsilon=1", "--output=a"], "Do not take it from the data"),
         (["fit", "trips.parquet", f"--region={BOX}", "--output=a"], "--epsilon (epsilon) is required"),
         (["fit", "trips.parquet", f"--region={BOX}", "--epsilon=-1", "--output=a"], "positive"),
         (["fit", "trips.parquet", f"--region={BOX}", "--epsilon=1e-9", "--output=a"], "too small"),

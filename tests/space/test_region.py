@@ -17,8 +17,8 @@ from privtrace.space.region import Region
 @pytest.mark.parametrize(
     ("text", "word"),
     [
-        (None, "must not be taken from the data"),
-        ("", "must not be taken from the data"),
+        (None, "Do not take it from the data"),
+        ("", "Do not take it from the data"),
         ("1,2,3", "four numbers"),
         ("1,2,3,x", "north must be a number"),
         ("3,2,1,4", "is its west really east of its east"),

@@ -37,7 +37,7 @@ Seed = Annotated[
 ]
 
 
-@takes(FitOptions, without=("names",))
+@takes(FitOptions, without=("names", "output_crs"))
 def fit(trips: InputPath, output: OutputPath, options: FitOptions) -> None:
     """Fit a model; this spends epsilon once. The model may be published.
 

@@ -140,7 +140,7 @@ class InputOptions:
     ] = None
     crs: Annotated[
         str | None,
-        typer.Option(metavar="lonlat|planar|EPSG:CODE", help="The coordinate system of the data."),
+        typer.Option(metavar="SYSTEM", help="lonlat, planar, or a code: EPSG:3763."),
     ] = None
     gap: Annotated[
         float | None,

@@ -83,7 +83,7 @@ class Settings(ABC):
 
     method: ClassVar[str]  # the method's name, by which the registry knows it
 
-    region: Region = setting("The area: a box, or a GeoJSON file.", _Area())
+    region: Region = setting("The area: a box, or a file (polygon).", _Area())
     epsilon: Epsilon = setting("The privacy budget, for example 0.5.", Budget())
     unit: Literal["trajectory", "user"] = setting(
         "What is protected.", OneOf(("trajectory", "user")), "trajectory"

@@ -38,10 +38,11 @@ _MIN_PLANAR, _MAX_PLANAR = 1e-6, 1e9
 _RESOLUTION = 1e-9  # of coordinates: below this share of them, cells would be cut by rounding
 
 MISSING = (
-    "a region is needed: W,S,E,N in the data's coordinates, such as --region=-8.70,41.10,-8.54,41.22 "
-    "(region=(-8.70, 41.10, -8.54, 41.22)), or a GeoJSON file with a polygon. It must not be taken from the "
-    "data, because the edges of the data show where its outermost trajectory went. Choose the area that the "
-    "release should speak of, for instance a city's limits; what lies outside does not count"
+    "a region is needed: W,S,E,N in the data's coordinates, for example --region=-8.70,41.10,-8.54,41.22 "
+    "(region=(-8.70, 41.10, -8.54, 41.22)), or a file with a polygon (GeoJSON, Shapefile, GeoPackage, "
+    "GeoParquet, FlatGeobuf or KML). Do not take it from the data: the edges of the data show where its outermost "
+    "trajectory went. Choose the area that the release is about, for example a city's limits; movement outside "
+    "does not count"
 )
 
 
