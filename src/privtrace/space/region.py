@@ -41,8 +41,8 @@ MISSING = (
     "a region is needed: W,S,E,N in the data's coordinates, for example --region=-8.70,41.10,-8.54,41.22 "
     "(region=(-8.70, 41.10, -8.54, 41.22)), or a file with a polygon (GeoJSON, Shapefile, GeoPackage, "
     "GeoParquet, FlatGeobuf or KML). Do not take it from the data: the edges of the data show where its "
-    "outermost trajectory went. Choose the area that the release is about, for example a city's limits; movement outside "
-    "does not count"
+    "outermost trajectory went. Choose the area that the release is about, for example a city's limits; "
+    "movement outside does not count"
 )
 
 
