@@ -11,6 +11,7 @@ from tests.io import samples
 from privtrace import io
 from privtrace.datasets import geolife
 from privtrace.errors import DataError, OutputError, SettingsError
+from privtrace.io import write
 from privtrace.io.files import files_in
 from privtrace.io.source import FileSource, Sizes
 from privtrace.trajectories import Trajectories
@@ -212,13 +213,13 @@ def test_numbers_are_seconds_since_1970(tmp_path):
 @pytest.mark.parametrize(
     ("part", "words"),
     [
-        (Trajectories(np.ones((1, 2)), np.arange(2)), "Geolife needs times"),
+        (Trajectories(np.ones((1, 2)), np.arange(2)), "geolife needs times"),
         (Trajectories(np.ones((1, 2)), np.arange(2), np.arange(1), crs="planar"), "points are planar"),
     ],
 )
 def test_what_the_format_cannot_hold_is_refused_before_writing(tmp_path, part, words):
     with pytest.raises(OutputError, match=words):
-        geolife.write([part], tmp_path / "a")
+        write(part, tmp_path / "a", format="geolife")
     assert not (tmp_path / "a").exists()
 
 

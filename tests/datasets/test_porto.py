@@ -13,6 +13,7 @@ from tests.io import samples
 
 from privtrace.datasets import porto
 from privtrace.errors import DataError, OutputError, SettingsError
+from privtrace.io import write
 from privtrace.io.source import FileSource, Reader, Sizes
 from privtrace.trajectories import Trajectories
 
@@ -211,7 +212,7 @@ def test_only_steps_of_15_seconds_are_kept(times, kept):
 def test_planar_points_are_refused(tmp_path):
     part = Trajectories(np.zeros((1, 2)), np.arange(2), crs="planar")
     with pytest.raises(OutputError, match="these points are planar"):
-        save([part], tmp_path / "a.csv")
+        write(part, tmp_path / "a.csv", format="porto")
 
 
 @pytest.mark.data

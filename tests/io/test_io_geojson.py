@@ -417,7 +417,7 @@ def test_lines_that_are_json_only_together_are_none(tmp_path: Path) -> None:
 
 
 def test_planar_points_have_no_place(tmp_path: Path) -> None:
-    with pytest.raises(pt.OutputError, match="GeoJSON holds longitude and latitude"):
+    with pytest.raises(pt.OutputError, match="geojson holds longitude and latitude"):
         pt.write(trips("bare", "planar"), tmp_path / "a.geojson")
     assert list(tmp_path.iterdir()) == []
 

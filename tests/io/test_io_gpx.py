@@ -214,7 +214,7 @@ def test_what_a_track_has_makes_no_folder_unreadable(tmp_path: Path) -> None:
 
 
 def test_planar_points_have_no_place(tmp_path: Path) -> None:
-    with pytest.raises(pt.OutputError, match="GPX holds longitude and latitude"):
+    with pytest.raises(pt.OutputError, match="gpx holds longitude and latitude"):
         pt.write(trips("bare", "planar"), tmp_path / "a.gpx")
     pt.write(trips("bare"), tmp_path / "a.gpx")
     with pytest.raises(pt.SettingsError, match="leave --crs planar"):

@@ -115,7 +115,7 @@ def test_a_strange_feature_stops_nothing_but_itself(wrong: Any, tmp_path: Path) 
 
 
 def test_without_times_there_is_no_place(tmp_path: Path) -> None:
-    with pytest.raises(pt.OutputError, match="MF-JSON needs times"):
+    with pytest.raises(pt.OutputError, match="mfjson needs times"):
         pt.write(trips("bare"), tmp_path / "a.mfjson")
     assert list(tmp_path.iterdir()) == []
 

@@ -72,7 +72,7 @@ def test_what_a_format_cannot_hold_is_refused_before_the_work(tmp_path: Path) ->
     check_output(tmp_path / "a.csv").check_holds("planar", has_times=False)
     with pytest.raises(OutputError, match=r"a\.mfjson: mfjson needs times, but there are none; write another"):
         check_output(tmp_path / "a.mfjson").check_holds("lonlat", has_times=False)
-    with pytest.raises(OutputError, match=r"a\.gpx: gpx cannot hold planar points; write another format"):
+    with pytest.raises(OutputError, match=r"a\.gpx: gpx holds longitude and latitude in degrees"):
         check_output(tmp_path / "a.gpx").check_holds("planar", has_times=True)
 
 

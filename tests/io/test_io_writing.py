@@ -101,7 +101,7 @@ def test_text_has_decimals_enough_and_binary_files_keep_every_bit(tmp_path, crs,
 
 @pytest.mark.parametrize("suffix", FORMATS)
 def test_the_file_does_not_depend_on_the_parts(tmp_path, suffix, monkeypatch):
-    monkeypatch.setattr("privtrace.io.long_table._TABLE_ROWS", 64)
+    monkeypatch.setattr("privtrace.io.output_tables._TABLE_ROWS", 64)
     rng = np.random.default_rng(0)
     offsets = np.concatenate([[0], np.cumsum(rng.integers(0, 40, 30))])
     whole = Trajectories(rng.random((offsets[-1], 2)), offsets)

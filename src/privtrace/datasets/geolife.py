@@ -27,7 +27,6 @@ import pyarrow.compute as pc
 
 from privtrace.datasets.importing import Importer, are_whole
 from privtrace.datasets.pieces import digits
-from privtrace.errors import OutputError
 from privtrace.io import printing, rows, slices
 from privtrace.io.beginning import Beginning
 from privtrace.io.clock import Read
@@ -202,9 +201,6 @@ def write(parts: Iterable[Trajectories], path: Path) -> None:
 
 def _files(part: Trajectories) -> Iterator[tuple[str, str, memoryview]]:
     """Yield the folder, the name and the lines of every file of a part."""
-    printing.lonlat_only(part, "Geolife")
-    if part.times is None:
-        raise OutputError("Geolife needs times, but these trajectories have none; write another format")
     assert part.ids is not None
     users = [_UNKNOWN] * len(part) if part.users is None else _names(part.users, _UNKNOWN)
     texts = printing.joined(_lines(part), part.offsets, "")

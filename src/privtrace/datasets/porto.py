@@ -173,7 +173,6 @@ def write(parts: Iterable[Trajectories], file: BinaryIO) -> None:
     """Write a trip per line, all fields in quotes; what only the competition knew of its trips stays empty."""
     file.write((",".join(f'"{name}"' for name in _COLUMNS) + "\n").encode())
     for part in printing.named(parts):
-        printing.lonlat_only(part, "the table of the Porto competition")
         file.write(printing.content(_lines(part)))
 
 

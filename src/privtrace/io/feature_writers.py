@@ -16,7 +16,9 @@ collection in a member `columns`, GPX in its metadata. See `privtrace.io.gpx` fo
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import BinaryIO
 from xml.sax.saxutils import escape
 
@@ -24,12 +26,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from privtrace.errors import OutputError
 from privtrace.io import printing
 from privtrace.io.columns import CALENDAR_LISTS, TIME, TRAJECTORY, USER
-from privtrace.io.lines import times_name
-from privtrace.io.long_table import arrow_ids, arrow_users
-from privtrace.io.printing import chained, joined
+from privtrace.io.output_tables import times_name
+from privtrace.io.printing import arrow_ids, arrow_users, chained, joined
 from privtrace.io.rows import escaped
 from privtrace.trajectories import Array, Trajectories
 
@@ -40,26 +40,28 @@ _GPX = """\
 <metadata>{about}<extensions><privtrace:columns>{columns}</privtrace:columns></extensions></metadata>
 """
 
+#: Signs that XML has not.
+_NOT_IN_XML = re.compile("[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\ufffe\uffff]")
+
 
 def geojson(parts: Iterable[Trajectories], file: BinaryIO) -> None:
     """Write GeoJSON, with the first part's words about the whole in a member `about`."""
-    _write(parts, file, "GeoJSON", _json_head, _still, ",", b"\n]}\n", times_name)
+    _write(parts, file, _json_head, _still, ",", b"\n]}\n", times_name)
 
 
 def mfjson(parts: Iterable[Trajectories], file: BinaryIO) -> None:
     """Write MF-JSON, whose points all have a calendar time; numbers are taken for seconds since 1970."""
-    _write(parts, file, "MF-JSON", _json_head, _moving, ",", b"\n]}\n", lambda times: CALENDAR_LISTS[1])
+    _write(parts, file, _json_head, _moving, ",", b"\n]}\n", lambda times: CALENDAR_LISTS[1])
 
 
 def gpx(parts: Iterable[Trajectories], file: BinaryIO) -> None:
     """Write a track per trajectory, with the words about the whole in the metadata."""
-    _write(parts, file, "GPX", _gpx_head, _track, "", b"</gpx>\n", lambda times: "time")
+    _write(parts, file, _gpx_head, _track, "", b"</gpx>\n", lambda times: "time")
 
 
 def _write(
     parts: Iterable[Trajectories],
     file: BinaryIO,
-    name: str,
     head: Callable[[Trajectories, dict[str, str]], str],
     printed: Callable[[Trajectories], pa.Array],
     between: str,
@@ -72,7 +74,6 @@ def _write(
     file.write(head(first, {TRAJECTORY: TRAJECTORY, USER: users, TIME: times}).encode())
     n_skipped = len(between)  # nothing stands before the first
     for part in printing.drawable(parts):
-        printing.lonlat_only(part, name)
         features = printing.content(chained(between, printed(part)))
         file.write(features[n_skipped:])
         n_skipped = 0 if len(features) else n_skipped
@@ -91,21 +92,15 @@ def _gpx_head(first: Trajectories, columns: dict[str, str]) -> str:
 
 
 def _still(part: Trajectories) -> pa.Array:
-    """Print a point or line a feature."""
-    single = np.diff(part.offsets) == 1
-    kinds = np.where(single, '"Point","coordinates":', '"LineString","coordinates":[')
-    ends = pa.array(np.where(single, "}}", "]}}"), pa.large_string())
-    times: list[pa.Array | str] = []
-    if part.times is not None:
-        listed = joined(printing.json_times(part.times, part.zone), part.offsets, ",")
-        times = [f',"{times_name(part.times)}":[', listed, "]"]
-    geometry = [
-        '},"geometry":{"type":',
-        pa.array(kinds, pa.large_string()),
-        _positions(part, _moments(part)),
-        ends,
-    ]
-    return chained(*_properties(part), *times, *geometry)
+    """Print a point or line per feature."""
+    times = () if part.times is None else (f',"{times_name(part.times)}":', printing.listed_times(part))
+    positions = _positions(part, _moments(part))
+    geometry = pc.if_else(
+        pa.array(np.diff(part.offsets) == 1),
+        chained('"Point","coordinates":', positions),
+        chained('"LineString","coordinates":[', positions, "]"),
+    )
+    return chained(*_properties(part), *times, '},"geometry":{"type":', geometry, "}}")
 
 
 def _moments(part: Trajectories) -> pa.Array | str:
@@ -113,22 +108,20 @@ def _moments(part: Trajectories) -> pa.Array | str:
     if part.times is None or part.times.dtype.kind != "M":
         return ""
     seconds = printing.whole_seconds(part.times)
-    known = seconds.is_valid().to_numpy(zero_copy_only=False)
     lengths = np.diff(part.offsets)
-    n_known = np.diff(np.concatenate([[0], np.cumsum(known)])[part.offsets])
+    n_known = np.diff(np.concatenate([[0], np.cumsum(printing.known(seconds))])[part.offsets])
     told = np.repeat((n_known == lengths) & (lengths > 1), lengths)
     return pc.if_else(pa.array(told), chained(",0,", seconds.cast(pa.large_string())), "")
 
 
 def _moving(part: Trajectories) -> pa.Array:
-    """Print a moving point a feature."""
-    if part.times is None:
-        raise OutputError("MF-JSON needs times, but these trajectories have none; write GeoJSON (.geojson)")
-    part = printing.only(part, printing.whole_seconds(part.times).is_valid().to_numpy(zero_copy_only=False))
+    """Print a moving point per feature."""
     assert part.times is not None
-    times = joined(printing.json_times(printing.calendar(part.times), part.zone), part.offsets, ",")
-    start, middle = '},"temporalGeometry":{"type":"MovingPoint","datetimes":[', '],"coordinates":['
-    return chained(*_properties(part), start, times, middle, _positions(part), '],"interpolation":"Linear"}}')
+    times = printing.calendar(part.times)
+    part = printing.only(replace(part, times=times), printing.known(printing.whole_seconds(times)))
+    start, middle = '},"temporalGeometry":{"type":"MovingPoint","datetimes":', ',"coordinates":['
+    end = '],"interpolation":"Linear"}}'
+    return chained(*_properties(part), start, printing.listed_times(part), middle, _positions(part), end)
 
 
 def _properties(part: Trajectories) -> list[pa.Array | str]:
@@ -154,36 +147,15 @@ def _track(part: Trajectories) -> pa.Array:
         times = chained("<time>", printing.iso(printing.calendar(part.times)), "</time>").fill_null("")
     points = joined(chained('<trkpt lat="', y, '" lon="', x, '">', times, "</trkpt>\n"), part.offsets, "")
     ids = _xml(part.ids)
-    pieces = [
-        "<trk><name>",
-        ids,
-        f"</name>\n<extensions><privtrace:{TRAJECTORY}>",
-        ids,
-        f"</privtrace:{TRAJECTORY}>",
-    ]
+    own = [f"<privtrace:{TRAJECTORY}>", ids, f"</privtrace:{TRAJECTORY}>"]
     if part.users is not None:
-        pieces += [f"<privtrace:{USER}>", _xml(part.users), f"</privtrace:{USER}>"]
-    return chained(*pieces, "</extensions>\n<trkseg>\n", points, "</trkseg></trk>\n")
+        own += [f"<privtrace:{USER}>", _xml(part.users), f"</privtrace:{USER}>"]
+    head = ["<trk><name>", ids, "</name>\n<extensions>", *own, "</extensions>\n<trkseg>\n"]
+    return chained(*head, points, "</trkseg></trk>\n")
 
 
 def _xml(values: Array) -> pa.Array:
     """Print ids or users as XML; those with signs that XML has not are written otherwise."""
-    texts = printing.labels(values).fill_null("")
-    odd = pc.match_substring_regex(texts, "[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x{fffe}\\x{ffff}]")
-    if pc.any(odd).as_py():
-        written = [escaped(value.encode()) for value in texts.filter(odd).to_pylist()]
-        texts = pc.replace_with_mask(texts, odd, pa.array(written, texts.type))
-    for sign, code in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
-        texts = pc.replace_substring(texts, sign, code)
-    return texts
-
-
-def lost_in_gpx(part: Trajectories) -> list[str]:
-    """Say in words what of a part GPX cannot hold."""
-    return [*printing.bad_points_lost(part), *printing.numbers_lost(part)]
-
-
-def lost_in_mfjson(part: Trajectories) -> list[str]:
-    """Say in words what of a part MF-JSON cannot hold."""
-    timeless = part.times is not None and printing.whole_seconds(part.times).null_count > 0
-    return [*printing.bad_points_lost(part), *["points without time"] * timeless, *printing.numbers_lost(part)]
+    texts = printing.labels(values).fill_null("").to_pylist()
+    safe = (escaped(text.encode()) if _NOT_IN_XML.search(text) else text for text in texts)
+    return pa.array(map(escape, safe), pa.large_string())

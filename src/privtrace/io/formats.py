@@ -14,12 +14,11 @@ from privtrace.errors import OutputError
 from privtrace.io import feature_writers, geoparquet, ogr, parquet, tables
 from privtrace.io.beginning import Beginning
 from privtrace.io.columns import Declared
-from privtrace.io.feature_writers import lost_in_gpx, lost_in_mfjson
 from privtrace.io.geoparquet import GeoParquetReader
 from privtrace.io.gpx import GpxReader
 from privtrace.io.json_features import SEQUENCES, JsonReader
-from privtrace.io.naming import NAMES
-from privtrace.io.printing import bad_points_lost, numbers_lost, zone_lost
+from privtrace.io.output_tables import NAMES
+from privtrace.io.printing import bad_points, losing, numbers_as_times, time_zone, timeless_points
 from privtrace.io.source import Reader
 from privtrace.trajectories import Trajectories
 
@@ -70,6 +69,9 @@ def listed_suffixes(formats: Iterable[Suffixed]) -> str:
     return f"{', '.join(suffixes)}, and .gz after those of text"
 
 
+_LOST_IN_GEOMETRIES = losing(bad_points)
+
+
 @dataclass(frozen=True)
 class Format(Suffixed):
     """Say how one format is recognized, read and written."""
@@ -80,7 +82,7 @@ class Format(Suffixed):
     ]  # of parts, and a stream for text, else a path; and of `names`, if it has columns
     recognizes: Recognizes = lambda beginning: False  # by what is no row of it
     by_name: tuple[str, ...] = ()  # suffixes that alone tell it: there the first bytes are a row's
-    lost: Callable[[Trajectories], list[str]] = bad_points_lost  # what of a part it cannot hold, in words
+    lost: Callable[[Trajectories], list[str]] = _LOST_IN_GEOMETRIES  # what of a part it cannot hold, in words
     folder_of: str | None = None  # written as a folder of files with this suffix, and read as one, all together
     folder_root: str = ""  # what is in such a folder even where it holds no file
     beside: tuple[str, ...] = ()  # suffixes of other files that belong to one of this format
@@ -148,15 +150,7 @@ def first_sign(text: bytes) -> bytes:
     return text.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
 
 
-def _lost_by_names(part: Trajectories) -> list[str]:
-    """Say in words what of a part is lost in a table named as another program wants it."""
-    return [*numbers_lost(part), *zone_lost(part)]
-
-
-def _lost_in_kml(part: Trajectories) -> list[str]:
-    return [*bad_points_lost(part), *numbers_lost(part)]
-
-
+_lost_on_the_calendar = losing(bad_points, numbers_as_times)
 _lonlat = partial(Format, lonlat_only=True)
 _table = partial(Format, has_columns=True, lost=lambda part: [])
 _PRINTED = {"has_printed_numbers": True, "lonlat_only": True}
@@ -170,12 +164,20 @@ _ALL = (
     _by_gdal(ogr.GEOPACKAGE, _is_geopackage),
     _by_gdal(ogr.SHAPEFILE, _starts(b"\0\0\x27\x0a")),
     _by_gdal(ogr.FLATGEOBUF, _starts(b"fgb\x03fgb")),
-    _by_gdal(ogr.KML, _is_xml(b"kml"), read=ogr.KmlReader, lost=_lost_in_kml, **_PRINTED),
+    _by_gdal(ogr.KML, _is_xml(b"kml"), read=ogr.KmlReader, lost=_lost_on_the_calendar, **_PRINTED),
     _lonlat("geojson", (".geojson",), True, JsonReader, feature_writers.geojson, _is_json, _LINES),
     _lonlat(
-        "mfjson", (".mfjson",), True, JsonReader, feature_writers.mfjson, lost=lost_in_mfjson, needs_times=True
+        "mfjson",
+        (".mfjson",),
+        True,
+        JsonReader,
+        feature_writers.mfjson,
+        lost=losing(bad_points, timeless_points, numbers_as_times),
+        needs_times=True,
     ),
-    _lonlat("gpx", (".gpx",), True, GpxReader, feature_writers.gpx, _is_xml(b"gpx"), lost=lost_in_gpx),
+    _lonlat(
+        "gpx", (".gpx",), True, GpxReader, feature_writers.gpx, _is_xml(b"gpx"), lost=_lost_on_the_calendar
+    ),
     _imported("dat", "DatReader", (".dat",), is_text=True, by_name=(".dat", ".dat.gz")),
     _imported("porto", "PortoReader", is_text=True, recognizes=_is_porto, lonlat_only=True),
     _imported(
@@ -213,4 +215,5 @@ def format_of_output(path: Path, name: str | None, names: str | None = None) -> 
     if not format.has_columns:
         able = ", ".join(other.name for other in FORMATS.values() if other.has_columns)
         raise OutputError(f"{path}: {format.name} has no columns to name as {names} does; write one of {able}")
-    return replace(format, write=partial(format.write, names=names), lost=_lost_by_names)
+    lost = losing(numbers_as_times, time_zone)
+    return replace(format, write=partial(format.write, names=names), lost=lost, lonlat_only=True)

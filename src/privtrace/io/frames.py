@@ -44,9 +44,8 @@ from privtrace.io.features import FEATURES_AT_ONCE, Features
 from privtrace.io.files import Snapshot
 from privtrace.io.geometries import Flags, Geometries
 from privtrace.io.layers import LayerReader
-from privtrace.io.lines import GEOMETRY, line_tables
-from privtrace.io.long_table import arrow_times
-from privtrace.io.naming import named_tables
+from privtrace.io.output_tables import GEOMETRY, line_tables, long_tables
+from privtrace.io.printing import arrow_times
 from privtrace.io.source import FileSource, Reader, Sizes
 from privtrace.observer import Silent
 from privtrace.trajectories import Array, Crs, Trajectories
@@ -238,7 +237,7 @@ def _text(value: Any) -> bytes:
 
 def to_arrow(trajectories: Trajectories, names: str | None = None) -> pa.Table:
     """Lay trajectories out as the Parquet writer does, with the words about them in the schema."""
-    return _whole(*named_tables([trajectories], names))
+    return _whole(*long_tables([trajectories], names))
 
 
 def _whole(schema: pa.Schema, tables: Iterator[pa.Table]) -> pa.Table:

@@ -22,7 +22,7 @@ from privtrace.io.crs import meaning
 from privtrace.io.features import FEATURES_AT_ONCE, Features
 from privtrace.io.geometries import from_native, from_wkb, kinds_in
 from privtrace.io.layers import LayerReader
-from privtrace.io.lines import GEOMETRY, line_tables, point_tables
+from privtrace.io.output_tables import GEOMETRY, line_tables, point_tables
 from privtrace.io.parquet import opened, write_tables
 from privtrace.io.source import Sizes
 from privtrace.trajectories import Crs, Trajectories

@@ -33,7 +33,7 @@ from privtrace.io.features import FEATURES_AT_ONCE, Features
 from privtrace.io.files import CURE, FileVersion, Snapshot, declared_crs
 from privtrace.io.geometries import OTHER, from_wkb, refuse_other_kinds
 from privtrace.io.layers import LayerReader
-from privtrace.io.lines import GEOMETRY, line_tables, point_tables
+from privtrace.io.output_tables import GEOMETRY, line_tables, point_tables
 from privtrace.io.source import Sizes
 from privtrace.io.text_features import Feature, TextReader
 from privtrace.trajectories import Crs, Floats, Integers, Trajectories
@@ -282,7 +282,6 @@ def write(kind: Kind, parts: Iterable[Trajectories], path: Path) -> None:
     first, parts = printing.peeked(parts)
     schema, tables = point_tables(parts, plain=True) if kind is SHAPEFILE else line_tables(parts, plain=True)
     if kind is KML:
-        printing.lonlat_only(first, kind.name)
         # What names a feature there has a place of its own
         schema = schema.set(0, schema.field(0).with_name("Name"))
     words = {kind.words: printing.words(first.about)} if kind.words else {}

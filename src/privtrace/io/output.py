@@ -56,24 +56,29 @@ class Output:
         if self.format.needs_times and not has_times:
             raise OutputError(f"{self.path}: {self.name} needs times, but there are none; write another format")
         if self.format.lonlat_only and not is_known(crs):
-            raise OutputError(f"{self.path}: {self.name} cannot hold planar points; write another format")
+            raise OutputError(
+                f"{self.path}: {self.name} holds longitude and latitude in degrees, but these points are "
+                "planar; write another format"
+            )
 
     def write(self, trajectories: Source | Iterable[Trajectories]) -> None:
         """Write a source, or parts as they come; only whether the name is still free is checked, at the end."""
         if isinstance(trajectories, Trajectories) or not isinstance(trajectories, Iterable):
             trajectories = trajectories.parts()
-        parts = _of_one_kind(trajectories)
-        if self.crs is not None or self.format.lonlat_only:
-            target = self.crs or "lonlat"
-            # A format that cannot hold planar points says so itself.
-            parts = (part.to_crs(target) if self.crs or is_known(part.crs) else part for part in parts)
-        parts = map(rounded, parts) if self.format.in_decimals else parts
+        parts = map(self._fitted, _of_one_kind(trajectories))
         if self.format.is_text:
             with self._stream() as stream:
                 self.format.write(parts, stream)
             return
         with replacing(self.target, beside=self.format.beside) as temporary:
             self.format.write(parts, temporary)
+
+    def _fitted(self, part: Trajectories) -> Trajectories:
+        """Bring a part into the coordinates that the file will have, or refuse it."""
+        self.check_holds(part.crs, has_times=part.times is not None)
+        target = "lonlat" if self.format.lonlat_only else self.crs
+        part = part if target is None else part.to_crs(target)
+        return rounded(part) if self.format.in_decimals else part
 
     @contextmanager
     def _stream(self) -> Iterator[BinaryIO]:

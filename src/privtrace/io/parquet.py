@@ -15,7 +15,7 @@ from privtrace.io.arrow import ArrowReader
 from privtrace.io.beginning import PARQUET_CURE, Beginning
 from privtrace.io.columns import Declared, resolve
 from privtrace.io.files import reading
-from privtrace.io.naming import named_tables
+from privtrace.io.output_tables import long_tables
 from privtrace.io.streams import abreast
 from privtrace.trajectories import Trajectories
 
@@ -80,7 +80,7 @@ def opened(path: Path) -> Iterator[pq.ParquetFile]:
 
 def write(parts: Iterable[Trajectories], path: Path, *, names: str | None = None) -> None:
     """Write a long table, with the first part's words about the whole in the footer."""
-    write_tables(*named_tables(parts, names), path)
+    write_tables(*long_tables(parts, names), path)
 
 
 def write_tables(

@@ -1,23 +1,22 @@
-"""Print trajectories as text, one per line or per file, for the writers, without a loop over points."""
+"""Hand trajectories to arrow, and print them as text there, for the writers, without a loop over points."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from privtrace.calendar import UNITS, Zone
-from privtrace.errors import DataError, OutputError
+from privtrace.errors import DataError
+from privtrace.io.clock import epochs
 from privtrace.io.dates import UTC
-from privtrace.io.long_table import arrow_times, arrow_users
-from privtrace.io.rows import floats_of, on_one_line
-from privtrace.trajectories import Array, Floats, Integers, Trajectories
+from privtrace.io.rows import floats_of, missing_user, on_one_line
+from privtrace.trajectories import Array, Flags, Floats, Integers, Trajectories
 
 #: Seconds since 1970 of the first and the last second that a calendar with years of four digits has.
 _CALENDAR = (-62_135_596_800, 253_402_300_799)
@@ -35,13 +34,35 @@ def named(parts: Iterable[Trajectories]) -> Iterator[Trajectories]:
         n_before += len(part)
 
 
-def lonlat_only(part: Trajectories, format_name: str) -> None:
-    """Refuse planar points in a format whose readers take all points for longitude and latitude."""
-    if part.crs != "lonlat":
-        raise OutputError(
-            f"{format_name} holds longitude and latitude in degrees, but these points are planar; write "
-            "another format"
-        )
+def arrow_times(times: Array, zone: str | None = None) -> pa.Array:
+    """Hand times to arrow, which knows four units of datetime64; NaN and NaT become null.
+
+    Calendar times get a zone that is given as part of their type: they are moments, whoever reads them.
+    """
+    if times.dtype.kind == "M" and np.datetime_data(times.dtype)[0] not in UNITS:
+        times = times.astype("datetime64[s]")
+    made = pa.array(times, from_pandas=True)
+    has_zone = zone is not None and pa.types.is_timestamp(made.type)
+    return made.view(pa.timestamp(made.type.unit, zone)) if has_zone else made
+
+
+def arrow_users(users: Array) -> pa.Array:
+    """Hand users to arrow, unknown ones as null; the reverse of `rows.ids_of`."""
+    ids = arrow_ids(users)
+    if not pa.types.is_integer(ids.type):
+        return ids
+    unknown = pa.scalar(missing_user(ids.type.to_pandas_dtype()), ids.type)
+    return pc.if_else(pc.equal(ids, unknown), pa.scalar(None, ids.type), ids)
+
+
+def arrow_ids(ids: Array) -> pa.Array:
+    """Hand ids to arrow as int64, uint64, float64 or text."""
+    if ids.dtype.kind in "iu":
+        # Widened: the edge of a small type, such as 255, is an id like any other.
+        return pa.array(ids if ids.dtype == np.uint64 else ids.astype(np.int64))
+    if ids.dtype.kind == "f":
+        return pa.array(ids, from_pandas=True)
+    return pa.array([None if value in (None, "") else str(value) for value in ids.tolist()], pa.string())
 
 
 def labels(values: Array) -> pa.Array:
@@ -100,6 +121,12 @@ def whole_seconds(times: Array) -> pa.Array:
     return pa.array(np.where(known, seconds, 0).astype(np.int64), mask=~known)
 
 
+def known(values: pa.Array) -> Flags:
+    """Tell which values are not null."""
+    flags: Flags = values.is_valid().to_numpy(zero_copy_only=False)
+    return flags
+
+
 def peeked(parts: Iterable[Trajectories]) -> tuple[Trajectories, Iterator[Trajectories]]:
     """Look at the first part, which says what holds for all, and give all parts back."""
     parts = iter(parts)
@@ -118,12 +145,7 @@ def drawable(parts: Iterable[Trajectories]) -> Iterator[Trajectories]:
         yield only(part, np.isfinite(part.points[:, 0]) & np.isfinite(part.points[:, 1]))
 
 
-def bad_points_lost(part: Trajectories) -> list[str]:
-    """Say in words whether a format of geometries leaves out points of a part."""
-    return [] if np.isfinite(part.points).all() else ["points that are not numbers"]
-
-
-def only(part: Trajectories, keep: npt.NDArray[np.bool_]) -> Trajectories:
+def only(part: Trajectories, keep: Flags) -> Trajectories:
     """Keep some of the points, and of the trajectories those that have one."""
     if keep.all():
         return part
@@ -132,6 +154,12 @@ def only(part: Trajectories, keep: npt.NDArray[np.bool_]) -> Trajectories:
     moments = None if part.moments is None else part.moments[keep]
     left = replace(part, points=part.points[keep], offsets=kept, times=times, moments=moments)
     return left.take(np.flatnonzero(np.diff(kept)))
+
+
+def listed_times(part: Trajectories) -> pa.Array:
+    """Print the times of each trajectory as a list of JSON."""
+    assert part.times is not None
+    return chained("[", joined(json_times(part.times, part.zone), part.offsets, ","), "]")
 
 
 def json_times(times: Array, zone: str = UTC) -> pa.Array:
@@ -188,12 +216,8 @@ def json_texts(values: pa.Array) -> pa.Array:
     texts = values.cast(pa.large_string())
     if not pa.types.is_string(values.type):
         return texts.fill_null("null")
-    odd = pc.match_substring_regex(texts, r'[\x00-\x1f"\\]').fill_null(False)
-    quoted = chained('"', texts, '"')
-    if pc.any(odd).as_py():
-        written = [json.dumps(value, ensure_ascii=False) for value in texts.filter(odd).to_pylist()]
-        quoted = pc.replace_with_mask(quoted, odd, pa.array(written, quoted.type))
-    return quoted.fill_null("null")
+    quoted = json.JSONEncoder(ensure_ascii=False).encode
+    return pa.array([quoted(value) if value is not None else "null" for value in texts.to_pylist()], texts.type)
 
 
 def words(about: Mapping[str, str]) -> str:
@@ -205,18 +229,35 @@ def calendar(times: Array) -> Array:
     """Give times as calendar time; numbers are seconds since 1970, and those of other ages unknown."""
     if times.dtype.kind == "M":
         return times
-    known = whole_seconds(times).is_valid().to_numpy(zero_copy_only=False)
-    microseconds = np.rint(np.where(known, times, 0) * 1e6).astype("datetime64[us]")
-    return np.where(known, microseconds, np.datetime64("NaT", "us"))
+    return floats_of(epochs(arrow_times(times), "s"))
 
 
-def numbers_lost(part: Trajectories) -> list[str]:
-    """Say in words that `calendar` changes the times of a part."""
+# What of a part a format cannot hold, in words; nothing where it holds all.
+
+
+def losing(*losses: Callable[[Trajectories], str]) -> Callable[[Trajectories], list[str]]:
+    """Let a format lose several things."""
+    return lambda part: [words for loss in losses if (words := loss(part))]
+
+
+def bad_points(part: Trajectories) -> str:
+    """No geometry holds points that are not numbers."""
+    return "" if np.isfinite(part.points).all() else "points that are not numbers"
+
+
+def timeless_points(part: Trajectories) -> str:
+    """Tell that every point needs a time."""
+    has_all = part.times is None or not whole_seconds(part.times).null_count
+    return "" if has_all else "points without time"
+
+
+def numbers_as_times(part: Trajectories) -> str:
+    """Tell that `calendar` changes times."""
     numbers = part.times is not None and part.times.dtype.kind != "M"
-    return ["times as numbers (they are written as seconds since 1970)"] if numbers else []
+    return "times as numbers (they are written as seconds since 1970)" if numbers else ""
 
 
-def zone_lost(part: Trajectories) -> list[str]:
-    """Say in words that `wall_times` leaves out the zone of a part."""
+def time_zone(part: Trajectories) -> str:
+    """Tell that `wall_times` leaves out the zone."""
     lost = part.times is not None and part.zone != UTC
-    return [f"the time zone (read it with --timezone {part.zone})"] if lost else []
+    return f"the time zone (read it with --timezone {part.zone})" if lost else ""

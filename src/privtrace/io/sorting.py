@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from privtrace.io.dates import UTC
-from privtrace.io.long_table import arrow_ids, arrow_times, arrow_users
+from privtrace.io.printing import arrow_ids, arrow_times, arrow_users
 from privtrace.io.rows import floats_of, ids_of
 from privtrace.io.spool import Spool
 from privtrace.trajectories import Array, Integers, Source, Trajectories

@@ -25,7 +25,7 @@ from privtrace.io import printing, rows, slices
 from privtrace.io.beginning import Beginning
 from privtrace.io.columns import CALENDAR, Declared, Layout, n_known, resolve
 from privtrace.io.faults import Faults, Place
-from privtrace.io.naming import named_tables
+from privtrace.io.output_tables import long_tables
 from privtrace.io.source import ColumnReader, Sizes
 from privtrace.io.streams import LINE_BYTES, TOO_LONG, Block, blocks, opened, side_by_side
 from privtrace.trajectories import Trajectories
@@ -177,7 +177,7 @@ def write(
     Calendar time has a name that says so. Such times are moments: 2013-07-01T07:00:00Z, or with their offset in
     a zone, 2013-07-01T08:00:00+01:00.
     """
-    schema, tables = named_tables(parts, names)
+    schema, tables = long_tables(parts, names)
     empty = _as_text(schema.empty_table())
     with pa.PythonFile(stream, "w") as file:
         # Arrow would put the names into quotes.
