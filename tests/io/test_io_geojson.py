@@ -15,7 +15,7 @@ import shapely
 from tests.io.trips import assert_same, trips
 
 import privtrace as pt
-from privtrace.io import json_objects, open_source
+from privtrace.io import json_features, open_source
 from privtrace.io.source import Sizes
 
 
@@ -362,7 +362,7 @@ def test_no_result_depends_on_the_blocks(block_bytes: int, tmp_path: Path) -> No
 
 
 def test_a_feature_that_is_too_long_is_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(json_objects, "LONGEST", 200)
+    monkeypatch.setattr(json_features, "LONGEST", 200)
     long = feature(line(*[[n, n] for n in range(1, 90)]), traj_id="a")
     path = saved(tmp_path, long, feature(line([1, 2]), traj_id="b"))
     source = open_source(path, None, Sizes(block_bytes=64))
@@ -373,18 +373,18 @@ def test_lists_of_other_names_hold_no_features() -> None:
     text = json.dumps(
         {"a": [{"b": 1}], "c": {"features": [{"d": 1}]}, "features": [{"e": 1}], "features ": [{"f": 1}]}
     )
-    found = [one for some in json_objects.objects(io.BytesIO(text.encode()), 7) for one in some]
+    found = [one for some in json_features.objects(io.BytesIO(text.encode()), 7) for one in some]
     assert [json.loads(one) for one in found] == [{"e": 1}]
 
 
 @pytest.mark.parametrize("block_bytes", [1, 7, 1 << 20])
 def test_objects_at_the_top_are_features_or_collections_each_by_itself(block_bytes: int) -> None:
     text = b'{"a":1}{"features":[{"b":1},{"c":[{}]}],"d":{}} 5 [{"e":1}] {"features":[]}{"features":7}'
-    found = [one for some in json_objects.objects(io.BytesIO(text), block_bytes) for one in some]
+    found = [one for some in json_features.objects(io.BytesIO(text), block_bytes) for one in some]
     assert found == [b'{"a":1}', b'{"b":1}', b'{"c":[{}]}', b'{"features":7}']
-    splitter = json_objects.Splitter()
-    splitter.split(text)
-    assert (splitter.n_top, splitter.has_collection, splitter.is_whole) == (4, True, True)
+    scanner = json_features.Scanner()
+    scanner.scan(text)
+    assert (scanner.n_top, scanner.has_collection, scanner.is_whole) == (4, True, True)
 
 
 def test_features_may_come_late(tmp_path: Path) -> None:

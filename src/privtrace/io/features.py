@@ -11,8 +11,7 @@ or not: ids and places are text there, places with a sign before them, so that n
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -20,22 +19,13 @@ import pyarrow.compute as pc
 
 from privtrace.io import rows
 from privtrace.io.clock import Clock, Read
-from privtrace.io.columns import (
-    CALENDAR_LISTS,
-    TIME,
-    TRAJECTORY,
-    USER,
-    Declared,
-    Layout,
-    is_text,
-    refuse_coordinates,
-)
+from privtrace.io.columns import Layout, is_text
 from privtrace.io.faults import Faults, Place
 from privtrace.io.files import Snapshot
 from privtrace.io.geometries import Geometries
 from privtrace.io.rows import floats_of
 from privtrace.io.source import ColumnReader, Sizes
-from privtrace.trajectories import Crs, Flags, Integers
+from privtrace.trajectories import Flags, Integers
 
 #: Features read at once; a line may have thousands of points.
 FEATURES_AT_ONCE = 1 << 13
@@ -138,39 +128,6 @@ class FeatureReader(ColumnReader):
             return places
         written = _marked(rows.text_of(places))
         return written if given is None else pc.coalesce(apart(given), written)
-
-
-class RuledReader(FeatureReader):
-    """Read features that have no schema, each by the same rule; they may have what is not switched off."""
-
-    is_table = False
-    declared: Declared
-
-    def follow(self, path: Path, declared: Declared, crs: Crs, clock: Clock | None = None) -> None:
-        """Read what is declared and known; by a clock of the format, where that has one."""
-        refuse_coordinates(path, declared)
-        self.declared = declared
-        trajectory, user, time = (declared.columns.get(role, role) or None for role in (TRAJECTORY, USER, TIME))
-        self.may_lack_times = not declared.columns.get(TIME)
-        self.layout = Layout(
-            trajectory, user, time, crs, clock or self.clock(declared.columns.get(TIME) or None)
-        )
-        # Where it is declared what names trajectories, that which it does not name is none.
-        self.has_places = not declared.columns.get(TRAJECTORY)
-        self.as_text = self.has_places and (trajectory is not None or declared.gap_minutes is not None)
-
-    def clock(self, name: str | None) -> Clock:
-        """Say how times of this name are read; where features may have any name, all are on the calendar."""
-        named = self.declared.columns.get(TIME)
-        clock = self.declared.clock(named or name, on_calendar=not named)
-        # This name promises what moving points have; but beside a geometry, times may be local.
-        like_moving = name == CALENDAR_LISTS[1] and not clock.is_declared
-        return replace(MOVING_CLOCK, zone=clock.zone) if like_moving else clock
-
-    def named(self, ids: pa.Array, users: pa.Array | None) -> pa.Array:
-        """Give features the ids that they have; where logs are cut, the log of a user goes by the user."""
-        is_log = users is not None and self.declared.gap_minutes is not None and self.has_places
-        return pc.coalesce(ids, users) if is_log else ids
 
 
 #: Starts the id of a line that has none; its place follows: ~7.

@@ -1,13 +1,14 @@
 """Read features from JSON: GeoJSON (RFC 7946), and OGC Moving Features JSON (MF-JSON).
 
+The features are found without holding all of the text, and each is parsed as its own bytes. An object at the
+top is a feature, or a collection if it has a list called `features`; there may be several, one after the other.
 A feature with a `temporalGeometry` is a moving point, any other is what its `geometry` is. What is wrong with
 one feature is no other's fault, but text that is no JSON at all is damage to the file.
 
 A collection that is the whole text may say something of all its features: old GeoJSON names a coordinate system
 (`crs`), and a member `columns` has the words of --columns, {"traj_id": "ride", "t": ""}, as privtrace writes
-it. Where a text holds several objects, they are features, or collections, one after the other, and no word of
-one is heeded for others. In a file named as a sequence (.geojsonl, .geojsons, .ndjson, .jsonl) a line is an
-object, whatever it holds.
+it. Where a text holds several objects, no word of one is heeded for others. In a file named as a sequence
+(.geojsonl, .geojsons, .ndjson, .jsonl) a line is an object, whatever it holds.
 """
 
 from __future__ import annotations
@@ -21,23 +22,42 @@ from typing import Any, BinaryIO
 import numpy as np
 import pyarrow as pa
 
+from privtrace.compiling import compiled
 from privtrace.errors import DataError
 from privtrace.io.beginning import Beginning
 from privtrace.io.columns import Declared
 from privtrace.io.features import MOVING_CLOCK, lengths
 from privtrace.io.geometries import OTHER
-from privtrace.io.json_objects import HEAD_BYTES, TOO_LONG, Splitter, lines, members, objects
 from privtrace.io.rows import floats_of
 from privtrace.io.source import Sizes
+from privtrace.io.streams import TRAJECTORY_BYTES, blocks
 from privtrace.io.text_features import NOT_READ, Feature, TextReader
 from privtrace.trajectories import Floats, Integers
 
 #: Names of files with a feature per line; each may be packed with gzip.
 SEQUENCES = (".geojsonl", ".geojsons", ".ndjson", ".jsonl")
 
-_LIST = pa.list_(pa.list_(pa.float64()))
+_POSITIONS = pa.list_(pa.list_(pa.float64()))
 # Names of longitude and latitude in the member `crs` that GeoJSON had before 2016.
 _LONLAT_NAME = re.compile(r"\b(CRS:?84|EPSG:+4326)\b", re.IGNORECASE)
+
+#: A feature whose text is longer is left out, so that memory stays small.
+LONGEST = TRAJECTORY_BYTES
+#: Stands for a feature that was left out.
+TOO_LONG = b""
+
+#: Where a collection may say something of itself: in so many bytes, before its features.
+HEAD_BYTES = 1 << 16
+
+_KEY = np.frombuffer(b"features", np.uint8)
+_QUOTE, _BACKSLASH, _OPEN, _CLOSE, _LIST, _LIST_END, _COMMA = (ord(sign) for sign in '"\\{}[],')
+
+_BOM, _BEFORE = b"\xef\xbb\xbf", b"\x1e \t\r\f\v"
+
+# What is known between two blocks.
+_DEPTH, _IN_STRING, _ESCAPED, _MATCHED, _AFTER_KEY, _INSIDE, _OPENED = range(7)
+# What is found in a block: an object at the top or in a list of features starts, it stops, such a list starts.
+_TOP, _START, _STOP, _FEATURES = range(4)
 
 
 class JsonReader(TextReader):
@@ -88,17 +108,17 @@ def _header(beginning: Beginning) -> Mapping[str, Any]:
     said = members(beginning.head(HEAD_BYTES))
     if said is not None and not said.keys() & {"crs", "columns"}:
         return {}
-    splitter = Splitter()
+    scanner = Scanner()
     with beginning.text() as file:
-        while splitter.n_top < 2 and (block := file.read(Sizes().block_bytes)):
-            splitter.scan(block)
-    is_one = splitter.n_top == 1 and not splitter.has_collection
-    if splitter.n_top == 0 or (is_one and not _is_feature(beginning)):
+        while scanner.n_top < 2 and (block := file.read(Sizes().block_bytes)):
+            scanner.scan(block)
+    is_one = scanner.n_top == 1 and not scanner.has_collection
+    if scanner.n_top == 0 or (is_one and not _is_feature(beginning)):
         raise DataError(
             f"{beginning.path}: is JSON without features; trajectories are features with a LineString or a "
             "Point (GeoJSON) or a MovingPoint (MF-JSON), or rows of a table"
         )
-    return said if said is not None and splitter.n_top == 1 else {}
+    return said if said is not None and scanner.n_top == 1 else {}
 
 
 def _is_feature(beginning: Beginning) -> bool:
@@ -164,9 +184,115 @@ def _joined(pieces: list[Mapping[str, Any]], name: str) -> list[Any]:
 def _number_lists(values: Sequence[Any]) -> pa.Array:
     """Hand lists of lists of numbers to arrow; those that are anything else become null."""
     try:
-        return pa.array(values, _LIST)
+        return pa.array(values, _POSITIONS)
     except NOT_READ:
         if len(values) == 1:
-            return pa.nulls(1, _LIST)
+            return pa.nulls(1, _POSITIONS)
         half = len(values) // 2
         return pa.concat_arrays([_number_lists(some) for some in (values[:half], values[half:])])
+
+
+class Scanner:
+    """Find the objects in a text that comes in blocks."""
+
+    def __init__(self) -> None:
+        self.n_top = 0  # objects at the top so far
+        self.has_collection = False
+        self._state = np.zeros(7, np.int64)
+
+    @property
+    def is_whole(self) -> bool:
+        """Tell whether the text may end here."""
+        return bool(self._state[_DEPTH] == 0 and not self._state[_IN_STRING])
+
+    def scan(self, block: bytes) -> list[tuple[int, int]]:
+        """Take the next block, and say what is found where in it."""
+        places, kinds = _scan(np.frombuffer(block, np.uint8), self._state)
+        self.n_top += int(np.sum(kinds == _TOP))
+        self.has_collection |= bool(np.any(kinds == _FEATURES))
+        return list(zip(places.tolist(), kinds.tolist(), strict=True))
+
+
+def objects(file: BinaryIO, block_bytes: int) -> Iterator[list[bytes]]:
+    """Yield the features of a text, some at a time. A text that ends inside an object ends with an EOFError."""
+    scanner = Scanner()
+    begun: bytearray | None = None  # of the object that we are in
+    while block := file.read(block_bytes):
+        found, start = [], 0
+        for place, kind in scanner.scan(block):
+            if kind == _STOP:
+                assert begun is not None
+                text = bytes(begun) + block[start:place]
+                found.append(text if len(text) <= LONGEST else TOO_LONG)
+            begun, start = (bytearray(), place) if kind in (_TOP, _START) else (None, 0)
+        if begun is not None and len(begun) <= LONGEST:
+            begun += block[start:]
+        yield found
+    if not scanner.is_whole:
+        raise EOFError
+
+
+def lines(file: BinaryIO, block_bytes: int) -> Iterator[list[bytes]]:
+    """Yield the lines of a text that holds an object a line, some at a time; blank ones are nothing."""
+    for block in blocks(file, block_bytes, line_bytes=LONGEST):
+        # Records may start with a sign of their own (RFC 8142), and the text with a mark.
+        found = [line.removeprefix(_BOM).lstrip(_BEFORE).rstrip() for line in block.lines.split(b"\n")]
+        yield [line for line in found if line] + [TOO_LONG] * block.last_too_long
+
+
+def members(head: bytes) -> dict[str, Any] | None:
+    """Read what a collection says of itself before its features; None where the first object is none."""
+    text = head.removeprefix(_BOM)
+    start, kind = next((one for one in Scanner().scan(text) if one[1] in (_FEATURES, _STOP)), (0, _STOP))
+    if kind == _STOP:
+        return None
+    try:
+        read = json.loads(text[:start] + b"[]}")
+    except (ValueError, RecursionError):
+        return {}
+    return read if isinstance(read, dict) else {}
+
+
+@compiled
+def _scan(text, state):  # type: ignore[no-untyped-def]
+    """Find where objects start and stop: those at the top, and those in the features of a collection."""
+    places, kinds = np.empty(len(text) + 1, np.int64), np.empty(len(text) + 1, np.int8)
+    n = 0
+    depth, in_string, escaped, matched, after_key, inside, opened = state
+    for i in range(len(text)):
+        sign = text[i]
+        if in_string:
+            if escaped:
+                escaped = 0
+            elif sign == _BACKSLASH:
+                escaped, matched = 1, -1
+            elif sign == _QUOTE:
+                in_string, after_key = 0, int(matched == len(_KEY) and depth == 1)
+            elif matched >= 0 and matched < len(_KEY) and sign == _KEY[matched]:
+                matched += 1
+            else:
+                matched = -1
+        elif sign == _QUOTE:
+            in_string, matched = 1, 0
+        elif sign in (_OPEN, _LIST):
+            if sign == _OPEN and (depth == 0 or (depth == 2 and inside)):
+                places[n], kinds[n] = i, _TOP if depth == 0 else _START
+                n += 1
+                opened = 1 if depth == 0 else 3  # one more than the depth at which it ends
+            elif sign == _LIST and depth == 1 and after_key and opened < 2:
+                places[n], kinds[n] = i, _FEATURES
+                n += 1
+                inside, opened = 1, 0
+            depth += 1
+        elif sign in (_CLOSE, _LIST_END):
+            depth -= 1
+            if opened and opened == depth + 1:  # by whatever bracket, so that one wrong object ends with itself
+                places[n], kinds[n] = i + 1, _STOP
+                n += 1
+                opened = 0
+            if depth <= 1:
+                inside = 0
+        elif sign == _COMMA and depth == 1:
+            after_key = 0
+    state[:] = np.array([depth, in_string, escaped, matched, after_key, inside, opened])
+    return places[:n].copy(), kinds[:n].copy()

@@ -18,12 +18,13 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from privtrace.io import columns, rows
 from privtrace.io.beginning import Beginning
 from privtrace.io.clock import Clock, read_each
-from privtrace.io.columns import CALENDAR_LISTS, KNOWN_NAMES, LAST_RESORT, TIME, TRAJECTORY, USER, Declared
-from privtrace.io.features import Features, RuledReader, Times
+from privtrace.io.columns import CALENDAR_LISTS, KNOWN_NAMES, LAST_RESORT, TIME, TRAJECTORY, USER
+from privtrace.io.features import MOVING_CLOCK, FeatureReader, Features, Times
 from privtrace.io.geometries import EMPTY, Geometries
 from privtrace.io.source import Sizes
 from privtrace.io.streams import opened
@@ -48,19 +49,28 @@ class Feature(NamedTuple):
     wrong: str | None = None  # why it is none
 
 
-class TextReader(RuledReader):
+class TextReader(FeatureReader):
     """Read features from text; a format says how to split it, to parse a piece and to read coordinates."""
 
+    is_table = False
     point_clock: Clock  # of times that stand with the points
 
     def __init__(
-        self, beginning: Beginning, declared: Declared, crs: Crs, *, header: Any, packed: bool
+        self, beginning: Beginning, declared: columns.Declared, crs: Crs, *, header: Any, packed: bool
     ) -> None:
         self.snapshot, self._packed = beginning.snapshot, packed
+        columns.refuse_coordinates(beginning.path, declared)
+        self.declared = declared = _with_header(declared, header)
         self._names = lru_cache(_MOST_REMEMBERED)(self._names_among)
-        self._clock: Callable[[str | None], Clock] = lru_cache(_MOST_REMEMBERED)(self.clock)
-        clock = self.point_clock if self.defines_times else None
-        self.follow(beginning.path, _with_header(declared, header), crs, clock)
+        self._clock: Callable[[str | None], Clock] = lru_cache(_MOST_REMEMBERED)(self._clock_of)
+        # Features may have what is not switched off.
+        trajectory, user, time = (declared.columns.get(role, role) or None for role in (TRAJECTORY, USER, TIME))
+        self.may_lack_times = not declared.columns.get(TIME)
+        clock = self.point_clock if self.defines_times else self._clock(declared.columns.get(TIME) or None)
+        self.layout = columns.Layout(trajectory, user, time, crs, clock)
+        # Where it is declared what names trajectories, that which it does not name is none.
+        self.has_places = not declared.columns.get(TRAJECTORY)
+        self.as_text = self.has_places and (trajectory is not None or declared.gap_minutes is not None)
 
     def split(self, file: BinaryIO, block_bytes: int) -> Iterator[Sequence[Any]]:
         """Yield the pieces of a text, each with a feature or some, as many at a time as end in a block."""
@@ -91,10 +101,13 @@ class TextReader(RuledReader):
         single = np.array([one.single for one in found], np.bool_)
         lines = list(chain.from_iterable(one.lines for one in found))
         ids, users, times, clocks = list(zip(*map(self._roles, found), strict=True)) or [()] * 4
+        trajectory = _ids(ids) if self.as_text or not self.has_places else None
         user = _ids(users) if self.layout.user else None
+        if user is not None and self.declared.gap_minutes is not None and self.has_places:
+            trajectory = pc.coalesce(trajectory, user)  # where logs are cut, the log of a user goes by the user
         return Features(
             Geometries(x, y, counts, single, wrong),
-            self.named(_ids(ids), user) if self.as_text or not self.has_places else None,
+            trajectory,
             user,
             self._times(times, clocks) if self.layout.time else None,
             np.array(lines) if lines else None,
@@ -123,6 +136,14 @@ class TextReader(RuledReader):
         which = np.repeat(np.array([numbers[clock] for clock in clocks], np.int64), counts)
         return Times(read_each(texts, list(numbers), which, self.layout.clock), counts, whole)
 
+    def _clock_of(self, name: str | None) -> Clock:
+        """Say how times of this name are read; where features may have any name, all are on the calendar."""
+        named = self.declared.columns.get(TIME)
+        clock = self.declared.clock(named or name, on_calendar=not named)
+        # This name promises what moving points have; but beside a geometry, times may be local.
+        like_moving = name == CALENDAR_LISTS[1] and not clock.is_declared
+        return replace(MOVING_CLOCK, zone=clock.zone) if like_moving else clock
+
     def _names_among(self, attributes: tuple[str, ...], single: bool) -> tuple[str | None, ...]:
         """Say which attributes of a feature are its id, its user and its time or times."""
         first = columns.AttributeNames(attributes, self.declared).first_of
@@ -132,7 +153,7 @@ class TextReader(RuledReader):
         return first(TRAJECTORY, *ids), first(USER, *KNOWN_NAMES[USER]), first(TIME, *times)
 
 
-def _with_header(declared: Declared, said: Any) -> Declared:
+def _with_header(declared: columns.Declared, said: Any) -> columns.Declared:
     """Take what a file says of all its features, in the words of --columns, where nothing else is declared."""
     if not isinstance(said, Mapping) or not said.keys() <= {TRAJECTORY, USER, TIME}:
         return declared
