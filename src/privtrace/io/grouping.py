@@ -90,9 +90,14 @@ def run_starts(rows: pa.RecordBatch) -> Integers:
     """Find the rows whose key differs from the one before: keys a a b a give 0, 2, 3."""
     changed = np.arange(rows.num_rows) == 0
     for column in keys_of(rows).columns:
-        before, after = column[:-1], column[1:]  # an unknown user is one more user
-        changes = pc.coalesce(pc.not_equal(before, after), pc.not_equal(before.is_null(), after.is_null()))
-        changed[1:] |= floats_of(changes)
+        if pa.types.is_large_binary(column.type):
+            changed[1:] |= floats_of(pc.fill_null(pc.not_equal(column[:-1], column[1:]), False))
+        else:
+            words = _words(column)
+            changed[1:] |= words[1:] != words[:-1]
+        if column.null_count:  # an unknown user is one more user
+            unknown = floats_of(column.is_null())
+            changed[1:] |= unknown[1:] != unknown[:-1]
     return np.flatnonzero(changed)
 
 
@@ -202,15 +207,20 @@ def key_hashes(keys: pa.RecordBatch) -> Hashes:
     hashes: Hashes = np.zeros(keys.num_rows, np.uint64)
     for column in keys_of(keys).columns:
         if pa.types.is_large_binary(column.type):
-            text = column.fill_null(b"")
+            text = column.fill_null(b"") if column.null_count else column
             _, offsets, data = text.buffers()
             bounds = np.frombuffer(offsets or bytes(8), np.int64)[text.offset : text.offset + len(text) + 1]
             _mix_texts(bounds, np.frombuffer(data or b"", np.uint8), hashes)
         else:
-            _mix(np.ascontiguousarray(floats_of(column.fill_null(0))).view(np.uint64), hashes)
+            _mix(_words(column), hashes)
         if column.null_count:  # else an unknown user would share the bucket of user 0
-            hashes ^= column.is_null().to_numpy(zero_copy_only=False).astype(np.uint64)
+            hashes ^= floats_of(column.is_null()).astype(np.uint64)
     return hashes
+
+
+def _words(column: pa.Array) -> Hashes:
+    """Give the 64 bits of each number, which are different for different ones; 0 for null."""
+    return np.ascontiguousarray(floats_of(column.fill_null(0) if column.null_count else column)).view(np.uint64)
 
 
 def gather(batches: Sequence[pa.RecordBatch]) -> Runs:
@@ -226,7 +236,7 @@ def _identities(column: pa.Array) -> Hashes:
     """Give each value 64 bits that it has alone."""
     if column.null_count or pa.types.is_large_binary(column.type):
         return floats_of(column.dictionary_encode(null_encoding="encode").indices).astype(np.uint64)
-    return floats_of(column).view(np.uint64)
+    return _words(column)
 
 
 def cut(batches: Iterable[Runs], at_least: int) -> Iterator[Runs]:

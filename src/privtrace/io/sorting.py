@@ -35,7 +35,7 @@ def by_user_and_id(source: Source, bucket_points: int = _BUCKET_POINTS) -> Itera
 
     packed = (_packed(part, at, ranks[at : at + len(part)]) for part, at in _numbered_parts(source))
     spool = Spool(packed, source.n_points // bucket_points, by_rank)
-    for bucket in range(len(spool.buckets)):
+    for bucket in range(spool.n_buckets):
         if batches := [*spool.batches(bucket)]:
             rows = pa.Table.from_batches(batches)
             yield _unpacked(rows.take(pc.sort_indices(rows["rank"])), source)

@@ -153,7 +153,7 @@ def _gathered(spool: Spool, part_points: int) -> _Start:
         def made(bucket: int) -> list[Made]:
             return [make(runs) for runs in gather([*spool.batches(bucket)]).pieces(part_points)]
 
-        return chain.from_iterable(side_by_side(made, range(len(spool.buckets))))
+        return chain.from_iterable(side_by_side(made, range(spool.n_buckets)))
 
     return start
 

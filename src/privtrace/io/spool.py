@@ -43,23 +43,25 @@ class Spool:
         n_buckets: int = 1,
         bucket_of: Callable[[pa.RecordBatch, int], Array] = _by_key,
     ) -> None:
-        n_buckets = min(max(n_buckets, 1), _MOST_BUCKETS)
-        self.buckets: list[list[tuple[int, int]]] = [[] for _ in range(n_buckets)]  # starts and sizes of pieces
+        self.n_buckets = min(max(n_buckets, 1), _MOST_BUCKETS)
         with _using_disk():
             self._file = tempfile.TemporaryFile()  # noqa: SIM115
             weakref.finalize(self, self._file.close)
+            self._writer = None
             for batch in batches:
-                self._schema = batch.schema
-                for bucket, rows in zip(self.buckets, _dealt(batch, n_buckets, bucket_of), strict=True):
-                    bucket.append((self._file.tell(), self._file.write(rows.serialize())))
+                self._writer = self._writer or pa.ipc.new_file(pa.PythonFile(self._file, "w"), batch.schema)
+                for rows in _dealt(batch, self.n_buckets, bucket_of):
+                    self._writer.write_batch(rows)
+            if self._writer is not None:
+                self._writer.close()
             self._file.flush()
 
     def batches(self, bucket: int = 0, *, keys_only: bool = False) -> Iterator[pa.RecordBatch]:
         """Read a bucket back; it is mapped into memory as long as its rows are used."""
-        if self.buckets[bucket]:
-            mapped = pa.py_buffer(mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ))
-            for start, size in self.buckets[bucket]:
-                batch = pa.ipc.read_record_batch(mapped.slice(start, size), self._schema)
+        if self._writer is not None:
+            mapped = pa.ipc.open_file(mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ))
+            for piece in range(bucket, mapped.num_record_batches, self.n_buckets):
+                batch = mapped.get_batch(piece)
                 yield keys_of(batch) if keys_only else batch
 
 
