@@ -48,7 +48,12 @@ def checked(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 def test_an_output_is_checked_once(format: str, tmp_path: Path, checked: list[Path]) -> None:
     path = tmp_path / FILE_NAMES[format]
     output = check_output(path, format=format)
-    assert (output.path, output.force, output.name, output.format) == (path, False, format, FORMATS[format])
+    assert (output.path, output.target.force, output.name, output.format) == (
+        path,
+        False,
+        format,
+        FORMATS[format],
+    )
     output.write(TRIPS)
     # Whether a folder may go, which no system tells at once, is asked again at the end.
     assert checked.count(path) == (2 if FORMATS[format].folder_of else 1)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,25 +79,23 @@ def replacing(
     """
     checked = check_target(path, force, folder_of)
     target = checked.resolved
-    with _words(target):
-        owned = OwnedFolder(target.parent, _PREFIX)
-        try:
+    try:
+        with closing(OwnedFolder(target.parent, _PREFIX)) as owned:
             temporary = owned.path / target.name
             # Open to others, once it is in place, just as the umask allows.
             temporary.touch() if checked.folder_of is None else temporary.mkdir()
             yield temporary
-            if checked.folder_of is not None:
-                _publish_folder(temporary, checked)
-            else:
-                for other in (temporary.with_suffix(suffix) for suffix in beside):
-                    if other.exists():
-                        _sync(other)
-                        os.replace(other, target.with_suffix(other.suffix))
-                _publish(temporary, checked)
-            with contextlib.suppress(OSError):  # not every system can sync a folder
+            for other in (temporary.with_suffix(suffix) for suffix in beside):
+                if other.exists():
+                    _sync(other)
+                    os.replace(other, target.with_suffix(other.suffix))
+            (_publish if checked.folder_of is None else _publish_folder)(temporary, checked)
+            with suppress(OSError):  # not every system can sync a folder
                 _sync(target.parent)
-        finally:
-            owned.close()
+    except OSError as error:
+        reason = error.strerror or "input or output error"
+        # Not from the error: it may name a file in a folder, and so a user.
+        raise OutputError(f"{target}: cannot be written ({reason}); check space and permissions") from None
 
 
 def _publish(temporary: Path, checked: Target) -> None:
@@ -148,14 +145,11 @@ def _may_go(folder: Path, suffix: str) -> bool:
         walk = [(Path(place), folders + names) for place, folders, names in os.walk(folder, onerror=_raise)]
     except OSError:
         return False
-    entries = [place / name for place, names in walk for name in names]
-    mark = folder / _MARK
-    foreign = (
-        entry.is_symlink() or (not entry.is_dir() and entry.suffix != suffix)
-        for entry in entries
-        if entry != mark
+    entries = {place / name for place, names in walk for name in names}
+    known = (
+        not one.is_symlink() and (one.is_dir() or one.suffix == suffix) for one in entries - {folder / _MARK}
     )
-    return not entries or (mark in entries and not any(foreign))
+    return not entries or (folder / _MARK in entries and all(known))
 
 
 def _raise(error: OSError) -> None:
@@ -164,17 +158,6 @@ def _raise(error: OSError) -> None:
 
 def _exists(path: str | os.PathLike[str]) -> OutputError:
     return OutputError(f"{path}: exists; pass --force (force=True) to overwrite it")
-
-
-@contextmanager
-def _words(target: Path) -> Iterator[None]:
-    """Say what failed in words that help."""
-    try:
-        yield
-    except OSError as error:
-        reason = error.strerror or "input or output error"
-        # Not from the error: it may name a file in a folder, and so a user.
-        raise OutputError(f"{target}: cannot be written ({reason}); check space and permissions") from None
 
 
 def _sync(path: Path) -> None:

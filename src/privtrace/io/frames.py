@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -19,36 +20,26 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from privtrace import coordinates
 from privtrace.caching import cached_property
 from privtrace.errors import DataError
-from privtrace.io import printing, rows, text
+from privtrace.io import printing, text
 from privtrace.io.arrow import MemoryReader
-from privtrace.io.clock import epochs, instants
-from privtrace.io.columns import (
-    TIME,
-    TRAJECTORY,
-    USER,
-    attributes,
-    has_role,
-    is_text,
-    pair_of,
-    resolve,
-)
-from privtrace.io.columns import (
-    Declared as Declared,
-)
+from privtrace.io.clock import instants
+from privtrace.io.columns import TIME, TRAJECTORY, USER, attributes, has_role, is_text, pair_of, resolve
+from privtrace.io.columns import Declared as Declared
 from privtrace.io.crs import meaning
 from privtrace.io.dates import UTC
 from privtrace.io.extras import require
 from privtrace.io.features import FEATURES_AT_ONCE, Features
 from privtrace.io.files import Snapshot
-from privtrace.io.geometries import Flags, Geometries
+from privtrace.io.geometries import Geometries
 from privtrace.io.layers import LayerReader
 from privtrace.io.output_tables import GEOMETRY, line_tables, long_tables
-from privtrace.io.printing import arrow_times
+from privtrace.io.rows import floats_of
 from privtrace.io.source import FileSource, Reader, Sizes
 from privtrace.observer import Silent
-from privtrace.trajectories import Array, Crs, Trajectories
+from privtrace.trajectories import Array, Crs, Flags, Trajectories
 
 #: What trackintel calls its columns.
 _TRACKED_AT, _STARTED_AT, _TRIPLEG = "tracked_at", "started_at", "tripleg_id"
@@ -94,10 +85,11 @@ class _FrameReader(LayerReader):
     ) -> None:
         names, columns = _columns(frame)
         wanted = attributes(Path(place), names, declared, crs, points_only=not lines).names
-        self._table = pa.table([_arrow(place, name, columns[names.index(name)]) for name in wanted], wanted)
+        self._columns = {name: _arrow(place, name, columns[names.index(name)]) for name in wanted}
         self._geometries = geometries
         self.snapshot = Snapshot.in_memory(place)
-        self.understand(Path(place), self._table.schema, declared, crs, points_only=not lines)
+        schema = pa.schema([(name, column.type) for name, column in self._columns.items()])
+        self.understand(Path(place), schema, declared, crs, points_only=not lines)
 
     def features(self, sizes: Sizes) -> Iterator[Features]:
         """Yield the features, which are made once."""
@@ -109,11 +101,7 @@ class _FrameReader(LayerReader):
         return [self._some(0, 0), *(self._some(start, FEATURES_AT_ONCE) for start in starts)]
 
     def _some(self, start: int, n_rows: int) -> Features:
-        some = self._table.slice(start, n_rows)
-        columns = {
-            name: pa.concat_arrays([pa.array([], column.type), *column.chunks])
-            for name, column in zip(some.column_names, some.columns, strict=True)
-        }
+        columns = {name: column.slice(start, n_rows) for name, column in self._columns.items()}
         return self.of_columns(_points(self._geometries[start : start + n_rows]), columns)
 
 
@@ -167,11 +155,10 @@ def from_polars(frame: Any, declared: Declared) -> Trajectories:
         raise DataError(f"{place}: it cannot be computed; collect it first, and see what polars says") from None
     columns = {}
     for values in wanted:
-        try:  # its own types, such as integers of 128 bits, and objects, which are addresses in memory
-            columns[values.name] = values.to_arrow() if values.dtype != polars.Object else None
-        except pa.ArrowException:
-            columns[values.name] = None
-        if columns[values.name] is None:
+        with suppress(pa.ArrowException):  # of its own types, such as integers of 128 bits
+            if values.dtype != polars.Object:  # which are addresses in memory
+                columns[values.name] = values.to_arrow()
+        if values.name not in columns:
             raise _unknown_type(place, values.name, values.dtype)
     return _table_read(place, pa.table(columns), declared)
 
@@ -201,11 +188,8 @@ def _arrow(place: str, name: str, values: Any) -> pa.Array:
     if kind.name == "category":
         codes = values.cat.codes.to_numpy()
         return _arrow(place, name, values.cat.categories.to_series()).take(pa.array(codes, mask=codes < 0))
-    if (
-        values.dtype == object or getattr(kind, "storage", "") == "python"
-    ):  # Python's, so one by one is the only way
-        missing = values.isna()
-        written = [None if gone else _text(value) for value, gone in zip(values, missing, strict=True)]
+    if kind.name == "object" or getattr(kind, "storage", "") == "python":  # so one by one is the only way
+        written = [None if gone else _text(value) for value, gone in zip(values, values.isna(), strict=True)]
         return pa.array(written, pa.large_binary())
     try:
         array = pa.array(values)
@@ -309,16 +293,12 @@ def to_geopandas(trajectories: Trajectories, *, lines: bool = False) -> Any:
         geometries = shapely.from_wkb(table[GEOMETRY].to_numpy())
     else:
         frame = _pandas_of(to_arrow(trajectories).drop_columns(list(pair_of(trajectories.crs))))
-        geometries = _only(shapely.points(trajectories.points), _finite(trajectories))
+        geometries = _only(shapely.points(trajectories.points), printing.finite(trajectories))
     named = {"lonlat": "EPSG:4326", "planar": None}
     crs = named.get(trajectories.crs, trajectories.crs)
     made = geopandas.GeoDataFrame(frame, geometry=geometries, crs=crs)
     made.attrs.update(trajectories.about)
     return made
-
-
-def _finite(trajectories: Trajectories) -> Flags:
-    return np.isfinite(trajectories.points[:, 0]) & np.isfinite(trajectories.points[:, 1])
 
 
 def _moments(lists: pa.Array) -> Array:
@@ -345,45 +325,32 @@ def from_movingpandas(collection: Any, declared: Declared) -> Trajectories:
     is_one = isinstance(collection, moving.Trajectory)
     trajectories = [collection] if is_one else collection.trajectories
     crs = meaning(Path(place), _described(collection), declared) if is_one else declared.crs or "lonlat"
-    frame, geometries = _joined(trajectories, crs, declared)
+    frame = _joined(trajectories, crs, declared)
+    others, geometries = frame.drop(columns=GEOMETRY), frame[GEOMETRY].to_numpy()
     roles = {name: name for name in (TRAJECTORY, USER, TIME)}
     declared = replace(declared, columns={**roles, **declared.columns})
-    return _read(lambda by: _FrameReader(place, frame, geometries, crs, by, lines=False), declared)
+    return _read(lambda by: _FrameReader(place, others, geometries, crs, by, lines=False), declared)
 
 
-def _joined(trajectories: list[Any], crs: Crs, declared: Declared) -> tuple[Any, Array]:
-    """Put the points of trajectories into one frame, ids and users as objects, and list their geometries."""
+def _joined(trajectories: list[Any], crs: Crs, declared: Declared) -> Any:
+    """Put the points of trajectories into one frame; all but their times are objects."""
     import pandas
-
-    roles = (TRAJECTORY, USER, TIME)
-    frames, geometries = [pandas.DataFrame({name: [] for name in roles})], [np.empty(0, object)]
-    for one in trajectories:
-        rest = pandas.DataFrame(one.df.drop(columns=[one.df.active_geometry_name, *roles], errors="ignore"))
-        times = pandas.DatetimeIndex(_utc(one, declared.timezone)).tz_localize("UTC")
-        ids = {TRAJECTORY: [one.id] * len(rest), USER: [one.obj_id] * len(rest)}
-        frames.append(
-            rest.reset_index(drop=True).assign(**ids, **{TIME: times}).astype(dict.fromkeys(ids, object))
-        )
-        known = declared.crs is not None or _means(one, crs)
-        geometries.append(_geometries(one) if known else np.full(len(rest), None, object))
-    return pandas.concat(frames[1:] or frames, ignore_index=True), np.concatenate(geometries)
-
-
-def _means(one: Any, crs: Crs) -> bool:
-    """Tell whether the points of a trajectory are in a system."""
-    try:
-        return meaning(Path(), _described(one), Declared()) == crs
-    except DataError:
-        return False
-
-
-def _geometries(one: Any) -> Array:
-    """Take the points, also where they are still in two columns."""
     import shapely
 
-    in_columns = one.x in one.df.columns and one.y in one.df.columns
-    points = shapely.points(one.df[[one.x, one.y]].to_numpy(float)) if in_columns else one.df.geometry
-    return np.asarray(points, object)
+    own = (TRAJECTORY, USER, TIME, GEOMETRY)
+    frames = [pandas.DataFrame({name: [] for name in own})]
+    for one in trajectories:
+        points = one.df[one.df.active_geometry_name].to_numpy()
+        if one.x in one.df.columns and one.y in one.df.columns:  # where they still are
+            points = shapely.points(one.df[[one.x, one.y]].to_numpy(float))
+        if declared.crs is None and coordinates.meaning(_described(one)) != crs:
+            points = np.full(len(points), None, object)
+        times = pandas.DatetimeIndex(_utc(one, declared.timezone)).tz_localize("UTC")
+        made = {TRAJECTORY: [one.id] * len(points), USER: [one.obj_id] * len(points), GEOMETRY: points}
+        objects = {name: pandas.Series(values, dtype=object) for name, values in made.items()}
+        rest = one.df.drop(columns=[one.df.active_geometry_name, *own], errors="ignore")
+        frames.append(pandas.DataFrame(rest).reset_index(drop=True).assign(**objects, **{TIME: times}))
+    return pandas.concat(frames[1:] or frames, ignore_index=True)
 
 
 def _utc(one: Any, zone: str) -> Array:
@@ -396,7 +363,7 @@ def _utc(one: Any, zone: str) -> Array:
             first = np.ones(len(times), bool)
             times = times.tz_localize(had, ambiguous=first, nonexistent="shift_forward").tz_convert(None)
     local: Array = times.to_numpy().astype("datetime64[us]")  # of one unit, whatever that of others is
-    return rows.floats_of(instants(arrow_times(local), zone))
+    return floats_of(instants(printing.arrow_times(local), zone))
 
 
 def to_movingpandas(trajectories: Trajectories) -> Any:
@@ -456,10 +423,6 @@ def _timed(trajectories: Trajectories, what: str) -> Trajectories:
     """Leave the points that have a place and a time, numbers of which are seconds since 1970."""
     if trajectories.times is None:
         raise DataError(f"{what}: these trajectories have no times, but they are required; use to_geopandas")
-    times = arrow_times(trajectories.times)
-    clock = rows.floats_of(times if pa.types.is_timestamp(times.type) else epochs(times, "s"))
-    left = printing.only(
-        replace(trajectories, ids=trajectories.ids_from(0), times=clock),
-        _finite(trajectories) & ~np.isnan(clock),
-    )
-    return left.take(np.flatnonzero(np.diff(left.offsets)))
+    clock = printing.calendar(trajectories.times)
+    timed = replace(trajectories, ids=trajectories.ids_from(0), times=clock)
+    return printing.only(timed, printing.finite(trajectories) & ~np.isnat(clock))

@@ -38,11 +38,6 @@ class Output:
         return str(self.path) == STANDARD
 
     @property
-    def force(self) -> bool:
-        """Say whether what is there may be replaced."""
-        return self.target.force
-
-    @property
     def name(self) -> str:
         """Name the format."""
         return self.format.name

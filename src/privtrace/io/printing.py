@@ -30,7 +30,7 @@ def named(parts: Iterable[Trajectories]) -> Iterator[Trajectories]:
     n_before = 0
     for part in parts:
         for piece in replace(part, ids=part.ids_from(n_before)).cut():
-            yield piece.take(np.flatnonzero(np.diff(piece.offsets)))
+            yield only(piece, np.ones(piece.n_points, np.bool_))
         n_before += len(part)
 
 
@@ -142,12 +142,17 @@ def drawable(parts: Iterable[Trajectories]) -> Iterator[Trajectories]:
             raise DataError(
                 "parts do not fit together: some are longitude and latitude, some planar; give one kind"
             )
-        yield only(part, np.isfinite(part.points[:, 0]) & np.isfinite(part.points[:, 1]))
+        yield only(part, finite(part))
+
+
+def finite(part: Trajectories) -> Flags:
+    """Tell which points are numbers."""
+    return np.isfinite(part.points[:, 0]) & np.isfinite(part.points[:, 1])
 
 
 def only(part: Trajectories, keep: Flags) -> Trajectories:
     """Keep some of the points, and of the trajectories those that have one."""
-    if keep.all():
+    if keep.all() and np.diff(part.offsets).all():
         return part
     kept = np.concatenate([[0], np.cumsum(keep)])[part.offsets]
     times = None if part.times is None else part.times[keep]
