@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -23,36 +22,20 @@ _GZIP = b"\x1f\x8b"
 _HEAD_BYTES = 1 << 12
 
 
-class Footer(NamedTuple):
-    """Hold what the footer of a Parquet file says."""
-
-    schema: pa.Schema
-    n_rows: int
-    metadata: Mapping[bytes, bytes]
-
-
-class Beginning:
+class Beginning(ExitStack):
     """Hold what was read of a file before its rows, for all who ask: it is opened once, by the first who does.
 
     It is a context: readers ask while they are made, and the file is closed after that.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
+        super().__init__()
         self.snapshot = snapshot
-        self._opened = ExitStack()
 
     @classmethod
     def of(cls, path: Path) -> Beginning:
         """Begin with one file as it is now."""
         return cls(Snapshot.of(path))
-
-    def __enter__(self) -> Beginning:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._opened.close()
 
     @property
     def path(self) -> Path:
@@ -89,17 +72,17 @@ class Beginning:
             yield self._stream
 
     @cached_property
-    def footer(self) -> Footer:
-        """Give the footer of a Parquet file."""
+    def footer(self) -> tuple[pa.Schema, int, Mapping[bytes, bytes]]:
+        """Give what the footer of a Parquet file says: the schema, the number of rows, and words of writers."""
         with (
             reading(self.path, PARQUET_CURE),
             pq.ParquetFile(pa.PythonFile(self._file), pre_buffer=False) as file,
         ):
-            return Footer(file.schema_arrow, file.metadata.num_rows, file.metadata.metadata or {})
+            return file.schema_arrow, file.metadata.num_rows, file.metadata.metadata or {}
 
     @cached_property
     def _file(self) -> BinaryIO:
-        return self._opened.enter_context(self.path.open("rb"))
+        return self.enter_context(self.path.open("rb"))
 
     @cached_property
     def _stream(self) -> BinaryIO:

@@ -114,15 +114,11 @@ def reading(path: Path, cure: str) -> Iterator[None]:
     try:
         yield
     except (MemoryError, pa.ArrowMemoryError):  # also what a damaged number asks for
-        raise DataError(f"{path}: cannot be read (damaged, or too large for this memory); {cure}") from None
+        reason = "damaged, or too large for this memory"
     except OSError as error:
-        raise DataError(
-            f"{path}: cannot be read ({error.strerror or 'damaged or truncated'}); {cure}"
-        ) from None
-    except (
-        pa.ArrowException,
-        EOFError,
-        zlib.error,
-        UnicodeDecodeError,
-    ):  # the last of names in a damaged footer
-        raise DataError(f"{path}: cannot be read (damaged or truncated); {cure}") from None
+        reason = error.strerror or "damaged or truncated"
+    except (pa.ArrowException, EOFError, zlib.error, UnicodeDecodeError):  # the last: names in a damaged footer
+        reason = "damaged or truncated"
+    else:
+        return
+    raise DataError(f"{path}: cannot be read ({reason}); {cure}") from None

@@ -34,9 +34,10 @@ from privtrace.io.files import FileVersion, Snapshot
 from privtrace.io.source import Reader, Sizes
 from privtrace.trajectories import Crs
 
-#: Files that one reader reads, and what opens them together.
-Group: TypeAlias = tuple[Sequence[Path], Callable[[Beginning, Declared], Reader]]
-
+#: Opens some files of one kind together, or a file alone.
+Open: TypeAlias = Callable[[Beginning, Declared], Reader]
+#: Files that one reader reads, and what opens them.
+Group: TypeAlias = tuple[Sequence[Path], Open]
 
 _NO_IDS = pa.array([], pa.large_binary())
 
@@ -52,30 +53,27 @@ class FolderReader:
         self.has_users = declared.columns.get(USER) != ""
         self.has_times = self.has_clock = declared.columns.get(TIME) != ""
         self._keeps_order = declared.wants_times and declared.gap_minutes is None
-        self._unreadable: list[tuple[Path, str]] = []
+        self._left_out: list[tuple[Path, str]] = []  # with the reason
         self._readers: list[Reader] = []
         lenient = replace(declared, lenient=True)
         versions = chain.from_iterable(self._opened(*group, lenient) for group in groups)
         self.snapshot = Snapshot(path, tuple(versions))
         self.n_rows: int | None = None
 
-    def _opened(
-        self, paths: Sequence[Path], read: Callable[[Beginning, Declared], Reader], declared: Declared
-    ) -> list[FileVersion]:
+    def _opened(self, paths: Sequence[Path], read: Open, declared: Declared) -> list[FileVersion]:
         """Open some files together, or leave them out; those that are none are left out by themselves."""
         versions: list[FileVersion] = []
         for path in paths:
             try:
                 versions.append(FileVersion.at(path))
             except DataError as refusal:
-                self._leave_out(path, refusal)
+                self._left_out.append((path, str(refusal)))
         try:
             if versions:
                 with Beginning(Snapshot(versions[0].path, tuple(versions))) as beginning:
                     self._add(read(beginning, declared), declared)
         except PrivTraceError as refusal:
-            for version in versions:
-                self._leave_out(version.path, refusal)
+            self._left_out += [(version.path, str(refusal)) for version in versions]
         return versions
 
     def _add(self, reader: Reader, declared: Declared) -> None:
@@ -87,9 +85,6 @@ class FolderReader:
             reader.as_text = True
         self._readers.append(reader)
 
-    def _leave_out(self, path: Path, refusal: PrivTraceError) -> None:
-        self._unreadable.append((path, f"{FILE}: {_without(path, refusal)}"))
-
     @property
     def parse_once(self) -> bool:
         """Say whether a pass is dear enough to keep its result."""
@@ -100,11 +95,11 @@ class FolderReader:
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows of all files, or their keys only."""
         self.n_rows = None
-        n_rows = len(self._unreadable)
+        n_rows = len(self._left_out)
         empty = self._alike({"x": pa.array([], pa.float64()), "y": pa.array([], pa.float64())}, _NO_IDS)
         yield rows.keys_of(empty) if keys_only else empty
-        for path, reason in self._unreadable:
-            _note(faults, reason, path)
+        for path, refusal in self._left_out:
+            _note(faults, FILE, path, refusal)
         n_before = 0
         for reader in self._readers:
             if isinstance(reader, FeatureReader):
@@ -117,10 +112,9 @@ class FolderReader:
                     alike = self._alike(dict(zip(batch.schema.names, batch.columns, strict=True)), ids)
                     yield rows.keys_of(alike) if keys_only else alike
                 n_rows += reader.n_rows or 0
-            except DataError as refusal:
+            except DataError as damage:
                 n_rows += 1
-                path = reader.snapshot.path
-                _note(faults, f"{FILE} from somewhere on: {_without(path, refusal)}", path)
+                _note(faults, f"{FILE} from somewhere on", reader.snapshot.path, str(damage))
             if isinstance(reader, FeatureReader):
                 n_before += reader.n_features
         self.n_rows = n_rows
@@ -150,11 +144,8 @@ def _texts(ids: pa.Array) -> pa.Array:
     return pc.coalesce(rows.text_of(integers), rows.text_of(ids))
 
 
-def _note(faults: Faults | None, reason: str, path: Path) -> None:
+def _note(faults: Faults | None, what: str, path: Path, refusal: str) -> None:
+    """Note what a refusal says of a file, without the path, which a fault has already."""
     if faults is not None:
+        reason = f"{what}: {refusal.removeprefix(f'{path}: ')}"
         faults.add(reason, np.zeros(1, np.int64), Place.following(path, 0))
-
-
-def _without(path: Path, refusal: PrivTraceError) -> str:
-    """Take the path out of a refusal: a fault has it already."""
-    return str(refusal).removeprefix(f"{path}: ")

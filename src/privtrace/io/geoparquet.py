@@ -33,7 +33,7 @@ _NATIVE = ("point", "linestring", "multilinestring")
 
 def is_geoparquet(beginning: Beginning) -> bool:
     """Tell from the footer of a Parquet file whether it has geometries."""
-    return _KEY in beginning.footer.metadata
+    return _KEY in beginning.footer[2]
 
 
 class GeoParquetReader(LayerReader):
