@@ -258,7 +258,7 @@ ENDS = (
         "an output that was checked before the work is checked again",
         "io/output.py",
         "with replacing(self.target, beside",
-        "with replacing(self.path, self.force, beside",
+        "with replacing(self.path, self.target.force, beside",
         ("io/test_io_output.py", "cli/test_detours.py"),
     ),
     Mutant(
