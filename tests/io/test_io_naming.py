@@ -38,6 +38,11 @@ def test_users_and_times_that_are_absent_have_no_column(tmp_path: Path) -> None:
     assert (tmp_path / "a.csv").read_text().startswith("tid,lat,lng\n")
 
 
+def test_projected_points_become_longitude_and_latitude(tmp_path: Path) -> None:
+    pt.write(trips("bare").to_crs("EPSG:3857"), tmp_path / "a.csv", names="scikit-mobility")
+    np.testing.assert_allclose(pt.read(tmp_path / "a.csv").collect().points, trips("bare").points, atol=1e-6)
+
+
 def test_what_has_no_such_columns_is_refused(tmp_path: Path) -> None:
     with pytest.raises(pt.OutputError, match=r"gpx has no columns to name .* write one of parquet, csv, tsv"):
         pt.write(trips("bare"), tmp_path / "a.gpx", names="scikit-mobility")

@@ -35,7 +35,7 @@ from privtrace.io.features import FEATURES_AT_ONCE, Features
 from privtrace.io.files import Snapshot
 from privtrace.io.geometries import Geometries
 from privtrace.io.layers import LayerReader
-from privtrace.io.output_tables import GEOMETRY, line_tables, long_tables
+from privtrace.io.output_tables import GEOMETRY, line_tables, long_tables, times_name
 from privtrace.io.rows import floats_of
 from privtrace.io.source import FileSource, Reader, Sizes
 from privtrace.observer import Silent
@@ -287,9 +287,9 @@ def to_geopandas(trajectories: Trajectories, *, lines: bool = False) -> Any:
     if lines:
         table = _whole(*line_tables([trajectories]))
         frame = _pandas_of(table.drop_columns([GEOMETRY]))
-        for name, column in zip(table.column_names, table.columns, strict=True):
-            if pa.types.is_list(column.type) and pa.types.is_timestamp(column.type.value_type):
-                frame[name] = _moments(column.combine_chunks())
+        if trajectories.times is not None and trajectories.times.dtype.kind == "M":
+            name = times_name(trajectories.times)
+            frame[name] = _moments(table[name].combine_chunks())
         geometries = shapely.from_wkb(table[GEOMETRY].to_numpy())
     else:
         frame = _pandas_of(to_arrow(trajectories).drop_columns(list(pair_of(trajectories.crs))))
@@ -325,11 +325,9 @@ def from_movingpandas(collection: Any, declared: Declared) -> Trajectories:
     is_one = isinstance(collection, moving.Trajectory)
     trajectories = [collection] if is_one else collection.trajectories
     crs = meaning(Path(place), _described(collection), declared) if is_one else declared.crs or "lonlat"
-    frame = _joined(trajectories, crs, declared)
-    others, geometries = frame.drop(columns=GEOMETRY), frame[GEOMETRY].to_numpy()
+    frame = require("geopandas", place).GeoDataFrame(_joined(trajectories, crs, declared), geometry=GEOMETRY)
     roles = {name: name for name in (TRAJECTORY, USER, TIME)}
-    declared = replace(declared, columns={**roles, **declared.columns})
-    return _read(lambda by: _FrameReader(place, others, geometries, crs, by, lines=False), declared)
+    return _geometries_read(place, frame, replace(declared, crs=crs, columns={**roles, **declared.columns}))
 
 
 def _joined(trajectories: list[Any], crs: Crs, declared: Declared) -> Any:
