@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -89,9 +90,10 @@ def test_nothing_is_left_by_a_run_that_is_killed(place):
 
 
 def test_a_full_disk_is_told_of(monkeypatch, place):
-    def full(*arguments, **named):
-        raise OSError(28, "No space left on device")
+    class Full(io.BytesIO):
+        def write(self, data):
+            raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("tempfile.TemporaryFile", full)
+    monkeypatch.setattr("tempfile.TemporaryFile", Full)
     with pytest.raises(DataError, match=r"No space left on device.*TMPDIR"):
         Spool(batches())

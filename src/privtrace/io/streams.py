@@ -9,9 +9,9 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from queue import SimpleQueue
-from typing import BinaryIO, Generic, TypeVar, cast
+from typing import BinaryIO, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -97,55 +97,31 @@ def abreast(streams: Sequence[Iterable[Item]]) -> Iterator[list[Iterator[Item]]]
         yield [iter(stream) for stream in streams]
         return
     turn = threading.Semaphore(cores)
-    ahead = [_Ahead(iter(stream), turn) for stream in streams]
-    with ThreadPoolExecutor(len(ahead)) as pool:
-        for one in ahead:
-            pool.submit(one.fill)
-        try:
-            yield [one.taken() for one in ahead]
-        finally:  # at once, while what items are read from is open
-            for one in ahead:
-                one.end()
+    pools = [ThreadPoolExecutor(1) for _ in streams]
+    try:
+        yield [_ahead(iter(stream), pool, turn) for stream, pool in zip(streams, pools, strict=True)]
+    finally:  # at once, while what items are read from is open
+        for pool in pools:
+            pool.shutdown(wait=False, cancel_futures=True)
+        for pool in pools:
+            pool.shutdown()
 
 
-class _Ahead(Generic[Item]):
+def _ahead(items: Iterator[Item], pool: ThreadPoolExecutor, turn: threading.Semaphore) -> Iterator[Item]:
     """Make the items of a stream, a few before they are taken, whenever it has its turn among others."""
 
-    def __init__(self, items: Iterator[Item], turn: threading.Semaphore) -> None:
-        self._items, self._turn = items, turn
-        self._made: SimpleQueue[Future[Item]] = SimpleQueue()
-        self._room = threading.Semaphore(_ITEMS_AHEAD)
-        self._is_over = False
+    def one() -> list[Item]:
+        with turn:
+            return [*islice(items, 1)]  # none at the end
 
-    def fill(self) -> None:
-        """Make items until there are no more, or nobody wants them."""
-        while not self._is_over:
-            self._room.acquire()
-            made: Future[Item] = Future()
-            try:
-                with self._turn:
-                    if not self._is_over:
-                        made.set_result(next(self._items))
-            except Exception as error:  # for whoever takes the items; so is their end
-                made.set_exception(error)
-                self._is_over = True
-            self._made.put(made)
+    made = deque(pool.submit(one) for _ in range(_ITEMS_AHEAD))
 
-    def taken(self) -> Iterator[Item]:
-        """Yield the items in order, as soon as they are there."""
-        while True:
-            made = self._made.get()
-            self._room.release()
-            try:
-                item = made.result()
-            except StopIteration:
-                return
-            yield item
+    def taken() -> Iterator[Item]:
+        while item := made.popleft().result():
+            made.append(pool.submit(one))
+            yield item[0]
 
-    def end(self) -> None:
-        """Make no more."""
-        self._is_over = True
-        self._room.release()
+    return taken()
 
 
 def side_by_side(
