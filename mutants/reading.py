@@ -8,7 +8,7 @@ READERS = (
     Mutant(
         "first-feature-as-header",
         "what the first feature or track of a text has is looked for in all",
-        "io/text_features.py",
+        "io/features.py",
         "self._names(tuple(one.attributes), one.single)",
         'self._names(*self.__dict__.setdefault("_first", (tuple(one.attributes), one.single)))',
         ("contract/test_readers.py",),
@@ -24,7 +24,7 @@ READERS = (
     Mutant(
         "type-of-times-by-the-features",
         "whether times are calendar times, the features of a block decide",
-        "io/text_features.py",
+        "io/features.py",
         "read_each(texts, list(numbers), which, self.layout.clock)",
         "read_each(texts, list(numbers), which, [*numbers, self.layout.clock][0])",
         ("io/test_io_times.py", "contract/test_readers.py"),

@@ -28,10 +28,10 @@ from privtrace.io import text
 from privtrace.io.beginning import Beginning
 from privtrace.io.clock import ISO_CLOCK
 from privtrace.io.columns import Declared, parse_columns
+from privtrace.io.features import Feature, TextReader
 from privtrace.io.files import CURE, declared_crs
 from privtrace.io.rows import floats_of
 from privtrace.io.streams import LINE_BYTES
-from privtrace.io.text_features import Feature, TextReader
 from privtrace.trajectories import Floats, Integers
 
 _HEAD_BYTES = 1 << 16

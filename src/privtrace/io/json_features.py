@@ -26,12 +26,11 @@ from privtrace.compiling import compiled
 from privtrace.errors import DataError
 from privtrace.io.beginning import Beginning
 from privtrace.io.columns import Declared
-from privtrace.io.features import MOVING_CLOCK, lengths
+from privtrace.io.features import MOVING_CLOCK, NOT_READ, Feature, TextReader, lengths
 from privtrace.io.geometries import OTHER
 from privtrace.io.rows import floats_of
 from privtrace.io.source import Sizes
 from privtrace.io.streams import TRAJECTORY_BYTES, blocks
-from privtrace.io.text_features import NOT_READ, Feature, TextReader
 from privtrace.trajectories import Floats, Integers
 
 #: Names of files with a feature per line; each may be packed with gzip.

@@ -29,13 +29,12 @@ from privtrace.io.clock import ISO_CLOCK
 from privtrace.io.columns import CALENDAR_LISTS, LIST, TIME, Declared
 from privtrace.io.crs import meaning
 from privtrace.io.extras import require
-from privtrace.io.features import FEATURES_AT_ONCE, Features
+from privtrace.io.features import FEATURES_AT_ONCE, Feature, Features, TextReader
 from privtrace.io.files import CURE, FileVersion, Snapshot, declared_crs
 from privtrace.io.geometries import OTHER, from_wkb, refuse_other_kinds
 from privtrace.io.layers import LayerReader
 from privtrace.io.output_tables import GEOMETRY, line_tables, point_tables
 from privtrace.io.source import Sizes
-from privtrace.io.text_features import Feature, TextReader
 from privtrace.trajectories import Crs, Floats, Integers, Trajectories
 
 #: What the layer is called that is written, and that is read where there are several.

@@ -87,7 +87,7 @@ def _open_folder(path: Path, declared: Declared, format: Format | None) -> Reade
 
 
 def _open_file(beginning: Beginning, declared: Declared) -> Reader:
-    return recognize(beginning, declared).read(beginning, declared)
+    return _recognized(beginning, declared).read(beginning, declared)
 
 
 def _is_table(path: Path, declared: Declared) -> bool:
@@ -100,7 +100,7 @@ def _is_table(path: Path, declared: Declared) -> bool:
     return True
 
 
-def recognize(beginning: Beginning, declared: Declared) -> Format:
+def _recognized(beginning: Beginning, declared: Declared) -> Format:
     """Tell the format of a file, and refuse what clearly is none of ours."""
     path = beginning.path
     for format in FORMATS.values():
