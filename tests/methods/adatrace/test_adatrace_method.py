@@ -223,14 +223,14 @@ def test_the_charges_of_a_fit_are_the_planned_ones(
 
 def test_plans_say_how_points_are_placed() -> None:
     settings = pt.AdaTrace(epsilon=1, region=pt.Region.box(0, 0, 1, 1))
-    assert settings.plan(25_000).grid.endswith("points are placed finer where it is dense.")
+    assert settings.plan(25_000).grid.endswith("points are placed more finely in dense cells.")
     one_layer = pt.AdaTrace(epsilon=1, region=settings.region, second_layer=False)
-    assert one_layer.plan(25_000).grid.endswith("points are uniform in them.")
+    assert one_layer.plan(25_000).grid.endswith("points are placed uniformly in them.")
 
 
 def test_plans_warn() -> None:
     settings = pt.AdaTrace(epsilon=1, region=pt.Region.box(0, 0, 1, 1))
-    assert "the rule for --N (N) ends at 32" in " ".join(settings.plan(1 << 39).warnings)
+    assert "the rule for --N (N) stops at 32" in " ".join(settings.plan(1 << 39).warnings)
     assert "rough picture" in " ".join(settings.plan(50).warnings) and not settings.plan(25_000).warnings
 
 

@@ -331,13 +331,13 @@ def test_the_charges_of_a_fit_are_the_planned_ones(
     assert [stage.scale for stage in planned.stages] == [c.scale_in_trajectories for c in charges]
     statement = " ".join(text for _, text in model.release.statement())
     assert all(charge.stage in statement for charge in charges)
-    assert "after contexts of 1 cell, with a total weight" in statement
+    assert "after contexts of 1 cell, where every trip contributes a total weight of 1" in statement
     assert {charge.sensitivity for charge in charges} == {WEIGHT}
 
 
 def test_plans_warn_where_the_rule_ends(region: pt.Region) -> None:
     settings = pt.DPT(epsilon=1, region=region)
-    assert "ends at 512 cells per side" in " ".join(settings.plan(1 << 39).warnings)
+    assert "stops at 512 cells per side" in " ".join(settings.plan(1 << 39).warnings)
     assert not settings.plan(25_000).warnings
     assert not pt.DPT(epsilon=1, region=region, finest=512).plan(1 << 39).warnings
 
