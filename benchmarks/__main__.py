@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import tempfile
 from fractions import Fraction
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import privtrace as pt
-from benchmarks.measuring import best_of, run_apart
+from benchmarks.measuring import best_of, files, run_apart
 from benchmarks.methods import trips_and_region
 from privtrace.datasets import city, moving_objects
 from privtrace.privacy.noise import SystemNoise
@@ -36,22 +35,8 @@ def bench_noise() -> None:
 
 def bench_reading(trips: pt.Trajectories) -> None:
     """Print points per second read from files of each format, grouping included."""
-    names = {
-        "parquet": "a.parquet",
-        "csv": "a.csv",
-        "tsv": "a.tsv.gz",
-        "dat": "a.dat",
-        "porto": "b.csv",
-        "geolife": "plt",
-        "geoparquet": "a.geoparquet",
-        "geoparquet-lines": "lines.parquet",
-        "geojson": "a.geojson",
-        "mfjson": "a.mfjson",
-        "gpx": "a.gpx",
-        **({"gpkg": "a.gpkg"} if find_spec("pyogrio") else {}),
-    }
     with tempfile.TemporaryDirectory() as folder:
-        for format, name in names.items():
+        for format, name in files().items():
             path = Path(folder, name)
             pt.write(trips, path, format=format)
             rate = trips.n_points / best_of(3, lambda path=path: read(path))

@@ -24,6 +24,7 @@ from pathlib import Path
 from experiments.data import METHODS, folder, load
 
 import privtrace as pt
+from benchmarks.measuring import files
 from benchmarks.methods import trips_and_region
 
 HERE = Path(__file__).parents[1]
@@ -32,6 +33,7 @@ HERE = Path(__file__).parents[1]
 _WORKER = """
 import sys, time
 import privtrace as pt
+from benchmarks.measuring import files
 from benchmarks.methods import trips_and_region
 from experiments.data import METHODS, load
 trips, region = load(sys.argv[1]) if sys.argv[1:] else trips_and_region()[1:]
@@ -60,22 +62,6 @@ for line in sys.stdin:
 #: What is measured, in which unit, and how many of them are in a second.
 _MEASURED = (("fit", "s", 1.0), ("generate", "ns/point", 1e9))
 _READ = (("read", "ns/point", 1e9),)
-
-#: A file for each format, by the names that they are recognized by.
-_FILES = {
-    "parquet": "a.parquet",
-    "csv": "a.csv",
-    "tsv": "a.tsv.gz",
-    "dat": "a.dat",
-    "porto": "b.csv",
-    "geolife": "plt",
-    "geoparquet": "a.geoparquet",
-    "geoparquet-lines": "lines.parquet",
-    "geojson": "a.geojson",
-    "mfjson": "a.mfjson",
-    "gpx": "a.gpx",
-    "gpkg": "a.gpkg",
-}
 
 
 class Worker:
@@ -111,14 +97,14 @@ def main() -> None:
     options.add_argument("--data", nargs=1, default=[])
     chosen = options.parse_args()
     with tempfile.TemporaryDirectory() as made:
-        laid_out, files = Path(made, "there"), Path(made, "files")
+        laid_out, place = Path(made, "there"), Path(made, "files")
         laid_out.mkdir()
         archive = subprocess.run(
             ["git", "archive", chosen.commit], cwd=HERE, check=True, stdout=subprocess.PIPE
         )
         subprocess.run(["tar", "-x", "-C", laid_out], input=archive.stdout, check=True)
         if chosen.reading:
-            told, script, measured = written(files, chosen.data), _READER, _READ
+            told, script, measured = written(place, chosen.data), _READER, _READ
         else:
             told, script, measured = {name: name for name in chosen.methods}, _WORKER, _MEASURED
         there, here = (Worker(tree, script, chosen.data) for tree in (laid_out, HERE))
@@ -133,13 +119,13 @@ def main() -> None:
             here.stop()
 
 
-def written(files: Path, data: list[str]) -> dict[str, Path]:
+def written(place: Path, data: list[str]) -> dict[str, Path]:
     """Write a file in every format."""
     trips = load(data[0])[0] if data else trips_and_region()[1]
-    files.mkdir()
-    for format, name in _FILES.items():
-        pt.write(trips, files / name, format=format)
-    return {format: files / name for format, name in _FILES.items()}
+    place.mkdir()
+    for format, name in files().items():
+        pt.write(trips, place / name, format=format)
+    return {format: place / name for format, name in files().items()}
 
 
 def print_ratios(

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -35,3 +36,21 @@ def peak_mb() -> float:
     """Read the most that the process held; getrusage would count what its parent held when it started it."""
     status = Path("/proc/self/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) / 1024
+
+
+def files() -> dict[str, str]:
+    """Name a file for each format that is read here, so that it is recognized by its name."""
+    names = {
+        "parquet": "a.parquet",
+        "csv": "a.csv",
+        "tsv": "a.tsv.gz",
+        "dat": "a.dat",
+        "porto": "b.csv",
+        "geolife": "plt",
+        "geoparquet": "a.geoparquet",
+        "geoparquet-lines": "lines.parquet",
+        "geojson": "a.geojson",
+        "mfjson": "a.mfjson",
+        "gpx": "a.gpx",
+    }
+    return {**names, "gpkg": "a.gpkg"} if find_spec("pyogrio") else names

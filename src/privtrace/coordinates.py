@@ -77,6 +77,11 @@ def meaning(described: Any) -> Crs | None:
     return "lonlat" if _is_like_wgs84(system) else None
 
 
+def code_of(crs: Crs) -> str | None:
+    """Give the code by which geographic libraries know a system; None if no place is known."""
+    return "EPSG:4326" if crs == "lonlat" else crs if is_known(crs) else None
+
+
 def described(crs: Crs) -> Any:
     """Describe a system as PROJJSON; None if no place is known."""
     return CRS84 if crs == "lonlat" else _system(crs).to_json_dict() if is_known(crs) else None

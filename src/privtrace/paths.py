@@ -30,14 +30,23 @@ class Paths:
 
 def n_passing(paths: Paths, n_cells: int) -> Integers:
     """Count the paths that pass each cell, however often: (n_cells,)."""
-    return _n_passing(paths.cells, paths.offsets, n_cells)  # type: ignore[no-any-return]
+    alone, cells = np.zeros(len(paths), np.int64), paths.cells.astype(np.int64)
+    counts: Integers = count_once(cells, paths.offsets[:-1], paths.offsets[1:], alone, (1, n_cells)).ravel()
+    return counts
 
 
 @compiled
-def _n_passing(cells, offsets, n_cells):  # type: ignore[no-untyped-def]
-    counts, latest = np.zeros(n_cells, np.int64), np.full(n_cells, -1, np.int64)  # the path that was there last
-    for path in range(len(offsets) - 1):
-        for p in range(offsets[path], offsets[path + 1]):
-            counts[cells[p]] += latest[cells[p]] != path
-            latest[cells[p]] = path
+def count_once(cells, starts, stops, groups, size):  # type: ignore[no-untyped-def]
+    """Count those that have a cell among cells[starts[t]:stops[t]], by group, in a table of this size.
+
+    The size is (n_groups, n_cells); -1 among the cells is none.
+    """
+    counts = np.zeros(size, np.int64)
+    latest = np.full(size[1], -1, np.int64)  # who was there last
+    for one in range(len(groups)):
+        for p in range(starts[one], stops[one]):
+            cell = cells[p]
+            if cell >= 0 and latest[cell] != one:
+                latest[cell] = one
+                counts[groups[one], cell] += 1
     return counts

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from privtrace.coordinates import code_of
 from privtrace.errors import OutputError
 from privtrace.export.columns import AREA_UNIT, SPEED, words
 from privtrace.export.tables import hours_of, per_area, trips_per_area
@@ -70,7 +71,7 @@ def write(model: Model, view: View, what: str, sink: Any) -> None:
         "count": len(bands),
         "dtype": "float32",
         "nodata": math.nan,
-        "crs": {"lonlat": "EPSG:4326", "planar": None}.get(release.crs, release.crs),
+        "crs": code_of(release.crs),
         "transform": rasterio.Affine((east - west) / size, 0, west, 0, (south - north) / size, north),
         "compress": "deflate",
     }

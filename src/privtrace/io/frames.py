@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from privtrace import coordinates
 from privtrace.caching import cached_property
+from privtrace.coordinates import code_of
 from privtrace.errors import DataError
 from privtrace.io import printing, text
 from privtrace.io.arrow import MemoryReader
@@ -294,9 +295,7 @@ def to_geopandas(trajectories: Trajectories, *, lines: bool = False) -> Any:
     else:
         frame = _pandas_of(to_arrow(trajectories).drop_columns(list(pair_of(trajectories.crs))))
         geometries = _only(shapely.points(trajectories.points), printing.finite(trajectories))
-    named = {"lonlat": "EPSG:4326", "planar": None}
-    crs = named.get(trajectories.crs, trajectories.crs)
-    made = geopandas.GeoDataFrame(frame, geometry=geometries, crs=crs)
+    made = geopandas.GeoDataFrame(frame, geometry=geometries, crs=code_of(trajectories.crs))
     made.attrs.update(trajectories.about)
     return made
 

@@ -22,6 +22,7 @@ from warnings import catch_warnings
 import numpy as np
 import pyarrow as pa
 
+from privtrace.coordinates import code_of
 from privtrace.errors import DataError, OutputError
 from privtrace.io import dates, printing
 from privtrace.io.beginning import Beginning
@@ -306,7 +307,7 @@ def write(kind: Kind, parts: Iterable[Trajectories], path: Path) -> None:
                 driver=kind.driver,
                 geometry_name=GEOMETRY,
                 geometry_type=kind.geometry,
-                crs={"lonlat": "EPSG:4326", "planar": None}.get(first.crs, first.crs),
+                crs=code_of(first.crs),
                 **{**kind.options, **words},
             )
         named.replace(path)

@@ -16,6 +16,7 @@ from privtrace.compiling import compiled
 from privtrace.geometry import lengths_m
 from privtrace.methods.sampling import sample_parts
 from privtrace.methods.view import Flows, Hours, Layer, Noisy, Passing, Spread, error_of
+from privtrace.paths import count_once
 from privtrace.privacy.unit import WEIGHT
 from privtrace.release import Release
 from privtrace.runs import Runs
@@ -143,7 +144,8 @@ def _passing(lines: Runs, grid: Grid, parts: Integers, steps: Floats, gaps: Floa
     """Count who passes the cells of a grid, and how fast."""
     firsts, lasts = lines.offsets[:-1], lines.offsets[1:] - 1
     paths = trace(lines, grid)
-    passed = _once(paths.cells.astype(np.int64), paths.offsets[:-1], paths.offsets[1:], parts, grid.n_cells)
+    size = N_PARTS, grid.n_cells
+    passed = count_once(paths.cells.astype(np.int64), paths.offsets[:-1], paths.offsets[1:], parts, size)
     cells: Integers = cells_of(lines.points, grid.lattice)
     there = cells >= 0
     codes = (np.repeat(parts, np.diff(lines.offsets)) * grid.n_cells + cells)[there]
@@ -151,7 +153,7 @@ def _passing(lines: Runs, grid: Grid, parts: Integers, steps: Floats, gaps: Floa
         np.bincount(codes, sizes[there], passed.size).astype(np.float64).reshape(passed.shape)
         for sizes in (steps, gaps)
     )
-    return Passing(passed.astype(np.float64), _once(cells, firsts, lasts, parts, grid.n_cells), meters, seconds)
+    return Passing(passed.astype(np.float64), count_once(cells, firsts, lasts, parts, size), meters, seconds)
 
 
 def _added(one: _Sums, other: _Sums) -> _Sums:
@@ -219,20 +221,6 @@ def _of_shares(
 def _bounds(lower: Floats) -> Floats:
     """End the last bin where it would if there were a next one."""
     return np.append(lower, lower[-1] ** 2 / lower[-2])
-
-
-@compiled
-def _once(cells, starts, stops, parts, n_cells):  # type: ignore[no-untyped-def]
-    """Count the trips that have a cell among cells[starts[t]:stops[t]], by part: (N_PARTS, n_cells)."""
-    counts = np.zeros((N_PARTS, n_cells), np.int64)
-    latest = np.full(n_cells, -1, np.int64)  # the trip that was there last
-    for trip in range(len(parts)):
-        for p in range(starts[trip], stops[trip]):
-            cell = cells[p]
-            if cell >= 0 and latest[cell] != trip:
-                latest[cell] = trip
-                counts[parts[trip], cell] += 1
-    return counts
 
 
 @compiled
