@@ -90,7 +90,7 @@ TIMES = (
     Mutant(
         "numbers-are-seconds-in-folders",
         "where logs in a folder are cut, numbers of no declared unit are seconds",
-        "io/clock.py",
+        "parsing/clock.py",
         "elif dates.null_count and self.order_only:",
         "elif dates.null_count:",
         ("io/test_io_times.py",),
@@ -118,7 +118,7 @@ ZONES = (
     Mutant(
         "local-times-taken-for-utc",
         "times that name no zone are UTC, whatever zone is declared",
-        "io/clock.py",
+        "parsing/clock.py",
         "if zone == UTC or times.type.tz is not None:",
         "if True:",
         ("io/test_io_zones.py",),
@@ -126,7 +126,7 @@ ZONES = (
     Mutant(
         "zoned-columns-moved",
         "timestamps that have a zone by their type are moved as if they had none",
-        "io/clock.py",
+        "parsing/clock.py",
         "if zone == UTC or times.type.tz is not None:",
         "if zone == UTC:",
         ("io/test_io_zones.py",),
@@ -134,7 +134,7 @@ ZONES = (
     Mutant(
         "offsets-in-text-moved",
         "text that names its offset is moved as if it named none",
-        "io/dates.py",
+        "parsing/dates.py",
         "np.where(said == _NAIVE, ",
         "np.where(said == said, ",
         ("io/test_io_zones.py",),
@@ -264,7 +264,7 @@ ENDS = (
     Mutant(
         "temporary-files-of-the-living-swept",
         "a run removes temporary files of another that is still at work",
-        "io/owned.py",
+        "storage/owned.py",
         "if _is_locked(lock):\n            shutil",
         "if True:\n            shutil",
         ("io/test_io_output.py", "io/test_io_spool.py"),

@@ -35,9 +35,12 @@ ORDER = [
     "runs",
     "geometry",
     "calendar",
+    "parsing",
+    "storage",
     "empirical_bayes",
     "within",
     "io",
+    "frames",
     "datasets",
     "backends",
     "privacy",
@@ -57,6 +60,7 @@ ORDER = [
 # One-line conveniences that call the module below them when they are called.
 DOWNWARD = {
     ("trajectories", "io"),
+    ("trajectories", "frames"),
     ("methods", "models"),
     ("methods", "export"),
     ("methods", "report"),
@@ -105,7 +109,7 @@ def tree(module: str) -> ast.Module:
 
 @cache
 def imports(module: str) -> frozenset[str]:
-    """List what a module imports from the package: 'io.atomic', 'privacy.ledger.Ledger', ..."""
+    """List what a module imports from the package: 'storage.atomic', 'privacy.ledger.Ledger', ..."""
     found = set()
     for node in ast.walk(tree(module)):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("privtrace"):

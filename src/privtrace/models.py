@@ -53,7 +53,7 @@ _ZONE_NAME = re.compile(r"[A-Za-z0-9_+-]{1,30}(/[A-Za-z0-9_+-]{1,30}){0,2}")
 
 def save(model: Model, path: str | os.PathLike[str], *, force: bool = False) -> None:
     """Write a model file, whole or not at all."""
-    from privtrace.io.atomic import replacing
+    from privtrace.storage.atomic import replacing
 
     content = to_bytes(model)
     with replacing(path, force=force) as temporary:

@@ -552,7 +552,7 @@ class Trajectories:
     @classmethod
     def from_arrow(cls, table: Any, **reading: Unpack[Reading]) -> Trajectories:
         """Take a table of points: a pyarrow.Table, or what has arrow's C interface; see `from_pandas`."""
-        from privtrace.io import frames
+        from privtrace import frames
 
         return frames.from_arrow(table, frames.Declared.of(**reading))
 
@@ -567,7 +567,7 @@ class Trajectories:
         Levels of the index that have a name are columns too. Columns of text or objects are read as those of a
         CSV file, value by value.
         """
-        from privtrace.io import frames
+        from privtrace import frames
 
         return frames.from_pandas(frame, frames.Declared.of(**reading))
 
@@ -576,7 +576,7 @@ class Trajectories:
         cls, frame: polars.DataFrame | polars.LazyFrame, **reading: Unpack[Reading]
     ) -> Trajectories:
         """Take a frame with a row per point; see `from_pandas`."""
-        from privtrace.io import frames
+        from privtrace import frames
 
         return frames.from_polars(frame, frames.Declared.of(**reading))
 
@@ -589,7 +589,7 @@ class Trajectories:
         WGS 84 is longitude and latitude; projected or no CRS is planar. With `lines`, rows are trajectories
         where no column has their ids. A column of times may hold a list per row. Else as `from_pandas`.
         """
-        from privtrace.io import frames
+        from privtrace import frames
 
         return frames.from_geopandas(frame, frames.Declared.of(**reading), lines=lines)
 
@@ -604,7 +604,7 @@ class Trajectories:
         A collection has no types and no CRS of its own: ids and users come as text, and `crs="planar"` says
         that its trajectories are planar.
         """
-        from privtrace.io import frames
+        from privtrace import frames
 
         return frames.from_movingpandas(collection, frames.Declared.of(**reading))
 
@@ -615,7 +615,7 @@ class Trajectories:
         Positionfixes belong to the trajectory of their traj_id, trip_id or else tripleg_id; without any,
         `gap_minutes` cuts the log of each user.
         """
-        from privtrace.io import frames
+        from privtrace import frames
 
         return frames.from_trackintel(frame, frames.Declared.of(**reading))
 
@@ -626,19 +626,19 @@ class Trajectories:
         gives uid, tid, datetime, lat, lng; that library knows local times without a zone, so these are what
         clocks show in `zone`, and times that are numbers are then seconds since 1970.
         """
-        from privtrace.io import frames
+        from privtrace import frames
 
         return frames.to_arrow(self, names)
 
     def to_pandas(self, *, names: str | None = None) -> pandas.DataFrame:
         """Give a frame with a row per point, `about` as its attrs; see `to_arrow`."""
-        from privtrace.io import frames
+        from privtrace import frames
 
         return frames.to_pandas(self, names)
 
     def to_polars(self, *, names: str | None = None) -> polars.DataFrame:
         """Give a frame with a row per point; see `to_arrow`."""
-        from privtrace.io import frames
+        from privtrace import frames
 
         return frames.to_polars(self, names)
 
@@ -649,7 +649,7 @@ class Trajectories:
         `coordTimes`, or `times` if they are numbers. Points that are not finite have no geometry, and are left
         out of lines.
         """
-        from privtrace.io import frames
+        from privtrace import frames
 
         return frames.to_geopandas(self, lines=lines)
 
@@ -660,7 +660,7 @@ class Trajectories:
         points of a moment that was there already, and points that are not finite or have no time are left out.
         It also drops time zones, and would lay the hour that comes twice over itself, so its times are UTC.
         """
-        from privtrace.io import frames
+        from privtrace import frames
 
         return frames.to_movingpandas(self)
 
@@ -669,7 +669,7 @@ class Trajectories:
 
         Numbers as times are seconds since 1970. Points that are not finite or have no time are left out.
         """
-        from privtrace.io import frames
+        from privtrace import frames
 
         return frames.to_trackintel(self)
 

@@ -12,8 +12,9 @@ from typer.testing import CliRunner
 
 import privtrace as pt
 from privtrace.cli.commands import app_for
-from privtrace.io import atomic, opening
+from privtrace.io import opening
 from privtrace.io.source import FileSource
+from privtrace.storage import atomic
 from privtrace.testing.data import timed_wanderers
 
 BOX = "--region=0,0,10,10"

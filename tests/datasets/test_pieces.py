@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from privtrace.datasets.pieces import digits, lines_of, pairs
-from privtrace.io.text import ByteSlices
+from privtrace.parsing.text import ByteSlices
 
 
 def pieces(*values: bytes) -> ByteSlices:

@@ -18,9 +18,10 @@ import privtrace as pt
 from privtrace.cli.commands import app_for
 from privtrace.errors import OutputError
 from privtrace.export import export
-from privtrace.io import FORMATS, atomic, check_output
-from privtrace.io.atomic import Target, check_target, replacing
+from privtrace.io import FORMATS, check_output
 from privtrace.report.document import check_page, page
+from privtrace.storage import atomic
+from privtrace.storage.atomic import Target, check_target, replacing
 
 TRIPS = pt.Trajectories(
     np.array([[1.0, 2], [3, 4], [5, 6]]),
@@ -137,7 +138,7 @@ def test_commands_check_their_output_once(
 # Writes half of an output, says so, and waits to be killed.
 WRITER = """
 import sys, time
-from privtrace.io.atomic import replacing
+from privtrace.storage.atomic import replacing
 with replacing("out", folder_of=sys.argv[1] or None) as temporary:
     (temporary / "a.plt" if sys.argv[1] else temporary).write_text("half")
     print(flush=True)

@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privtrace import io
-from privtrace.io import open_source, streams, text
-from privtrace.io.clock import Clock
-from privtrace.io.dates import by_pattern, iso
+from privtrace.io import open_source, streams
 from privtrace.io.source import Sizes
+from privtrace.parsing import text
+from privtrace.parsing.clock import Clock
+from privtrace.parsing.dates import by_pattern, iso
 
 
 def table(path, lines, header="traj_id,lon,lat"):

@@ -20,9 +20,9 @@ from tests.io.trips import trips
 import privtrace as pt
 from privtrace.calendar import UNITS
 from privtrace.io import open_source
-from privtrace.io.clock import epochs
-from privtrace.io.dates import by_pattern
 from privtrace.io.source import Sizes
+from privtrace.parsing.clock import epochs
+from privtrace.parsing.dates import by_pattern
 
 TINY = Sizes(part_points=7, batch_rows=5, bucket_rows=11, block_bytes=60)
 LINE = {"type": "LineString", "coordinates": [[1, 2], [3, 4]]}

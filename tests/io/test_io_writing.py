@@ -9,7 +9,7 @@ import pytest
 
 from privtrace import io
 from privtrace.errors import DataError, OutputError
-from privtrace.io.atomic import replacing
+from privtrace.storage.atomic import replacing
 from privtrace.trajectories import Trajectories
 
 FORMATS = [".parquet", ".pq", ".csv", ".tsv", ".csv.gz", ".tab.gz"]

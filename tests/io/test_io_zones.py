@@ -20,12 +20,12 @@ from tests.io.samples import FILE_NAMES
 
 import privtrace as pt
 from privtrace.io import FORMATS, check_output
-from privtrace.io.clock import instants
-from privtrace.io.dates import _ISO, _by_fields, by_pattern
-from privtrace.io.dates import iso as read_iso
 from privtrace.io.printing import iso, wall_times
 from privtrace.io.sorting import by_user_and_id
 from privtrace.observer import Silent
+from privtrace.parsing.clock import instants
+from privtrace.parsing.dates import _ISO, _by_fields, by_pattern
+from privtrace.parsing.dates import iso as read_iso
 
 LISBON = "Europe/Lisbon"
 ZONES = [LISBON, "America/St_Johns", "Australia/Lord_Howe", "Asia/Kathmandu", "Africa/Monrovia", "UTC"]

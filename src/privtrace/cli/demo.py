@@ -35,10 +35,10 @@ def demo(
     from privtrace.datasets import city_trips
     from privtrace.evaluation.suite import evaluate
     from privtrace.io import read, write
-    from privtrace.io.atomic import check_target, replacing
     from privtrace.methods.bridgetrace.settings import BridgeTrace
     from privtrace.models import load
     from privtrace.space.region import Region
+    from privtrace.storage.atomic import check_target, replacing
 
     screen = Screen(quiet)
     files = {

@@ -52,7 +52,7 @@ def fit(trips: InputPath, output: OutputPath, options: FitOptions) -> None:
           --timezone Europe/Berlin --unit user --max-per-user 5 --budget-file city.ledger --limit 3
       privtrace fit demo/trips.parquet --region demo/region.geojson --epsilon 1 -o trips.model --method adatrace
     """
-    from privtrace.io.atomic import check_target
+    from privtrace.storage.atomic import check_target
 
     screen = Screen(options.quiet, options.as_json)
     target = check_target(output, options.force)
@@ -125,9 +125,9 @@ def synth(
     from privtrace.evaluation.reference import Reference
     from privtrace.evaluation.suite import evaluated
     from privtrace.io import check_output
-    from privtrace.io.atomic import check_target
     from privtrace.report.document import check_page
     from privtrace.report.evaluation_page import marked
+    from privtrace.storage.atomic import check_target
 
     screen = screen_for(options, output)
     made = check_output(output, options.force, names=options.names, crs=options.output_crs)

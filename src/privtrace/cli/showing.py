@@ -123,8 +123,8 @@ def export(
     """
     from privtrace.export import PRODUCTS, RASTERS, check_export
     from privtrace.export import export as write
-    from privtrace.io.atomic import check_target
     from privtrace.models import load
+    from privtrace.storage.atomic import check_target
 
     screen = Screen(quiet, as_json)
     target = check_target(output, force)

@@ -23,7 +23,7 @@ from privtrace.datasets.pieces import first_bytes, last_bytes, lines_of, pairs
 from privtrace.io import printing, rows
 from privtrace.io.faults import Faults, Place
 from privtrace.io.streams import TOO_LONG, TRAJECTORY_BYTES, Block, blocks, opened
-from privtrace.io.text import ByteSlices
+from privtrace.parsing.text import ByteSlices
 from privtrace.trajectories import Integers, Trajectories
 
 _MARK = b"\xef\xbb\xbf"  # some editors start a text with it

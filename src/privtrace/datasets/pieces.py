@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from privtrace.compiling import compiled
-from privtrace.io.text import Bytes, ByteSlices
+from privtrace.parsing.text import Bytes, ByteSlices
 from privtrace.trajectories import Flags, Integers
 
 _COMMA, _SPACE, _OPEN, _ZERO, _NINE = (ord(sign) for sign in ", [09")

@@ -22,13 +22,14 @@ import pyarrow.compute as pc
 from privtrace.datasets.importing import Importer, are_whole
 from privtrace.datasets.pieces import first_bytes, last_bytes, pairs
 from privtrace.errors import DataError
-from privtrace.io import printing, rows, slices, text
+from privtrace.io import printing, rows
 from privtrace.io.beginning import Beginning
-from privtrace.io.clock import Read
 from privtrace.io.columns import Declared
 from privtrace.io.faults import Faults, Place
 from privtrace.io.streams import TOO_LONG, TRAJECTORY_BYTES, Block, blocks, opened
-from privtrace.io.text import ByteSlices
+from privtrace.parsing import slices, text
+from privtrace.parsing.clock import Read
+from privtrace.parsing.text import ByteSlices
 from privtrace.trajectories import Flags, Integers, Trajectories
 
 #: Seconds from a point to the next, by the rules of the competition.

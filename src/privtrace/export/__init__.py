@@ -20,12 +20,12 @@ from privtrace.errors import OutputError, SettingsError
 from privtrace.export import geojson, geotiff
 from privtrace.export.columns import PRODUCTS, TIMED
 from privtrace.export.tables import product
-from privtrace.io.atomic import check_target, replacing
 from privtrace.io.extras import require
 from privtrace.io.formats import Suffixed
 from privtrace.io.formats import chosen as by_name_or_suffix
 from privtrace.methods.model import Model
 from privtrace.methods.view import View
+from privtrace.storage.atomic import check_target, replacing
 
 __all__ = ["FORMATS", "PRODUCTS", "RASTERS", "TIMED", "check_export", "export"]
 

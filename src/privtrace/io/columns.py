@@ -15,8 +15,8 @@ import pyarrow as pa
 from privtrace import coordinates
 from privtrace.calendar import is_known
 from privtrace.errors import DataError, SettingsError
-from privtrace.io.clock import ISO_CLOCK, Clock
-from privtrace.io.dates import UTC
+from privtrace.parsing.clock import ISO_CLOCK, Clock
+from privtrace.parsing.dates import UTC
 from privtrace.trajectories import Crs
 
 #: The names of the two coordinates, by what they mean.

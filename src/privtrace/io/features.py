@@ -27,7 +27,6 @@ import pyarrow.compute as pc
 
 from privtrace.io import columns, rows
 from privtrace.io.beginning import Beginning
-from privtrace.io.clock import Clock, Read, read_each
 from privtrace.io.columns import CALENDAR_LISTS, KNOWN_NAMES, LAST_RESORT, TIME, TRAJECTORY, USER
 from privtrace.io.faults import Faults, Place
 from privtrace.io.files import Snapshot
@@ -35,6 +34,7 @@ from privtrace.io.geometries import EMPTY, Geometries
 from privtrace.io.rows import floats_of
 from privtrace.io.source import ColumnReader, Sizes
 from privtrace.io.streams import opened
+from privtrace.parsing.clock import Clock, Read, read_each
 from privtrace.trajectories import Crs, Flags, Floats, Integers
 
 #: Features read at once; a line may have thousands of points.

@@ -27,11 +27,11 @@ from privtrace.errors import DataError, PrivTraceError
 from privtrace.io import rows
 from privtrace.io.beginning import Beginning
 from privtrace.io.columns import TIME, USER, Declared
-from privtrace.io.dates import TIMESTAMP
 from privtrace.io.faults import FILE, Faults, Place
 from privtrace.io.features import FeatureReader, apart
 from privtrace.io.files import FileVersion, Snapshot
 from privtrace.io.source import Reader, Sizes
+from privtrace.parsing.dates import TIMESTAMP
 from privtrace.trajectories import Crs
 
 #: Opens some files of one kind together, or a file alone.

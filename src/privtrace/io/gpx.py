@@ -24,14 +24,14 @@ import numpy as np
 import pyarrow as pa
 
 from privtrace.errors import DataError, SettingsError
-from privtrace.io import text
 from privtrace.io.beginning import Beginning
-from privtrace.io.clock import ISO_CLOCK
 from privtrace.io.columns import Declared, parse_columns
 from privtrace.io.features import Feature, TextReader
 from privtrace.io.files import CURE, declared_crs
 from privtrace.io.rows import floats_of
 from privtrace.io.streams import LINE_BYTES
+from privtrace.parsing import text
+from privtrace.parsing.clock import ISO_CLOCK
 from privtrace.trajectories import Floats, Integers
 
 _HEAD_BYTES = 1 << 16

@@ -24,9 +24,8 @@ import pyarrow as pa
 
 from privtrace.coordinates import code_of
 from privtrace.errors import DataError, OutputError
-from privtrace.io import dates, printing
+from privtrace.io import printing
 from privtrace.io.beginning import Beginning
-from privtrace.io.clock import ISO_CLOCK
 from privtrace.io.columns import CALENDAR_LISTS, LIST, TIME, Declared
 from privtrace.io.crs import meaning
 from privtrace.io.extras import require
@@ -36,6 +35,8 @@ from privtrace.io.geometries import OTHER, from_wkb, refuse_other_kinds
 from privtrace.io.layers import LayerReader
 from privtrace.io.output_tables import GEOMETRY, line_tables, point_tables
 from privtrace.io.source import Sizes
+from privtrace.parsing import dates
+from privtrace.parsing.clock import ISO_CLOCK
 from privtrace.trajectories import Crs, Floats, Integers, Trajectories
 
 #: What the layer is called that is written, and that is read where there are several.

@@ -22,8 +22,8 @@ from privtrace.io.columns import Declared
 from privtrace.io.files import files_in
 from privtrace.io.folder import FolderReader, Group
 from privtrace.io.formats import FORMATS, Format, listed_suffixes
-from privtrace.io.owned import ROWS, OwnedFolder
 from privtrace.io.source import Reader
+from privtrace.storage.owned import ROWS, OwnedFolder
 
 #: What is something else: how its first line starts, what it is and how to mend it.
 _FOREIGN: tuple[tuple[bytes, str, str], ...] = (

@@ -13,9 +13,9 @@ from typing import BinaryIO, cast
 
 from privtrace.coordinates import is_known, settled
 from privtrace.errors import DataError, OutputError, SettingsError
-from privtrace.io.atomic import Target, check_target, replacing
 from privtrace.io.formats import STANDARD, Format, format_of_output
 from privtrace.io.printing import rounded
+from privtrace.storage.atomic import Target, check_target, replacing
 from privtrace.trajectories import Crs, Source, Trajectories
 
 

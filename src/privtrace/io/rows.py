@@ -26,9 +26,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from privtrace.io.clock import Clock, Read, in_seconds
 from privtrace.io.columns import is_text
 from privtrace.io.faults import Faults, Place
+from privtrace.parsing.clock import Clock, Read, in_seconds
 from privtrace.trajectories import Array, Crs
 
 KEYS = ("traj_id", "user_id")

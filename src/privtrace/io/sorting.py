@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from privtrace.io.dates import UTC
 from privtrace.io.printing import arrow_ids, arrow_times, arrow_users
 from privtrace.io.rows import floats_of, ids_of
 from privtrace.io.spool import Spool
+from privtrace.parsing.dates import UTC
 from privtrace.trajectories import Array, Integers, Source, Trajectories
 
 #: Points of a bucket, about.

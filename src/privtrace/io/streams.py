@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from privtrace.io.files import CURE, reading
+from privtrace.parsing.slices import n_ends
 from privtrace.trajectories import Integers
 
 #: A line longer than a block and than this is left out, so that memory stays small.
@@ -79,11 +80,6 @@ def blocks(
         n_lines = n_ends(lines) + (not lines.endswith(b"\n") and lines != b"") + too_long
         yield Block(first_line, lines, n_lines, too_long)
         first_line += n_lines
-
-
-def n_ends(block: bytes) -> int:
-    """Count the ends of lines."""
-    return int(np.count_nonzero(np.frombuffer(block, np.uint8) == ord("\n")))
 
 
 @contextmanager

@@ -38,9 +38,9 @@ from pathlib import Path
 from typing import NoReturn
 
 from privtrace.errors import BudgetExceeded, BudgetFileError, OutputError, SettingsError
-from privtrace.io.atomic import replacing
 from privtrace.privacy.epsilon import Epsilon, decimal, exact
 from privtrace.privacy.unit import Unit
+from privtrace.storage.atomic import replacing
 
 _NAME = "privtrace budget file"
 _FORMAT = f"{_NAME} 2"

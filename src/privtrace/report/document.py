@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from privtrace.errors import OutputError
-from privtrace.io.atomic import Target, check_target, replacing
 from privtrace.report import colors
 from privtrace.space.region import Region
+from privtrace.storage.atomic import Target, check_target, replacing
 
 
 @dataclass(frozen=True)

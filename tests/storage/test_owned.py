@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from privtrace.io.owned import ROWS, OwnedFolder
+from privtrace.storage.owned import ROWS, OwnedFolder
 
 pytest.importorskip("fcntl")
 
@@ -18,7 +18,7 @@ pytest.importorskip("fcntl")
 OWNER = """
 import tempfile, time
 from pathlib import Path
-from privtrace.io.owned import ROWS, OwnedFolder
+from privtrace.storage.owned import ROWS, OwnedFolder
 owned = OwnedFolder(Path(tempfile.gettempdir()), ROWS)
 (owned.path / "rows").touch()
 print(owned.path, flush=True)

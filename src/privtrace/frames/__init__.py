@@ -24,13 +24,11 @@ from privtrace import coordinates
 from privtrace.caching import cached_property
 from privtrace.coordinates import code_of
 from privtrace.errors import DataError
-from privtrace.io import printing, text
+from privtrace.io import printing
 from privtrace.io.arrow import MemoryReader
-from privtrace.io.clock import instants
 from privtrace.io.columns import TIME, TRAJECTORY, USER, attributes, has_role, is_text, pair_of, resolve
 from privtrace.io.columns import Declared as Declared
 from privtrace.io.crs import meaning
-from privtrace.io.dates import UTC
 from privtrace.io.extras import require
 from privtrace.io.features import FEATURES_AT_ONCE, Features
 from privtrace.io.files import Snapshot
@@ -40,6 +38,9 @@ from privtrace.io.output_tables import GEOMETRY, line_tables, long_tables, times
 from privtrace.io.rows import floats_of
 from privtrace.io.source import FileSource, Reader, Sizes
 from privtrace.observer import Silent
+from privtrace.parsing import text
+from privtrace.parsing.clock import instants
+from privtrace.parsing.dates import UTC
 from privtrace.trajectories import Array, Crs, Flags, Trajectories
 
 #: What trackintel calls its columns.

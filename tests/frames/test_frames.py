@@ -289,7 +289,7 @@ def test_packages_are_loaded_when_they_are_needed() -> None:
     # Arrow loads pandas by itself, where it is there, as soon as it makes an array.
     code = (
         "import sys, privtrace; privtrace.Trajectories; print('pandas' in sys.modules); "
-        "import privtrace.io.frames; "
+        "import privtrace.frames; "
         "print({'geopandas', 'movingpandas', 'polars', 'trackintel'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

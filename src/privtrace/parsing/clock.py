@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 
 from privtrace.calendar import UNITS, Zone
 from privtrace.errors import SettingsError
-from privtrace.io import text
-from privtrace.io.dates import ISO, TIMESTAMP, UTC, by_pattern, compiled_pattern, iso
+from privtrace.parsing import text
+from privtrace.parsing.dates import ISO, TIMESTAMP, UTC, by_pattern, compiled_pattern, iso
 from privtrace.trajectories import Array, Flags, Integers
 
 #: Seconds since 1970 where years have four digits: from the year 1 up to, and without, the year 10000.

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from privtrace.calendar import Zone
 from privtrace.compiling import compiled
 from privtrace.errors import SettingsError
-from privtrace.io.text import Bytes, ByteSlices
+from privtrace.parsing.text import Bytes, ByteSlices
 from privtrace.trajectories import Flags, Floats, Integers
 
 #: The zone of times where none is declared.

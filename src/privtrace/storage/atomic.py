@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from privtrace.errors import OutputError
-from privtrace.io.owned import OwnedFolder
+from privtrace.storage.owned import OwnedFolder
 
 #: A hidden file that says that a folder was written here, and may be replaced.
 _MARK = ".privtrace-output"

@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privtrace.io import slices, text
+from privtrace.parsing import slices, text
 
 
 def pieces(*values: bytes) -> text.ByteSlices:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from privtrace.errors import OutputError
-from privtrace.io.atomic import check_target, replacing
+from privtrace.storage.atomic import check_target, replacing
 
 
 def fill(folder: Path, word: str) -> None:

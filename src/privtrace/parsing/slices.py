@@ -10,8 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from privtrace.compiling import compiled
-from privtrace.io.streams import n_ends
-from privtrace.io.text import Bytes, ByteSlices
+from privtrace.parsing.text import Bytes, ByteSlices
 from privtrace.trajectories import Flags, Integers
 
 _QUOTE, _SPACE, _TAB, _LINE_FEED, _RETURN = (ord(sign) for sign in '" \t\n\r')
@@ -57,6 +56,11 @@ def records(block: bytes, delimiter: int, n_fields: int, wanted: Sequence[int]) 
     n_rows = _split(content, delimiter, ends_field, b"\r" in block, slots, (starts, stops, doubled), fates)
     columns = [ByteSlices(content, starts[slot, :n_rows], stops[slot, :n_rows]) for slot in range(len(wanted))]
     return Records(columns, list(doubled[:, :n_rows]), fates)
+
+
+def n_ends(block: bytes) -> int:
+    """Count the ends of lines."""
+    return int(np.count_nonzero(np.frombuffer(block, np.uint8) == ord("\n")))
 
 
 @compiled
