@@ -35,7 +35,7 @@ class DatReader(Importer):
 
     defines_times = False
     has_users = False
-    has_times = False
+    has_times = has_clock = False
     possible = ("planar", "lonlat")
 
     def _found(self, block_bytes: int, faults: Faults | None) -> Iterator[tuple[pa.RecordBatch, int]]:

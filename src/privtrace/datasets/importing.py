@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator
 from typing import ClassVar
 
@@ -15,18 +15,17 @@ from privtrace.io.beginning import Beginning
 from privtrace.io.columns import Declared
 from privtrace.io.faults import Faults
 from privtrace.io.files import declared_crs
-from privtrace.io.source import Sizes
+from privtrace.io.source import Reader, Sizes
 from privtrace.trajectories import Array, Crs
 
 
-class Importer(ABC):
+class Importer(Reader):
     """Read text in which points are listed; a subclass turns its lines into rows."""
 
-    parse_once = True
     defines_times = True
     is_table = False
     has_users = True
-    has_times = True
+    has_times = has_clock = True  # the format defines them
     possible: ClassVar[tuple[Crs, ...]] = ("lonlat",)  # what points may mean; the first unless declared
 
     def __init__(self, beginning: Beginning, declared: Declared) -> None:
@@ -35,13 +34,7 @@ class Importer(ABC):
                 f"{beginning.path}: its format has no columns to name; leave out {declared.option('columns')}"
             )
         self.snapshot = beginning.snapshot
-        self.crs: Crs = declared_crs(beginning.path, declared, *self.possible)
-        self.n_rows: int | None = None
-
-    @property
-    def has_clock(self) -> bool:
-        """Say whether there are times, which the format defines."""
-        return self.has_times
+        self.crs = declared_crs(beginning.path, declared, *self.possible)
 
     @abstractmethod
     def _found(self, block_bytes: int, faults: Faults | None) -> Iterator[tuple[pa.RecordBatch, int]]:

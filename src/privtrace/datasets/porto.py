@@ -60,7 +60,7 @@ class PortoReader(Importer):
         self._names = _header(beginning.path, beginning.first_line)
         self._packed = beginning.is_packed
         self.has_users = "TAXI_ID" in self._names
-        self.has_times = "TIMESTAMP" in self._names
+        self.has_times = self.has_clock = "TIMESTAMP" in self._names
 
     def _found(self, block_bytes: int, faults: Faults | None) -> Iterator[tuple[pa.RecordBatch, int]]:
         for block in chain([Block(2, b"", 0, False)], self._blocks(block_bytes)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
@@ -12,10 +12,10 @@ from privtrace.io import rows
 from privtrace.io.columns import Declared, Layout, check_types
 from privtrace.io.faults import Faults, Place
 from privtrace.io.files import Snapshot, reading
-from privtrace.io.source import ColumnReader, Sizes
+from privtrace.io.source import Reader, Sizes
 
 
-class ArrowReader(ColumnReader, ABC):
+class ArrowReader(Reader):
     """Read a table of points; a subclass says where its batches come from."""
 
     parse_once = False
@@ -24,10 +24,8 @@ class ArrowReader(ColumnReader, ABC):
     def __init__(
         self, snapshot: Snapshot, layout: Layout, schema: pa.Schema, n_rows: int, declared: Declared
     ) -> None:
-        check_types(snapshot.path, layout, schema, declared)
-        self.snapshot, self.layout, self._schema = snapshot, layout, schema
-        self.n_rows: int | None = n_rows
-        self.time_type = None if layout.time is None else schema.field(layout.time).type
+        self.snapshot, self._schema, self.n_rows = snapshot, schema, n_rows
+        self.lay_out(layout, check_types(snapshot.path, layout, schema, declared))
 
     @abstractmethod
     def _batches(self, names: list[str], batch_rows: int) -> Iterable[pa.RecordBatch]:

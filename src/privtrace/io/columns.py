@@ -356,8 +356,8 @@ def _looks_like_data(name: str) -> bool:
     return len(name) > 64 or not name.isprintable() or any(numbers)
 
 
-def check_types(path: Path, layout: Layout, schema: pa.Schema, declared: Declared) -> None:
-    """Refuse columns whose declared type cannot play their role; features may have lists of times."""
+def check_types(path: Path, layout: Layout, schema: pa.Schema, declared: Declared) -> pa.DataType:
+    """Refuse columns whose type cannot play their role, and give that of times; of features, lists may be."""
     clock, time = layout.clock, layout.time
     value_of, words = (decoded_type, " or text") if layout.x else (_value, ", text, or lists of them")
     for names, fitting, wanted in (
@@ -370,9 +370,10 @@ def check_types(path: Path, layout: Layout, schema: pa.Schema, declared: Declare
             if not _is((value_of if name == time else decoded_type)(kind), fitting):
                 held = "text" if is_text(decoded_type(kind)) else kind
                 raise DataError(f"{path}: column {name!r} holds {held}; convert it to {wanted}")
+    time_type = schema.field(time).type if time else pa.null()
     if time is None or not clock.is_declared or clock.on_calendar:  # of many files, none contradicts
-        return
-    kind = _value(schema.field(time).type)
+        return time_type
+    kind = _value(time_type)
     if _is(kind, _CALENDAR):
         raise DataError(
             f"{path}: column {time!r} holds {kind}, a type that says what its times are; leave out "
@@ -383,6 +384,7 @@ def check_types(path: Path, layout: Layout, schema: pa.Schema, declared: Declare
             f"{path}: column {time!r} holds {kind}, but {declared.option('time_format')} is for text; set "
             f"the unit of the numbers since 1970 with {declared.option('time_unit')}"
         )
+    return time_type
 
 
 def tells_time(kind: pa.DataType, clock: Clock) -> bool:

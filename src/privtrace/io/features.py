@@ -29,10 +29,9 @@ from privtrace.io import columns, rows
 from privtrace.io.beginning import Beginning
 from privtrace.io.columns import CALENDAR_LISTS, KNOWN_NAMES, LAST_RESORT, TIME, TRAJECTORY, USER
 from privtrace.io.faults import Faults, Place
-from privtrace.io.files import Snapshot
 from privtrace.io.geometries import EMPTY, Geometries
 from privtrace.io.rows import floats_of
-from privtrace.io.source import ColumnReader, Sizes
+from privtrace.io.source import Reader, Sizes
 from privtrace.io.streams import opened
 from privtrace.parsing.clock import Clock, Read, read_each
 from privtrace.trajectories import Crs, Flags, Floats, Integers
@@ -87,13 +86,9 @@ class Features:
     lines: Integers | None = None  # (n_points,): where each point stands, in a text with a line per point
 
 
-class FeatureReader(ColumnReader):
+class FeatureReader(Reader):
     """Read features as rows; a format says how it gets at its features."""
 
-    parse_once = True
-    snapshot: Snapshot
-    layout: columns.Layout
-    n_rows: int | None = None
     n_before: int = 0  # features in other files, where this is one of several
     n_features: int = 0  # of the latest pass, so far
     has_places: bool  # whether lines that have no id go by their places
@@ -175,7 +170,7 @@ class TextReader(FeatureReader):
         trajectory, user, time = (declared.columns.get(role, role) or None for role in (TRAJECTORY, USER, TIME))
         self.may_lack_times = not declared.columns.get(TIME)
         clock = self.point_clock if self.defines_times else self._clock(declared.columns.get(TIME) or None)
-        self.layout = columns.Layout(trajectory, user, time, crs, clock)
+        self.lay_out(columns.Layout(trajectory, user, time, crs, clock))
         # Where it is declared what names trajectories, that which it does not name is none.
         self.has_places = not declared.columns.get(TRAJECTORY)
         self.as_text = self.has_places and (trajectory is not None or declared.gap_minutes is not None)

@@ -32,7 +32,6 @@ from privtrace.io.features import FeatureReader, apart
 from privtrace.io.files import FileVersion, Snapshot
 from privtrace.io.source import Reader, Sizes
 from privtrace.parsing.dates import TIMESTAMP
-from privtrace.trajectories import Crs
 
 #: Opens some files of one kind together, or a file alone.
 Open: TypeAlias = Callable[[Beginning, Declared], Reader]
@@ -42,14 +41,13 @@ Group: TypeAlias = tuple[Sequence[Path], Open]
 _NO_IDS = pa.array([], pa.large_binary())
 
 
-class FolderReader:
+class FolderReader(Reader):
     """Read files one after the other."""
 
-    defines_times = False  # those of files whose format does so stay as they are
     is_table = False
 
     def __init__(self, path: Path, groups: Sequence[Group], declared: Declared) -> None:
-        self.crs: Crs = declared.crs or "lonlat"
+        self.crs = declared.crs or "lonlat"
         self.has_users = declared.columns.get(USER) != ""
         self.has_times = self.has_clock = declared.columns.get(TIME) != ""
         self._keeps_order = declared.wants_times and declared.gap_minutes is None
@@ -58,7 +56,7 @@ class FolderReader:
         lenient = replace(declared, lenient=True)
         versions = chain.from_iterable(self._opened(*group, lenient) for group in groups)
         self.snapshot = Snapshot(path, tuple(versions))
-        self.n_rows: int | None = None
+        self.parse_once = any(reader.parse_once for reader in self._readers)
 
     def _opened(self, paths: Sequence[Path], read: Open, declared: Declared) -> list[FileVersion]:
         """Open some files together, or leave them out; those that are none are left out by themselves."""
@@ -84,11 +82,6 @@ class FolderReader:
         if isinstance(reader, FeatureReader):
             reader.as_text = True
         self._readers.append(reader)
-
-    @property
-    def parse_once(self) -> bool:
-        """Say whether a pass is dear enough to keep its result."""
-        return any(reader.parse_once for reader in self._readers)
 
     def batches(
         self, sizes: Sizes, *, keys_only: bool = False, faults: Faults | None = None

@@ -21,10 +21,9 @@ class LayerReader(FeatureReader):
         self, path: Path, schema: pa.Schema, declared: Declared, crs: Crs, *, points_only: bool
     ) -> None:
         """Find out what the columns mean, from their names and types."""
-        self.layout = attributes(path, schema.names, declared, crs, points_only=points_only)
-        check_types(path, self.layout, schema, declared)
-        self.has_places = self.layout.trajectory is None
-        self.time_type = None if self.layout.time is None else schema.field(self.layout.time).type
+        layout = attributes(path, schema.names, declared, crs, points_only=points_only)
+        self.lay_out(layout, check_types(path, layout, schema, declared))
+        self.has_places = layout.trajectory is None
 
     def of_columns(self, geometries: Geometries, columns: Mapping[str, pa.Array]) -> Features:
         """Put geometries and the columns beside them together."""

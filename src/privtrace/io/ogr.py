@@ -150,7 +150,7 @@ class OgrReader(LayerReader):
         crs = meaning(path, _described(path, about["crs"], kind), declared)
         self.understand(path, others, declared, crs, points_only=shapes == "Point")
         # Of a type that means time, values may name a zone or not: each is read by itself. A database has UTC.
-        self._text_times = kind is not GEOPACKAGE and pa.types.is_timestamp(self.time_type or pa.null())
+        self._text_times = kind is not GEOPACKAGE and pa.types.is_timestamp(self.time_type)
 
     def features(self, sizes: Sizes) -> Iterator[Features]:
         """Yield the features of some rows at a time."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
-from pathlib import Path
-from types import TracebackType
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 
@@ -39,46 +38,31 @@ class Sizes:
     block_bytes: int = 1 << 22  # of text
 
 
-class Reader(Protocol):
+class Reader(ABC):
     """Read one format. Opening uses public facts only: path, format, header, columns and their types.
 
     What one row, feature, track or file of a folder holds changes neither these facts nor how another is read.
     """
 
     snapshot: Snapshot
+    layout: Layout  # where columns or attributes have roles
+    crs: Crs
+    has_users: bool  # whether rows may have a user
+    has_times: bool  # or a time
+    has_clock: bool  # and these may be calendar times, where such are wanted: numbers of no unit are none
+    time_type = pa.null()  # of the column of times, where columns have types
+    n_rows: int | None = None  # good or bad; of text known after a pass
+    is_table = True  # a single one, whose header or schema says what rows have
+    defines_times = False  # the format says how times are written, so that no option can
+    parse_once = True  # a pass is dear enough to keep its result
 
-    @property
-    def defines_times(self) -> bool:
-        """Say whether the format says how times are written, so that no option can."""
+    def lay_out(self, layout: Layout, time_type: pa.DataType = time_type) -> None:
+        """Take what follows from columns, or from the attributes of features."""
+        self.layout, self.crs, self.time_type = layout, layout.crs, time_type
+        self.has_users, self.has_times = layout.user is not None, layout.time is not None
+        self.has_clock = self.has_times and tells_time(time_type, layout.clock)
 
-    @property
-    def n_rows(self) -> int | None:
-        """Count the rows, good or bad; of text known after a pass."""
-
-    @property
-    def crs(self) -> Crs:
-        """Say whether points are longitude and latitude or planar."""
-
-    @property
-    def has_users(self) -> bool:
-        """Say whether rows may have a user."""
-
-    @property
-    def has_times(self) -> bool:
-        """Say whether rows may have a time."""
-
-    @property
-    def has_clock(self) -> bool:
-        """Say whether these may be calendar times, where such are wanted: numbers of no unit are none."""
-
-    @property
-    def is_table(self) -> bool:
-        """Say whether this is a single table, whose header or schema says what rows have."""
-
-    @property
-    def parse_once(self) -> bool:
-        """Say whether a pass is dear enough to keep its result."""
-
+    @abstractmethod
     def batches(
         self, sizes: Sizes, *, keys_only: bool = False, faults: Faults | None = None
     ) -> Iterator[pa.RecordBatch]:
@@ -88,74 +72,15 @@ class Reader(Protocol):
         """
 
 
-class ColumnReader:
-    """Answer what follows from the columns of a table, or from the attributes of features."""
-
-    layout: Layout
-    time_type: pa.DataType | None = None  # of the column of times, where columns have types
-    is_table = True
-
-    @property
-    def defines_times(self) -> bool:
-        """Say that columns may hold times of any form."""
-        return False
-
-    @property
-    def crs(self) -> Crs:
-        """Say whether points are longitude and latitude or planar."""
-        return self.layout.crs
-
-    @property
-    def has_users(self) -> bool:
-        """Say whether there is a column of users."""
-        return self.layout.user is not None
-
-    @property
-    def has_times(self) -> bool:
-        """Say whether there is a column of times."""
-        return self.layout.time is not None
-
-    @property
-    def has_clock(self) -> bool:
-        """Say whether there is a column of times, of a type that can be a clock where it has one."""
-        return self.has_times and (self.time_type is None or tells_time(self.time_type, self.layout.clock))
-
-    @property
-    def named_zone(self) -> str | None:
-        """Name the time zone in the type of the column of times."""
-        return None if self.time_type is None else named_zone(self.time_type)
-
-
 Made = TypeVar("Made")
-
-
-#: Starts a pass over whole trajectories, each as one run, that makes something of some at a time.
-_Start = Callable[[Callable[[Runs], Any]], Iterator[Any]]
 
 
 class _Prepared(NamedTuple):
     """Hold what the first pass over the rows found out."""
 
-    start: _Start
+    rows: Spool | Callable[[], Iterable[Runs]]  # in buckets, to be gathered; or as they stand, together already
     n_kept: int
     faults: Faults
-
-
-def _streamed(scan: Callable[[], Iterable[Runs]], part_points: int) -> _Start:
-    """Pass over rows that stand together as they stand."""
-    return lambda make: map(make, cut(scan(), part_points))
-
-
-def _gathered(spool: Spool, part_points: int) -> _Start:
-    """Bring the rows of each trajectory together, bucket by bucket."""
-
-    def start(make: Callable[[Runs], Made]) -> Iterator[Made]:
-        def made(bucket: int) -> list[Made]:
-            return [make(runs) for runs in gather([*spool.batches(bucket)]).pieces(part_points)]
-
-        return chain.from_iterable(side_by_side(made, range(spool.n_buckets)))
-
-    return start
 
 
 def _reopened(
@@ -187,17 +112,15 @@ class FileSource:
         declared: Declared | None = None,
         open_again: Callable[[Declared], Reader] | None = None,  # None where there is nothing to read otherwise
     ) -> None:
-        declared = declared or Declared()
-        self.gap_minutes = declared.gap_minutes
-        self.zone = declared.timezone
-        self._declared = declared
-        self._open_again = open_again
-        self._reader = reader
-        self.crs, self.has_users, self.has_times = reader.crs, reader.has_users, reader.has_times
+        self._reader, self._open_again = reader, open_again
+        self._sizes, self._declared = sizes or Sizes(), declared or Declared()
+        self.path, self.crs = reader.snapshot.path, reader.crs
+        self.gap_minutes, self.zone = self._declared.gap_minutes, self._declared.timezone
+        self.has_users, self.has_times = reader.has_users, reader.has_times
         self.has_clock = reader.has_clock  # whether times may be calendar times; `timed` reads them so
-        self._sizes = sizes or Sizes()
-        self._check_times(declared)
-        self._has_told = self._has_told_zone = False
+        self.times_by_default = reader.has_clock and reader.is_table  # synthesized unless told otherwise
+        self._check_times()
+        self._has_told = False
         self._lock = threading.Lock()
         self._prepared: _Prepared | None = None
 
@@ -212,20 +135,8 @@ class FileSource:
     def __enter__(self) -> FileSource:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
-
-    @property
-    def path(self) -> Path:
-        """Say where the file or folder is."""
-        return self._reader.snapshot.path
-
-    @property
-    def times_by_default(self) -> bool:
-        """Say whether times are synthesized unless told otherwise: where a single table has a clock."""
-        return self.has_clock and self._reader.is_table
 
     def timed(self, consequence: str = NO_TIMES[0], instead: str = NO_TIMES[1]) -> FileSource:
         """Give the source with its times read as calendar times, each value by itself.
@@ -234,9 +145,7 @@ class FileSource:
         it sets the order of the points that have no time, as it did before. A source that cannot have any is
         refused: the words say what cannot be done so, and what to do instead.
         """
-        self._refuse_without_times(consequence, instead)
-        if not self.has_clock:
-            raise self._no_clock(consequence, instead)
+        self._refuse_unless(self.has_clock, consequence, instead)
         if self._has_clock_already or self._open_again is None:
             return self
         declared = replace(self._declared, wants_times=True)
@@ -279,39 +188,30 @@ class FileSource:
         faults = self._prepare().faults
         return faults.n_unread, faults.n_times
 
-    @property
-    def other_zone(self) -> str | None:
-        """Name the zone that the type of the times' column names, where times are shown in another."""
-        named: str | None = getattr(self._reader, "named_zone", None)  # known where columns have types
-        return None if named == self.zone else named
-
     def tell(self, observer: Observer) -> None:
         """Tell the curator, once, of a zone that is not the declared one, and loudly of times not read."""
-        if self.other_zone is not None and not self._has_told_zone:
-            self._has_told_zone = True
+        if self._has_told:
+            return
+        zone, declared = named_zone(self._reader.time_type), self._declared
+        if zone is not None and zone != self.zone:
             # What is no IANA name, such as an offset, cannot be declared.
-            given = (self.other_zone, repr(self.other_zone)) if "/" in self.other_zone else ()
+            given = (zone, repr(zone)) if "/" in zone else ()
             observer.say(
-                f"{self.path}: the type of its times names the zone {self.other_zone}, but hours and days "
-                f"are counted in {self.zone}; set the zone with "
-                f"{self._declared.option('timezone', *given)}"
+                f"{self.path}: the type of its times names the zone {zone}, but hours and days are counted in "
+                f"{self.zone}; set the zone with {declared.option('timezone', *given)}"
             )
         n_unread, n_times = self.unread_times
-        if n_unread and not self._has_told:
-            self._has_told = True
-            fate = "are dropped" if self.gap_minutes is not None else "come last, in the order of the file"
-            if self._declared.wants_times and self.gap_minutes is None:
-                fate = "come last, in the order of their numbers or of the file"
-            cure = f"set their format with {self._declared.time_options('or')}"
+        self._has_told = True
+        if n_unread:
+            last = "their numbers or of the file" if declared.wants_times else "the file"
+            fate = f"come last, in the order of {last}" if self.gap_minutes is None else "are dropped"
+            cure = f"set their format with {declared.time_options('or')}"
             if self._reader.defines_times:
                 cure = "its format says how they are written"
             elif self.path.is_dir():
                 cure += ", where a file's format leaves that open"
-            observer.note(
-                f"{self.path}: {n_unread:,} of {n_times:,} times could not be read, and their points {fate}; "
-                f"{cure}",
-                loud=True,
-            )
+            unread = f"{n_unread:,} of {n_times:,} times could not be read"
+            observer.note(f"{self.path}: {unread}, and their points {fate}; {cure}", loud=True)
 
     def tell_untimed(self, observer: Observer) -> None:
         """Tell the curator, loudly, where times are synthesized and hardly any can be read."""
@@ -344,9 +244,16 @@ class FileSource:
 
     def made(self, make: Callable[[Runs], Made]) -> Iterator[Made]:
         """Make something of whole trajectories, each a run of rows in the order of the file, some at a time."""
-        start = self._prepare().start
+        rows, n_points = self._prepare().rows, self._sizes.part_points
         self._reader.snapshot.check()
-        yield from start(make)
+        if not isinstance(rows, Spool):
+            yield from map(make, cut(rows(), n_points))
+            return
+
+        def made(bucket: int) -> list[Made]:
+            return [make(runs) for runs in gather([*rows.batches(bucket)]).pieces(n_points)]
+
+        yield from chain.from_iterable(side_by_side(made, range(rows.n_buckets)))
 
     def keys(self) -> Iterator[pa.RecordBatch]:
         """Yield which trajectory each row belongs to, in the order of the file."""
@@ -371,40 +278,26 @@ class FileSource:
         with self._lock:
             self._prepared = None
 
-    def _check_times(self, declared: Declared) -> None:
+    def _check_times(self) -> None:
         """Refuse a gap without a clock, and a form of times that nobody can declare: public facts all."""
-        reader, path = self._reader, self.path
-        if declared.has_clock and reader.has_times and reader.defines_times:
-            raise DataError(
-                f"{path}: its format says how times are written; leave out {declared.time_options('and')}"
-            )
-        if declared.has_clock and not reader.has_times:
-            raise DataError(
-                f"{path}: there are no times; name their column with {declared.naming(TIME)}, or leave out "
-                f"{declared.time_options('and')}"
-            )
-        if declared.gap_minutes is None:
-            return
-        instead = f"leave out {declared.option('gap')}"
-        self._refuse_without_times("nothing can be cut at gaps", instead)
-        if not self._is_timestamp:
-            raise self._no_clock("nothing can be cut at gaps", instead)
+        declared, reader = self._declared, self._reader
+        if declared.has_clock and (reader.defines_times or not reader.has_times):
+            named = f"there are no times; name their column with {declared.naming(TIME)}, or"
+            why = "its format says how times are written;" if reader.has_times else named
+            raise DataError(f"{self.path}: {why} leave out {declared.time_options('and')}")
+        if declared.gap_minutes is not None:
+            is_clock = reader.has_times and self._is_timestamp
+            self._refuse_unless(is_clock, "nothing can be cut at gaps", f"leave out {declared.option('gap')}")
 
-    def _refuse_without_times(self, consequence: str, instead: str) -> None:
-        """Refuse a source whose rows have no times."""
+    def _refuse_unless(self, is_clock: bool, consequence: str, instead: str) -> None:
+        """Refuse times that are numbers, or none, and say how to make a clock of them."""
+        why = "its times are numbers without a unit, which only order the points"
+        unit = self._declared.option("time_unit", "s, ms, us or ns")
+        cure = f"set their unit since 1970 with {unit}"
         if not self.has_times:
-            raise DataError(
-                f"{self.path}: there are no times, so {consequence}; name their column with "
-                f"{self._declared.naming(TIME)}, or {instead}"
-            )
-
-    def _no_clock(self, consequence: str, instead: str) -> DataError:
-        """Say that times are numbers, and how to make a clock of them."""
-        return DataError(
-            f"{self.path}: its times are numbers without a unit, which only order the points, so "
-            f"{consequence}; set their unit since 1970 with "
-            f"{self._declared.option('time_unit', 's, ms, us or ns')}, or {instead}"
-        )
+            why, cure = "there are no times", f"name their column with {self._declared.naming(TIME)}"
+        if not is_clock:
+            raise DataError(f"{self.path}: {why}, so {consequence}; {cure}, or {instead}")
 
     def _prepare(self) -> _Prepared:
         """Pass over the rows once and decide how to do so again."""
@@ -432,15 +325,16 @@ class FileSource:
             n_rows = n_kept if reader.parse_once else reader.n_rows
             if n_rows is None:  # the look ended early
                 n_rows = sum(batch.num_rows for batch in self.keys())
-            start = _gathered(Spool(scan(), n_rows // sizes.bucket_rows), sizes.part_points)
-        elif index is None:
-            start = _streamed(lambda: map(Runs.of, scan()), sizes.part_points)
-        elif hasattr(reader, "values") and n_kept == reader.n_rows:  # else some rows are left out
-            values = reader.values
-            start = _streamed(lambda: indexed(index, self._unchanged(values(sizes))), sizes.part_points)
-        else:
-            start = _streamed(lambda: indexed(index, map(values_of, scan())), sizes.part_points)
-        return _Prepared(start, n_kept, faults)
+            return _Prepared(Spool(scan(), n_rows // sizes.bucket_rows), n_kept, faults)
+
+        def runs() -> Iterable[Runs]:
+            if index is None:
+                return map(Runs.of, scan())
+            if hasattr(reader, "values") and n_kept == reader.n_rows:  # else some rows are left out
+                return indexed(index, self._unchanged(reader.values(sizes)))
+            return indexed(index, map(values_of, scan()))
+
+        return _Prepared(runs, n_kept, faults)
 
     def _read(self, *, keys_only: bool = False, faults: Faults | None = None) -> Iterator[pa.RecordBatch]:
         """Pass over the file itself, which has to stay the same meanwhile."""

@@ -26,7 +26,7 @@ from privtrace.io.beginning import Beginning
 from privtrace.io.columns import CALENDAR, Declared, Layout, n_known, resolve
 from privtrace.io.faults import Faults, Place
 from privtrace.io.output_tables import long_tables
-from privtrace.io.source import ColumnReader, Sizes
+from privtrace.io.source import Reader, Sizes
 from privtrace.io.streams import LINE_BYTES, TOO_LONG, Block, blocks, opened, side_by_side
 from privtrace.parsing import slices
 from privtrace.trajectories import Trajectories
@@ -90,20 +90,17 @@ def understood(path: Path, line: bytes, declared: Declared) -> tuple[Dialect, li
     raise max(refusals, key=lambda rated: rated[0])[1]
 
 
-class TableReader(ColumnReader):
+class TableReader(Reader):
     """Read a point table from text, its ids as text."""
-
-    parse_once = True
-    layout: Layout
 
     def __init__(self, beginning: Beginning, declared: Declared) -> None:
         self.snapshot = beginning.snapshot
         header = beginning.first_line
         _check_header(beginning.path, header)
-        self._dialect, self._names, self.layout = understood(beginning.path, header, declared)
+        self._dialect, self._names, layout = understood(beginning.path, header, declared)
+        self.lay_out(layout)
         self._packed = beginning.is_packed
         self._data_start = len(header)
-        self.n_rows: int | None = None
 
     def batches(
         self, sizes: Sizes, *, keys_only: bool = False, faults: Faults | None = None
