@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from privtrace.io.grouping import Distinct, Runs, assemble, key_hashes, n_scattered
+from privtrace.io.grouping import Distinct, Runs, assemble, n_scattered
 from privtrace.io.source import FileSource
 from privtrace.trajectories import Trajectories, bad_points, limits
 
@@ -42,8 +42,7 @@ def remarks(source: FileSource) -> Remarks:
         found["n_out_of_order"] += _n_out_of_order(runs)
         found.update(_counts(part))
         if source.has_users:
-            known = runs.keys.filter(runs.keys["user_id"].is_valid()).select(["user_id"])
-            users.add(key_hashes(known))
+            users.add(runs.keys.filter(runs.keys["user_id"].is_valid()).select(["user_id"]))
     return Remarks(
         n_rows=found.pop("n_rows") + source.dropped_rows,
         n_users=users.counts()[0] if source.has_users else None,

@@ -45,6 +45,7 @@ class FolderReader(Reader):
     """Read files one after the other."""
 
     is_table = False
+    defines_times = False  # those of files whose format does so stay as they are
 
     def __init__(self, path: Path, groups: Sequence[Group], declared: Declared) -> None:
         self.crs = declared.crs or "lonlat"

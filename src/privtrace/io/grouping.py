@@ -90,11 +90,7 @@ def run_starts(rows: pa.RecordBatch) -> Integers:
     """Find the rows whose key differs from the one before: keys a a b a give 0, 2, 3."""
     changed = np.arange(rows.num_rows) == 0
     for column in keys_of(rows).columns:
-        if pa.types.is_large_binary(column.type):
-            changed[1:] |= floats_of(pc.fill_null(pc.not_equal(column[:-1], column[1:]), False))
-        else:
-            words = _words(column)
-            changed[1:] |= words[1:] != words[:-1]
+        changed[1:] |= floats_of(pc.fill_null(pc.not_equal(column[:-1], column[1:]), False))
         if column.null_count:  # an unknown user is one more user
             unknown = floats_of(column.is_null())
             changed[1:] |= unknown[1:] != unknown[:-1]
@@ -123,8 +119,8 @@ def indexed(index: pa.RecordBatch, batches: Iterable[pa.RecordBatch]) -> Iterato
         end = at + batch.num_rows
         first = max(int(np.searchsorted(starts, at, "right")) - 1, 0)
         last = int(np.searchsorted(starts, end)) if end > at else first
-        of_runs = keys.slice(first, last - first), np.maximum(starts[first:last] - at, 0)
-        yield Runs(*of_runs, pa.Table.from_batches([batch]))
+        own_starts = np.maximum(starts[first:last] - at, 0)
+        yield Runs(keys.slice(first, last - first), own_starts, pa.Table.from_batches([batch]))
         at = end
 
 
@@ -134,10 +130,9 @@ def _kept_if_few(
     """Yield what comes and keep all of it, or nothing where it is too much."""
     n_bytes = 0
     for keys in runs:
+        kept.append(keys)
         n_bytes += keys.nbytes
-        if n_bytes <= most_bytes:
-            kept.append(keys)
-        else:
+        if n_bytes > most_bytes:
             kept.clear()
         yield keys
 
@@ -166,22 +161,21 @@ def _rises(runs: Iterable[pa.RecordBatch]) -> bool:
 
 
 def _never_repeats(runs: Iterable[pa.RecordBatch]) -> bool:
-    """Check that the hashes of all runs are different."""
     seen = Distinct()
-    return all(seen.add(key_hashes(keys)) for keys in runs) and seen.counts()[1] == 0
+    return all(map(seen.add, runs)) and seen.counts()[1] == 0
 
 
 class Distinct:
-    """Count different hashes, and those that came more than once, in memory for the different ones only."""
+    """Count different keys, and those that came more than once, in 64 bits for each of the different ones."""
 
     def __init__(self) -> None:
         self._seen: Hashes = np.empty(0, np.uint64)
         self._again: Hashes = np.empty(0, np.uint64)
         self._fresh: list[Hashes] = []
 
-    def add(self, hashes: Hashes) -> bool:
-        """Take more hashes; tell whether all were different when last looked at, as their number doubled."""
-        self._fresh.append(hashes)
+    def add(self, keys: pa.RecordBatch) -> bool:
+        """Take more keys; tell whether all were different when last looked at, as their number doubled."""
+        self._fresh.append(key_hashes(keys))
         if sum(map(len, self._fresh)) > len(self._seen):
             self.counts()
         return not len(self._again)
@@ -198,7 +192,7 @@ def n_scattered(batches: Iterable[pa.RecordBatch]) -> int:
     """Count the keys that have more than one run."""
     runs = Distinct()
     for keys in _run_keys(batches):
-        runs.add(key_hashes(keys))
+        runs.add(keys)
     return runs.counts()[1]
 
 

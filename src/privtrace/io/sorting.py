@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from privtrace.io.printing import arrow_ids, arrow_times, arrow_users
-from privtrace.io.rows import floats_of, ids_of
+from privtrace.io.rows import floats_of
 from privtrace.io.spool import Spool
-from privtrace.parsing.dates import UTC
-from privtrace.trajectories import Array, Integers, Source, Trajectories
+from privtrace.trajectories import Integers, Source, Trajectories
 
 #: Points of a bucket, about.
 _BUCKET_POINTS = 1 << 20
@@ -24,24 +24,23 @@ def by_user_and_id(source: Source, bucket_points: int = _BUCKET_POINTS) -> Itera
     A first pass ranks the keys, a second deals trajectories into buckets of neighboring ranks, and each bucket
     is then sorted in memory.
     """
-    # An id may be text in one source and a number in another, never both in one: columns have one type.
-    keys = pa.Table.from_batches([_keys(part, at) for part, at in _numbered_parts(source)] or [_NOTHING])
+    named = Trajectories.end_to_end([_without_points(*one) for one in _numbered_parts(source)], source.crs)
+    users = {} if named.users is None else {"user_id": arrow_users(named.users)}
+    keys = pa.table({**users, "traj_id": arrow_ids(named.ids_from(0))})  # the most important first
     order = floats_of(pc.sort_indices(keys, [(name, "ascending") for name in keys.column_names]))
-    ranks = np.empty(len(order), np.int64)
-    ranks[order] = np.arange(len(order))
+    named, ranks = named.take(order), np.argsort(order)
 
     def by_rank(packed: pa.RecordBatch, n_buckets: int) -> Integers:
         return floats_of(packed["rank"]) * n_buckets // len(ranks)
 
-    packed = (_packed(part, at, ranks[at : at + len(part)]) for part, at in _numbered_parts(source))
+    packed = (_packed(part, ranks[at : at + len(part)]) for part, at in _numbered_parts(source))
     spool = Spool(packed, source.n_points // bucket_points, by_rank)
+    first = 0
     for bucket in range(spool.n_buckets):
         if batches := [*spool.batches(bucket)]:
             rows = pa.Table.from_batches(batches)
-            yield _unpacked(rows.take(pc.sort_indices(rows["rank"])), source)
-
-
-_NOTHING = pa.RecordBatch.from_pydict({"traj_id": pa.array([], pa.int64())})
+            yield _unpacked(rows.take(pc.sort_indices(rows["rank"])), named[first : first + len(rows)])
+            first += len(rows)
 
 
 def _numbered_parts(source: Source) -> Iterator[tuple[Trajectories, int]]:
@@ -52,13 +51,13 @@ def _numbered_parts(source: Source) -> Iterator[tuple[Trajectories, int]]:
         at += len(part)
 
 
-def _keys(part: Trajectories, at: int) -> pa.RecordBatch:
-    """Give the columns to sort by, the most important first."""
-    users = {} if part.users is None else {"user_id": arrow_users(part.users)}
-    return pa.RecordBatch.from_pydict({**users, "traj_id": arrow_ids(part.ids_from(at))})
+def _without_points(part: Trajectories, at: int) -> Trajectories:
+    """Keep users and ids alone."""
+    nothing, offsets = np.empty((0, 2)), np.zeros(len(part) + 1, np.int64)
+    return replace(part, points=nothing, offsets=offsets, times=None, ids=part.ids_from(at))
 
 
-def _packed(part: Trajectories, at: int, ranks: Integers) -> pa.RecordBatch:
+def _packed(part: Trajectories, ranks: Integers) -> pa.RecordBatch:
     """Lay trajectories out a row each, points in a list."""
     points = {"x": pa.array(part.points[:, 0]), "y": pa.array(part.points[:, 1])}
     if part.times is not None:
@@ -67,31 +66,14 @@ def _packed(part: Trajectories, at: int, ranks: Integers) -> pa.RecordBatch:
         points["moment"] = pa.array(part.moments)
     values = pa.StructArray.from_arrays([*points.values()], names=[*points])
     lists = pa.LargeListArray.from_arrays(pa.array(part.offsets), values)
-    return _keys(part, at).append_column("rank", pa.array(ranks)).append_column("points", lists)
+    return pa.RecordBatch.from_pydict({"rank": pa.array(ranks), "points": lists})
 
 
-def _unpacked(rows: pa.Table, source: Source) -> Trajectories:
-    """Make trajectories of rows that hold one each."""
-    columns = {name: rows[name].combine_chunks() for name in rows.column_names}
-    values = columns["points"].flatten()
-    points = {field.name: floats_of(values.field(field.name)) for field in values.type}
-    # A source from elsewhere need not say its zone, nor whether times are by default.
-    return Trajectories(
-        np.column_stack([points["x"], points["y"]]),
-        np.append(0, np.cumsum(floats_of(pc.list_value_length(columns["points"])))),
-        points.get("t"),
-        _labels(columns["user_id"]) if "user_id" in columns else None,
-        _labels(columns["traj_id"]),
-        source.crs,
-        source.gap_minutes,
-        getattr(source, "zone", UTC),
-        moments=points.get("moment"),
-        times_on_request=not getattr(source, "times_by_default", True),
-    )
-
-
-def _labels(column: pa.Array) -> Array:
-    """Take users or ids out of arrow as they were."""
-    if pa.types.is_string(column.type):
-        return np.array(column.fill_null("").to_pylist(), dtype=np.dtypes.StringDType())
-    return ids_of(column)
+def _unpacked(rows: pa.Table, named: Trajectories) -> Trajectories:
+    """Give trajectories their points back, of rows that hold one each."""
+    lists = rows["points"].combine_chunks()
+    values = lists.flatten()
+    found = {field.name: floats_of(values.field(field.name)) for field in values.type}
+    points = np.column_stack([found["x"], found["y"]])
+    offsets = np.append(0, np.cumsum(floats_of(pc.list_value_length(lists))))
+    return replace(named, points=points, offsets=offsets, times=found.get("t"), moments=found.get("moment"))
