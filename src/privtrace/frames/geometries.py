@@ -17,7 +17,7 @@ from privtrace.frames import door
 from privtrace.frames.door import SHAPES, check, load
 from privtrace.frames.tables import arrow_columns, pandas_frame, to_arrow, whole
 from privtrace.io import printing
-from privtrace.io.columns import TIME, TRAJECTORY, USER, Declared, Layout, attributes, has_role, pair_of
+from privtrace.io.columns import TIME, TRAJECTORY, USER, Declared, Layout, attributes, candidates, pair_of
 from privtrace.io.crs import meaning
 from privtrace.io.output_tables import GEOMETRY, line_tables, times_name
 from privtrace.io.rows import floats_of
@@ -179,7 +179,7 @@ def from_trackintel(frame: Any, declared: Declared) -> Trajectories:
     names = [str(name) for name in frame.columns]
     if _TRACKED_AT in names:
         place, roles = "the positionfixes", {TIME: _TRACKED_AT}
-        if _TRIPLEG in names and not has_role(TRAJECTORY, names, declared):
+        if _TRIPLEG in names and not candidates(names, declared)[TRAJECTORY]:
             roles[TRAJECTORY] = _TRIPLEG
     elif _STARTED_AT in names:
         place, roles = "the triplegs", {TRAJECTORY: _TRIPLEG}

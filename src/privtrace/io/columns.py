@@ -44,8 +44,8 @@ KNOWN_NAMES: dict[str, tuple[str, ...]] = {
 LAST_RESORT = "id"
 
 #: Families of types. A column without a single value is declared as null by some writers.
-_TEXT_FORMS = ("string", "large_string", "string_view", "large_binary", "binary_view", "fixed_size_binary")
-_TEXT = tuple(getattr(pa.types, f"is_{form}") for form in ("binary", *_TEXT_FORMS))
+_BYTES = ("binary", "large_binary", "binary_view", "fixed_size_binary")
+_TEXT = tuple(getattr(pa.types, f"is_{form}") for form in ("string", "large_string", "string_view", *_BYTES))
 _CALENDAR = (pa.types.is_timestamp, pa.types.is_date)
 _ID = (pa.types.is_integer, pa.types.is_floating, pa.types.is_null, *_TEXT)
 _NUMBER = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null)
@@ -84,21 +84,17 @@ class Declared:
         gap = self.gap_minutes
         if gap is not None and (isinstance(gap, bool) or not isinstance(gap, Real) or not 0 < gap < math.inf):
             raise SettingsError(f"{self.option('gap')} must be a positive number of minutes, not {gap!r}")
-        named = [name for name in self.columns.values() if name]
+        option, named = self.option("columns"), [*filter(None, self.columns.values())]
         for role, name in self.columns.items():
             if role not in KNOWN_NAMES:
-                known = ", ".join(KNOWN_NAMES)
-                raise SettingsError(f"{self.option('columns')}: no role is called {role!r}; roles are {known}")
+                raise SettingsError(f"{option}: no role is called {role!r}; roles are {', '.join(KNOWN_NAMES)}")
             if named.count(name) > 1:
-                raise SettingsError(
-                    f"{self.option('columns')}: {name!r} is named for two roles; name it for one"
-                )
+                raise SettingsError(f"{option}: {name!r} is named for two roles; name it for one")
         Clock.declared(self.time_format, self.time_unit, self.option)  # refuses what makes no sense
         if not is_known(self.timezone):
-            raise SettingsError(
-                f"{self.option('timezone')}: there is no time zone {self.timezone!r:.60}; give an IANA "
-                "name like Europe/Lisbon or UTC"
-            )
+            unknown = f"there is no time zone {self.timezone!r:.60}"
+            cure = "give an IANA name like Europe/Lisbon or UTC"
+            raise SettingsError(f"{self.option('timezone')}: {unknown}; {cure}")
 
     def option(self, name: str, value: str = "", argument: str = "") -> str:
         """Spell an option for a message; option("gap", "30", "30") gives "--gap 30 (gap_minutes=30)".
@@ -140,10 +136,8 @@ class Declared:
         if clock is None:
             # Numbers may set the order.
             is_open = self.gap_minutes is None and not (name is not None and is_calendar(name))
-            clock = Clock(
-                order_only=is_open and not self.wants_times,
-                keeps_order=is_open and self.wants_times,
-            )
+            wanted = self.wants_times
+            clock = Clock(order_only=is_open and not wanted, keeps_order=is_open and wanted)
         return replace(clock, on_calendar=on_calendar or self.lenient, zone=self.timezone)
 
 
@@ -154,9 +148,8 @@ def parse_columns(text: str, *, prefix: str = "") -> dict[str, str]:
     for item in text.split(","):
         role, equals, name = (word.strip() for word in item.partition("="))
         if not role or not equals:
-            raise SettingsError(
-                f"{option}: {item.strip()!r} is not ROLE=NAME; write them as lon=X,lat=Y,traj_id=Z"
-            )
+            cure = "write them as lon=X,lat=Y,traj_id=Z"
+            raise SettingsError(f"{option}: {item.strip()!r} is not ROLE=NAME; {cure}")
         if role in columns:
             raise SettingsError(f"{option}: {role!r} is given twice; give it once")
         columns[role] = name
@@ -189,29 +182,24 @@ class Layout:
     @property
     def names(self) -> list[str]:
         """List the columns to read."""
-        return list(dict.fromkeys([*self.keys, *self.values]))
+        return [*self.keys, *self.values]
 
 
-class AttributeNames:
-    """Find what plays a role among names: what is declared, or else what has a known name."""
-
-    def __init__(self, names: Sequence[str], declared: Declared) -> None:
-        taken = set(declared.columns.values())
-        self._names, self._declared = names, declared
-        self._free = [(_plainly(name), name) for name in names if name not in taken]
-
-    def all_of(self, role: str, *known: str) -> list[str]:
-        """List what may play a role, in the order of the known names; what is declared plays no other role."""
-        if role in self._declared.columns:
-            return [name for name in self._names if name and name == self._declared.columns[role]]
-        return [name for one in known for plain, name in self._free if plain == _plainly(one)]
-
-    def first_of(self, role: str, *known: str) -> str | None:
-        """Find what plays a role, where the order of known names decides.
-
-        So a feature with two of them is read as well, whatever others have.
-        """
-        return next(iter(self.all_of(role, *known)), None)
+def candidates(
+    names: Sequence[str], declared: Declared, times: Sequence[str] = KNOWN_NAMES[TIME]
+) -> dict[str, list[str]]:
+    """List for each role which names may play it: that which is declared, else known ones, in their order."""
+    free: dict[str, list[str]] = {}
+    for name in names:
+        if name not in declared.columns.values():  # what is declared plays no other role
+            free.setdefault(_plainly(name), []).append(name)
+    found = {
+        role: [name for one in known for name in free.get(_plainly(one), ())]
+        for role, known in {**KNOWN_NAMES, TIME: times}.items()
+    }
+    found[TRAJECTORY] = found[TRAJECTORY] or free.get(LAST_RESORT, [])
+    given = declared.columns.items()
+    return {**found, **{role: [name for name in names if name and name == one] for role, one in given}}
 
 
 class _Header:
@@ -219,15 +207,7 @@ class _Header:
 
     def __init__(self, path: Path, names: Sequence[str], declared: Declared, *lists: str) -> None:
         self.path, self.names, self.declared = path, names, declared
-        all_of = AttributeNames(names, declared).all_of
-        self.found = {role: all_of(role, *known) for role, known in KNOWN_NAMES.items()}
-        self.found[TRAJECTORY] = self.found[TRAJECTORY] or all_of(TRAJECTORY, LAST_RESORT)
-        self.found[TIME] = all_of(TIME, *KNOWN_NAMES[TIME], *lists)
-
-    @property
-    def n_known(self) -> int:
-        """Count the roles that have a column."""
-        return sum(1 for columns in self.found.values() if columns)
+        self.found = candidates(names, declared, (*KNOWN_NAMES[TIME], *lists))
 
     def attributes(self, *, needs_ids: bool) -> tuple[str | None, str | None, str | None]:
         """Find the columns of trajectories, users and times; where logs are cut, users are trajectories."""
@@ -253,21 +233,16 @@ class _Header:
         if not present:
             begun = [pair for pair in pairs.values() if any(found[role] for role in pair)]
             wanted = " and ".join(repr(role) for pair in begun for role in pair if not found[role])
-            self.refuse(
-                f"no column {wanted}" if wanted else "no columns for the coordinates",
-                "name the coordinates 'lon' and 'lat' (degrees) or 'x' and 'y' (planar), or pass "
-                + declared.naming(*PAIRS["lonlat"]),
-            )
+            what = f"no column {wanted}" if wanted else "no columns for the coordinates"
+            known = "name the coordinates 'lon' and 'lat' (degrees) or 'x' and 'y' (planar)"
+            self.refuse(what, f"{known}, or pass {declared.naming(*PAIRS['lonlat'])}")
         if len(present) > 1 and declared.crs is None:
-            raise DataError(
-                f"{self.path}: columns 'lon', 'lat' and 'x', 'y' both exist; pass {declared.either_crs} "
-                "to choose"
-            )
-        wanted_pair = "lonlat" if declared.crs == "lonlat" else "planar"
-        pair = wanted_pair if declared.crs and wanted_pair in present else present[0]
-        x, y = (self.only(role) for role in PAIRS[pair])
-        assert x is not None and y is not None
-        return declared.crs or pair, x, y
+            cure = f"pass {declared.either_crs} to choose"
+            raise DataError(f"{self.path}: columns 'lon', 'lat' and 'x', 'y' both exist; {cure}")
+        crs = declared.crs or present[0]
+        meant = "lonlat" if crs == "lonlat" else "planar"
+        x, y = (self.only(role) for role in PAIRS[meant if meant in present else present[0]])
+        return crs, x or "", y or ""
 
     def only(self, role: str) -> str | None:
         """Take the one column of a role, if there is one."""
@@ -283,12 +258,11 @@ class _Header:
     def refuse(self, what: str, cure: str) -> NoReturn:
         """Say what is missing and what was found, unless what was found may be a row and not a header."""
         names = self.names
-        if self.n_known == 0 or any(_looks_like_data(name) for name in names):
-            raise DataError(
-                f"{self.path}: {what}; none of its {len(names)} columns has a known name, and perhaps "
-                "there is no header: add a header row like traj_id,lon,lat, or name the columns with "
-                + self.declared.naming(*PAIRS["lonlat"], TRAJECTORY)
-            )
+        if not any(self.found.values()) or any(_looks_like_data(name) for name in names):
+            naming = self.declared.naming(*PAIRS["lonlat"], TRAJECTORY)
+            cure = f"add a header row like traj_id,lon,lat, or name the columns with {naming}"
+            unknown = f"none of its {len(names)} columns has a known name, and perhaps there is no header"
+            raise DataError(f"{self.path}: {what}; {unknown}: {cure}")
         shown = ", ".join(names[:_NAMES_SHOWN]) + (", ..." if len(names) > _NAMES_SHOWN else "")
         raise DataError(f"{self.path}: {what}; found {shown}; {cure}")
 
@@ -314,24 +288,12 @@ def attributes(
     return Layout(trajectory, user, time, crs, declared.clock(time))
 
 
-def has_role(role: str, names: Sequence[str], declared: Declared) -> bool:
-    """Say whether a role has a column, declared or of a known name."""
-    return bool(_Header(Path(), names, declared).found[role])
-
-
-def n_known(names: Sequence[str], declared: Declared) -> int:
-    """Count the roles that have a column."""
-    return _Header(Path(), names, declared).n_known
-
-
 def refuse_coordinates(path: Path, declared: Declared) -> None:
     """Refuse names for coordinates, which features have in their geometries."""
     for role, name in declared.columns.items():
         if name and any(role in pair for pair in PAIRS.values()):
-            raise DataError(
-                f"{path}: its coordinates are those of its geometries; leave {role} out of "
-                f"{declared.option('columns')}"
-            )
+            cure = f"leave {role} out of {declared.option('columns')}"
+            raise DataError(f"{path}: its coordinates are those of its geometries; {cure}")
 
 
 def pair_of(crs: Crs) -> tuple[str, str]:
@@ -360,30 +322,23 @@ def check_types(path: Path, layout: Layout, schema: pa.Schema, declared: Declare
     """Refuse columns whose type cannot play their role, and give that of times; of features, lists may be."""
     clock, time = layout.clock, layout.time
     value_of, words = (decoded_type, " or text") if layout.x else (_value, ", text, or lists of them")
-    for names, fitting, wanted in (
-        ((layout.trajectory, layout.user), _ID, "integers or text"),
-        ((layout.x, layout.y), _NUMBER, "numbers"),
-        ((time,), (*_NUMBER, *_CALENDAR, *_TEXT), f"timestamps, numbers{words}"),
-    ):
-        for name in filter(None, names):
-            kind = schema.field(name).type
-            if not _is((value_of if name == time else decoded_type)(kind), fitting):
-                held = "text" if is_text(decoded_type(kind)) else kind
-                raise DataError(f"{path}: column {name!r} holds {held}; convert it to {wanted}")
+    ids, numbers = (_ID, "integers or text"), (_NUMBER, "numbers")
+    times = (*_NUMBER, *_CALENDAR, *_TEXT), f"timestamps, numbers{words}"
+    wanted = {layout.trajectory: ids, layout.user: ids, layout.x: numbers, layout.y: numbers, time: times}
+    for name in layout.names:
+        kind, (fitting, fit) = schema.field(name).type, wanted[name]
+        if not _is((value_of if name == time else decoded_type)(kind), fitting):
+            held = "text" if is_text(decoded_type(kind)) else kind
+            raise DataError(f"{path}: column {name!r} holds {held}; convert it to {fit}")
     time_type = schema.field(time).type if time else pa.null()
-    if time is None or not clock.is_declared or clock.on_calendar:  # of many files, none contradicts
-        return time_type
-    kind = _value(time_type)
-    if _is(kind, _CALENDAR):
-        raise DataError(
-            f"{path}: column {time!r} holds {kind}, a type that says what its times are; leave out "
-            f"{declared.time_options('and')}"
-        )
-    if not tells_time(kind, clock):
-        raise DataError(
-            f"{path}: column {time!r} holds {kind}, but {declared.option('time_format')} is for text; set "
-            f"the unit of the numbers since 1970 with {declared.option('time_unit')}"
-        )
+    if time and clock.is_declared and not clock.on_calendar:  # of many files, none contradicts
+        kind, held = _value(time_type), f"column {time!r} holds {_value(time_type)}"
+        if _is(kind, _CALENDAR):
+            cure = f"leave out {declared.time_options('and')}"
+            raise DataError(f"{path}: {held}, a type that says what its times are; {cure}")
+        if not tells_time(kind, clock):
+            cure = f"set the unit of the numbers since 1970 with {declared.option('time_unit')}"
+            raise DataError(f"{path}: {held}, but {declared.option('time_format')} is for text; {cure}")
     return time_type
 
 

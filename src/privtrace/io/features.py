@@ -249,11 +249,11 @@ class TextReader(FeatureReader):
 
     def _names_among(self, attributes: tuple[str, ...], single: bool) -> tuple[str | None, ...]:
         """Say which attributes of a feature are its id, its user and its time or times."""
-        first = columns.AttributeNames(attributes, self.declared).first_of
         lists = (*CALENDAR_LISTS, columns.LIST)
         times = (*KNOWN_NAMES[TIME], *lists) if single else (*lists, *KNOWN_NAMES[TIME])
-        ids = (*KNOWN_NAMES[TRAJECTORY], LAST_RESORT)
-        return first(TRAJECTORY, *ids), first(USER, *KNOWN_NAMES[USER]), first(TIME, *times)
+        found = columns.candidates(attributes, self.declared, times)
+        # The first of them: so a feature with two is read as well, whatever others have.
+        return tuple(next(iter(found[role]), None) for role in (TRAJECTORY, USER, TIME))
 
 
 #: Starts the id of a line that has none; its place follows: ~7.

@@ -90,7 +90,11 @@ def run_starts(rows: pa.RecordBatch) -> Integers:
     """Find the rows whose key differs from the one before: keys a a b a give 0, 2, 3."""
     changed = np.arange(rows.num_rows) == 0
     for column in keys_of(rows).columns:
-        changed[1:] |= floats_of(pc.fill_null(pc.not_equal(column[:-1], column[1:]), False))
+        if pa.types.is_large_binary(column.type):
+            changed[1:] |= floats_of(pc.fill_null(pc.not_equal(column[:-1], column[1:]), False))
+        else:
+            words = _words(column)
+            changed[1:] |= words[1:] != words[:-1]
         if column.null_count:  # an unknown user is one more user
             unknown = floats_of(column.is_null())
             changed[1:] |= unknown[1:] != unknown[:-1]

@@ -19,17 +19,17 @@ Text is held as bytes: whether they are valid UTF-8 is a fact about a row, and n
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from hashlib import sha256
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from privtrace.io.columns import is_text
 from privtrace.io.faults import Faults, Place
 from privtrace.parsing.clock import Clock, Read, in_seconds
-from privtrace.trajectories import Array, Crs
+from privtrace.trajectories import Array, Crs, Flags
 
 KEYS = ("traj_id", "user_id")
 
@@ -66,13 +66,14 @@ def usable(
         if faults.locating:
             for reason, wrong in _wrong_values(batch, crs):
                 faults.add(reason, np.flatnonzero(wrong), place)
-        no_time, unread = _times_missed(batch)
+        has_times = "t" in batch.schema.names
+        unread = floats_of(batch["unread"]) if has_times else np.zeros(batch.num_rows, np.bool_)
+        no_time = _nulls(batch["t"]) & ~unread if has_times else ~unread
         faults.n_times += len(unread) - int(no_time.sum())
         faults.n_unread += int(unread.sum())
         # A row is dropped for one reason; all that is wrong with it is listed.
         among = True if faults.locating else ~_nulls(batch["traj_id"])
-        promised = "t" in batch.schema.names and not may_lack_times
-        if faults.need_times or (faults.locating and promised):
+        if faults.need_times or (faults.locating and has_times and not may_lack_times):
             faults.add(NO_TIME, np.flatnonzero(no_time & among), place)
         if faults.need_times or faults.locating:
             faults.add(UNREAD_TIME, np.flatnonzero(unread & among), place)
@@ -92,15 +93,7 @@ def for_order(batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch.set_column(batch.schema.get_field_index("t"), "t", values).append_column("moment", is_date)
 
 
-def _times_missed(batch: pa.RecordBatch) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Tell which rows have no time, and which have one that cannot be read."""
-    if "t" not in batch.schema.names:
-        return np.ones(batch.num_rows, np.bool_), np.zeros(batch.num_rows, np.bool_)
-    unread: npt.NDArray[np.bool_] = floats_of(batch["unread"])
-    return _nulls(batch["t"]) & ~unread, unread
-
-
-def _wrong_values(batch: pa.RecordBatch, crs: Crs) -> Iterator[tuple[str, npt.NDArray[np.bool_]]]:
+def _wrong_values(batch: pa.RecordBatch, crs: Crs) -> Iterator[tuple[str, Flags]]:
     """Tell for each reason which rows have that fault."""
     if "x" in batch.schema.names:
         words = ("longitude", "latitude") if crs == "lonlat" else ("x", "y")
@@ -113,11 +106,10 @@ def _wrong_values(batch: pa.RecordBatch, crs: Crs) -> Iterator[tuple[str, npt.ND
             yield "the point is (0, 0), which receivers report without a fix", (x == 0) & (y == 0)
 
 
-def _nulls(column: pa.Array) -> npt.NDArray[np.bool_]:
+def _nulls(column: pa.Array) -> Flags:
     if not column.null_count and not pa.types.is_floating(column.type):
         return np.zeros(len(column), np.bool_)
-    nulls: npt.NDArray[np.bool_] = column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
-    return nulls
+    return floats_of(column.is_null(nan_is_null=True))
 
 
 def ids(column: pa.Array) -> pa.Array:
@@ -128,13 +120,11 @@ def ids(column: pa.Array) -> pa.Array:
     if pa.types.is_floating(column.type):
         # Tables made with pandas hold integers with gaps as floats. Adding zero turns -0 into 0.
         values = pc.add(column.cast(pa.float64()), 0.0)
-        return pc.if_else(pc.is_nan(values), pa.scalar(None, pa.float64()), values)
+        return pc.if_else(pc.is_nan(values), None, values)
     if is_text(column.type):
         text = _shortened(column.cast(pa.large_binary()))
         empty = pc.equal(pc.binary_length(text), 0)
-        if not empty.true_count:
-            return text
-        return pc.if_else(empty, pa.scalar(None, pa.large_binary()), text)
+        return pc.if_else(empty, None, text) if empty.true_count else text
     return column.cast(pa.int64())
 
 
@@ -162,9 +152,8 @@ def times(column: pa.Array, clock: Clock) -> Read:
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         unit = {pa.date32(): "s", pa.date64(): "ms"}.get(kind)
         return clock.timestamps(column.cast(pa.timestamp(unit)) if unit else column)
-    if pa.types.is_null(kind):  # no value says what it would be
-        return clock.text(column.cast(pa.large_binary()))
-    return clock.text(column.cast(pa.large_binary())) if is_text(kind) else clock.numbers(column)
+    is_written = is_text(kind) or pa.types.is_null(kind)  # of null, no value says what it would be
+    return clock.text(column.cast(pa.large_binary())) if is_written else clock.numbers(column)
 
 
 def decoded(column: pa.Array) -> pa.Array:
@@ -246,19 +235,10 @@ def on_one_line(ids: pa.Array) -> pa.Array:
 def _texts(column: pa.Array) -> list[str]:
     """Decode bytes, null as ''; different bytes always give different text, or two users would be one."""
     values = column.fill_null(b"")
-    try:
+    with suppress(pa.ArrowInvalid):
         text = values.cast(pa.large_string())
-    except pa.ArrowInvalid:
-        return [_text(value) for value in values.to_pylist()]
-    if pc.any(pc.starts_with(text, _ESCAPE)).as_py():
-        return [_text(value) for value in values.to_pylist()]
-    decoded: list[str] = text.to_pylist()
-    return decoded
-
-
-def _text(value: bytes) -> str:
-    try:
-        text = value.decode()
-    except UnicodeDecodeError:
-        return escaped(value)
-    return escaped(value) if text.startswith(_ESCAPE) else text
+        if not pc.any(pc.starts_with(text, _ESCAPE)).as_py():
+            decoded: list[str] = text.to_pylist()
+            return decoded
+    read = [(value, value.decode(errors="replace")) for value in values.to_pylist()]
+    return [text if text.encode() == value and text[:1] != _ESCAPE else escaped(value) for value, text in read]

@@ -23,7 +23,7 @@ import pyarrow.csv
 from privtrace.errors import DataError
 from privtrace.io import printing, rows
 from privtrace.io.beginning import Beginning
-from privtrace.io.columns import CALENDAR, Declared, Layout, n_known, resolve
+from privtrace.io.columns import CALENDAR, Declared, Layout, candidates, resolve
 from privtrace.io.faults import Faults, Place
 from privtrace.io.output_tables import long_tables
 from privtrace.io.source import Reader, Sizes
@@ -86,7 +86,8 @@ def understood(path: Path, line: bytes, declared: Declared) -> tuple[Dialect, li
         try:
             return dialect, names, resolve(path, names, declared)
         except DataError as refusal:
-            refusals.append(((n_known(names, declared), not dialect.of_blanks, len(names)), refusal))
+            n_known = sum(map(bool, candidates(names, declared).values()))
+            refusals.append(((n_known, not dialect.of_blanks, len(names)), refusal))
     raise max(refusals, key=lambda rated: rated[0])[1]
 
 
