@@ -69,7 +69,8 @@ def _points(geometries: Array) -> pa.Array:
 
     kinds = shapely.GeometryType
     paths = (kinds.POINT, kinds.LINESTRING, kinds.MULTIPOINT, kinds.MULTILINESTRING)
-    geometries = np.where(np.isin(shapely.get_type_id(geometries), paths), geometries, None)
+    wrong = ~np.isin(shapely.get_type_id(geometries), paths)
+    geometries = np.where(wrong, np.array(None), geometries)
     found, owners = shapely.get_coordinates(geometries, return_index=True)
     n_found = np.bincount(owners, minlength=len(geometries))
     counts = np.maximum(n_found, 1)
@@ -97,7 +98,8 @@ def to_geopandas(trajectories: Trajectories, *, lines: bool = False) -> Any:
         geometries = shapely.from_wkb(table[GEOMETRY].to_numpy())
     else:
         frame = pandas_frame(to_arrow(trajectories).drop_columns(list(pair_of(trajectories.crs))))
-        geometries = np.where(printing.finite(trajectories), shapely.points(trajectories.points), None)
+        shapes = shapely.points(trajectories.points)
+        geometries = np.where(printing.finite(trajectories), shapes, np.array(None))
     made = geopandas.GeoDataFrame(frame, geometry=geometries, crs=coordinates.code_of(trajectories.crs))
     made.attrs.update(trajectories.about)
     return made

@@ -59,10 +59,9 @@ def read(
     Parameters
     ----------
     path
-        A text table (CSV, TSV and their kin, packed with gzip or not), a Parquet file, or a folder of either;
-        GeoParquet, GeoPackage, GeoJSON, MF-JSON or GPX, with points or lines as geometries; the CSV of the
-        Porto competition, with POLYLINE; a folder of Geolife's PLT files; or the text of AdaTrace and
-        PrivTrace, which is planar unless `crs` says otherwise. "-" is standard input, kept in a temporary file.
+        A file, or a folder of files, in one of the formats of docs/data.md: tables as text (packed with gzip or
+        not) or Parquet, geographic formats with points or lines, and those of Porto, Geolife and AdaTrace. "-"
+        is standard input, kept in a temporary file.
     crs
         "lonlat" or "planar", where the names of the columns do not say it or say it wrongly.
     columns
@@ -78,24 +77,15 @@ def read(
     time_unit
         "s", "ms", "us" or "ns": in what unit times that are numbers count since 1970.
     timezone
-        The IANA name of a time zone, such as "Europe/Lisbon"; UTC if left out. Times that name no zone are
-        local times there: one that comes twice is the first, one that never comes moves forward by the length
-        of the gap. Times with a zone or offset, numbers in a unit, and formats that say what their times are
-        (GPX, MF-JSON, Porto, Geolife) are not moved. All are held in UTC, and shown in this zone when they are
-        written.
+        The IANA name of a time zone, such as "Europe/Lisbon"; UTC if left out. Times are local there, unless
+        they have a zone or offset, are numbers in a unit, or have a format that says what they are. All are
+        held in UTC, and shown in this zone when they are written.
     format
         The name of a format, as `write` has them, where neither name nor first bytes tell it; of a folder, only
         files of that format are read.
     """
-    declared = Declared.of(
-        crs,
-        columns=columns,
-        gap_minutes=gap_minutes,
-        time_format=time_format,
-        time_unit=time_unit,
-        timezone=timezone,
-    )
-    return open_declared(path, declared, format)
+    times = {"time_format": time_format, "time_unit": time_unit, "timezone": timezone}
+    return open_declared(path, Declared.of(crs, columns=columns, gap_minutes=gap_minutes, **times), format)
 
 
 def open_declared(

@@ -30,7 +30,7 @@ from privtrace.io import printing
 from privtrace.io.columns import CALENDAR_LISTS, TIME, TRAJECTORY, USER
 from privtrace.io.output_tables import times_name
 from privtrace.io.printing import arrow_ids, arrow_users, chained, joined
-from privtrace.io.rows import escaped
+from privtrace.io.rows import escaped, floats_of
 from privtrace.trajectories import Array, Trajectories
 
 _GPX = """\
@@ -109,7 +109,7 @@ def _moments(part: Trajectories) -> pa.Array | str:
         return ""
     seconds = printing.whole_seconds(part.times)
     lengths = np.diff(part.offsets)
-    n_known = np.diff(np.concatenate([[0], np.cumsum(printing.known(seconds))])[part.offsets])
+    n_known = np.diff(np.concatenate([[0], np.cumsum(floats_of(seconds.is_valid()))])[part.offsets])
     told = np.repeat((n_known == lengths) & (lengths > 1), lengths)
     return pc.if_else(pa.array(told), chained(",0,", seconds.cast(pa.large_string())), "")
 
@@ -118,7 +118,7 @@ def _moving(part: Trajectories) -> pa.Array:
     """Print a moving point per feature."""
     assert part.times is not None
     times = printing.calendar(part.times)
-    part = printing.only(replace(part, times=times), printing.known(printing.whole_seconds(times)))
+    part = printing.only(replace(part, times=times), floats_of(printing.whole_seconds(times).is_valid()))
     start, middle = '},"temporalGeometry":{"type":"MovingPoint","datetimes":', ',"coordinates":['
     end = '],"interpolation":"Linear"}}'
     return chained(*_properties(part), start, printing.listed_times(part), middle, _positions(part), end)

@@ -18,7 +18,7 @@ from privtrace.io.geoparquet import GeoParquetReader
 from privtrace.io.gpx import GpxReader
 from privtrace.io.json_features import SEQUENCES, JsonReader
 from privtrace.io.output_tables import NAMES
-from privtrace.io.printing import bad_points, losing, numbers_as_times, time_zone, timeless_points
+from privtrace.io.printing import BAD_POINTS, NUMBERS_AS_TIMES, TIME_ZONE, TIMELESS_POINTS, losing
 from privtrace.io.source import Reader
 from privtrace.trajectories import Trajectories
 
@@ -69,7 +69,7 @@ def listed_suffixes(formats: Iterable[Suffixed]) -> str:
     return f"{', '.join(suffixes)}, and .gz after those of text"
 
 
-_LOST_IN_GEOMETRIES = losing(bad_points)
+_BAD_POINTS = losing(BAD_POINTS)
 
 
 @dataclass(frozen=True)
@@ -77,12 +77,10 @@ class Format(Suffixed):
     """Say how one format is recognized, read and written."""
 
     read: Read
-    write: Callable[
-        ..., None
-    ]  # of parts, and a stream for text, else a path; and of `names`, if it has columns
+    write: Callable[..., None]  # of parts, and a stream for text, else a path; of `names`, if it has columns
     recognizes: Recognizes = lambda beginning: False  # by what is no row of it
     by_name: tuple[str, ...] = ()  # suffixes that alone tell it: there the first bytes are a row's
-    lost: Callable[[Trajectories], list[str]] = _LOST_IN_GEOMETRIES  # what of a part it cannot hold, in words
+    lost: Callable[[Trajectories], list[str]] = _BAD_POINTS  # what of a part it cannot hold, in words
     folder_of: str | None = None  # written as a folder of files with this suffix, and read as one, all together
     folder_root: str = ""  # what is in such a folder even where it holds no file
     beside: tuple[str, ...] = ()  # suffixes of other files that belong to one of this format
@@ -150,10 +148,12 @@ def first_sign(text: bytes) -> bytes:
     return text.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
 
 
-_lost_on_the_calendar = losing(bad_points, numbers_as_times)
 _lonlat = partial(Format, lonlat_only=True)
 _table = partial(Format, has_columns=True, lost=lambda part: [])
 _PRINTED = {"has_printed_numbers": True, "lonlat_only": True}
+_DATED: dict[str, Any] = {"lost": losing(BAD_POINTS, NUMBERS_AS_TIMES)}
+_MOVING: dict[str, Any] = {"lost": losing(BAD_POINTS, TIMELESS_POINTS, NUMBERS_AS_TIMES), "needs_times": True}
+_TRACKS = {"folder_of": ".plt", "folder_root": "Data", "needs_times": True}
 _LINES = (*SEQUENCES, *(f"{suffix}.gz" for suffix in SEQUENCES))
 
 #: In the order in which they are asked whether they recognize a file.
@@ -164,33 +164,13 @@ _ALL = (
     _by_gdal(ogr.GEOPACKAGE, _is_geopackage),
     _by_gdal(ogr.SHAPEFILE, _starts(b"\0\0\x27\x0a")),
     _by_gdal(ogr.FLATGEOBUF, _starts(b"fgb\x03fgb")),
-    _by_gdal(ogr.KML, _is_xml(b"kml"), read=ogr.KmlReader, lost=_lost_on_the_calendar, **_PRINTED),
+    _by_gdal(ogr.KML, _is_xml(b"kml"), read=ogr.KmlReader, **_DATED, **_PRINTED),
     _lonlat("geojson", (".geojson",), True, JsonReader, feature_writers.geojson, _is_json, _LINES),
-    _lonlat(
-        "mfjson",
-        (".mfjson",),
-        True,
-        JsonReader,
-        feature_writers.mfjson,
-        lost=losing(bad_points, timeless_points, numbers_as_times),
-        needs_times=True,
-    ),
-    _lonlat(
-        "gpx", (".gpx",), True, GpxReader, feature_writers.gpx, _is_xml(b"gpx"), lost=_lost_on_the_calendar
-    ),
+    _lonlat("mfjson", (".mfjson",), True, JsonReader, feature_writers.mfjson, **_MOVING),
+    _lonlat("gpx", (".gpx",), True, GpxReader, feature_writers.gpx, _is_xml(b"gpx"), **_DATED),
     _imported("dat", "DatReader", (".dat",), is_text=True, by_name=(".dat", ".dat.gz")),
     _imported("porto", "PortoReader", is_text=True, recognizes=_is_porto, lonlat_only=True),
-    _imported(
-        "geolife",
-        "GeolifeReader",
-        (".plt",),
-        is_text=False,
-        by_name=(".plt",),
-        needs_times=True,
-        folder_of=".plt",
-        folder_root="Data",
-        **_PRINTED,
-    ),
+    _imported("geolife", "GeolifeReader", (".plt",), is_text=False, by_name=(".plt",), **_TRACKS, **_PRINTED),
     # What is recognized as nothing else: a table says in its header what stands between fields.
     _table("csv", (".csv",), True, tables.TableReader, tables.write),
     _table("tsv", (".tsv", ".tab"), True, tables.TableReader, partial(tables.write, delimiter="\t")),
@@ -215,5 +195,5 @@ def format_of_output(path: Path, name: str | None, names: str | None = None) -> 
     if not format.has_columns:
         able = ", ".join(other.name for other in FORMATS.values() if other.has_columns)
         raise OutputError(f"{path}: {format.name} has no columns to name as {names} does; write one of {able}")
-    lost = losing(numbers_as_times, time_zone)
+    lost = losing(NUMBERS_AS_TIMES, TIME_ZONE)
     return replace(format, write=partial(format.write, names=names), lost=lost, lonlat_only=True)

@@ -86,10 +86,6 @@ def _open_folder(path: Path, declared: Declared, format: Format | None) -> Reade
     return FolderReader(path, groups, declared)
 
 
-def _open_file(beginning: Beginning, declared: Declared) -> Reader:
-    return _recognized(beginning, declared).read(beginning, declared)
-
-
 def _is_table(path: Path, declared: Declared) -> bool:
     """Tell from its first line whether a text is a table."""
     try:
@@ -100,19 +96,19 @@ def _is_table(path: Path, declared: Declared) -> bool:
     return True
 
 
-def _recognized(beginning: Beginning, declared: Declared) -> Format:
-    """Tell the format of a file, and refuse what clearly is none of ours."""
+def _open_file(beginning: Beginning, declared: Declared) -> Reader:
+    """Open a file in the format that it has, and refuse what clearly is none of ours."""
     path = beginning.path
     for format in FORMATS.values():
         if path.name.lower().endswith(format.by_name):
-            return format
+            return format.read(beginning, declared)
     if not beginning.first_line:
         raise DataError(f"{path}: is empty and has no header; check that the file is complete")
     for format in FORMATS.values():
         if format.recognizes(beginning):
-            return format
+            return format.read(beginning, declared)
     _refuse_foreign(path, beginning.first_line, declared)
-    return FORMATS["csv"]
+    return tables.TableReader(beginning, declared)
 
 
 def _refuse_foreign(path: Path, line: bytes, declared: Declared) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -19,15 +18,8 @@ from privtrace.trajectories import Array, Trajectories
 GEOMETRY = "geometry"
 
 #: Our names of columns and those of other programs, by program; times are local calendar times in all of them.
-NAMES = {
-    "scikit-mobility": {
-        USER: "uid",
-        TRAJECTORY: "tid",
-        TIME: CALENDAR,
-        PAIRS["lonlat"][1]: "lat",
-        PAIRS["lonlat"][0]: "lng",
-    }
-}
+_LON, _LAT = PAIRS["lonlat"]
+NAMES = {"scikit-mobility": {USER: "uid", TRAJECTORY: "tid", TIME: CALENDAR, _LAT: "lat", _LON: "lng"}}
 
 #: Rows of a table that a writer gets at once: points, of which it is a row group of Parquet, and lines.
 _TABLE_ROWS, _TABLE_LINES = 1 << 20, 1 << 14
@@ -43,7 +35,8 @@ def long_tables(parts: Iterable[Trajectories], names: str | None = None) -> _Lai
     """
     if names is not None and names not in NAMES:
         raise SettingsError(f"--names (names) must be one of {', '.join(NAMES)}, not {names!r}")
-    return _laid_out(parts, _points if names is None else partial(_renamed, names), _TABLE_ROWS)
+    lay_out = _points if names is None else partial(_renamed, names)
+    return _laid_out(printing.named(parts), lay_out, _TABLE_ROWS)
 
 
 def point_tables(parts: Iterable[Trajectories], *, plain: bool = False) -> _Laid:
@@ -64,32 +57,32 @@ def times_name(times: Array) -> str:
     return CALENDAR_LISTS[0] if times.dtype.kind == "M" else LIST
 
 
-def _points(part: Trajectories, first_id: int, *, zoned: bool = True) -> _Columns:
+def _points(part: Trajectories) -> _Columns:
     x, y = pair_of(part.crs)
     owners = pa.array(np.repeat(np.arange(len(part)), np.diff(part.offsets)))
     columns = {
-        TRAJECTORY: arrow_ids(part.ids_from(first_id)).take(owners),
+        TRAJECTORY: arrow_ids(part.ids_from(0)).take(owners),
         x: pa.array(part.points[:, 0]),
         y: pa.array(part.points[:, 1]),
     }
     if part.times is not None:
-        columns[TIME] = arrow_times(part.times, part.zone if zoned else None)
+        columns[TIME] = arrow_times(part.times, part.zone)
     if part.users is not None:
         columns[USER] = arrow_users(part.users).take(owners)
     return columns
 
 
-def _renamed(names: str, part: Trajectories, first_id: int) -> _Columns:
+def _renamed(names: str, part: Trajectories) -> _Columns:
     if part.crs != "lonlat":
         raise OutputError(f"{names} takes longitude and latitude in degrees, but these points are planar")
+    ours = _points(part)
     if part.times is not None:
-        part = replace(part, times=printing.wall_times(printing.calendar(part.times), part.zone))
-    ours = _points(part, first_id, zoned=False)
+        ours[TIME] = arrow_times(printing.wall_times(printing.calendar(part.times), part.zone))
     return {theirs: ours[name] for name, theirs in NAMES[names].items() if name in ours}
 
 
-def _located(part: Trajectories, first_id: int, *, plain: bool) -> _Columns:
-    columns = _points(part, first_id)
+def _located(part: Trajectories, *, plain: bool) -> _Columns:
+    columns = _points(part)
     if plain:
         columns = {name: _plain(columns[name]) for name in columns if name not in pair_of(part.crs)}
         if part.times is not None and part.times.dtype.kind == "M":
@@ -98,8 +91,8 @@ def _located(part: Trajectories, first_id: int, *, plain: bool) -> _Columns:
     return columns | {GEOMETRY: to_wkb(part.points, np.arange(part.n_points + 1))}
 
 
-def _lines(part: Trajectories, first_id: int, *, plain: bool) -> _Columns:
-    columns = {TRAJECTORY: arrow_ids(part.ids_from(first_id))}
+def _lines(part: Trajectories, *, plain: bool) -> _Columns:
+    columns = {TRAJECTORY: arrow_ids(part.ids_from(0))}
     if part.users is not None:
         columns[USER] = arrow_users(part.users)
     if plain:
@@ -116,28 +109,23 @@ def _plain(column: pa.Array) -> pa.Array:
     return column.cast(pa.string()) if pa.types.is_uint64(column.type) else column
 
 
-def _laid_out(
-    parts: Iterable[Trajectories], lay_out: Callable[[Trajectories, int], _Columns], n_rows: int
-) -> _Laid:
+def _laid_out(parts: Iterable[Trajectories], lay_out: Callable[[Trajectories], _Columns], n_rows: int) -> _Laid:
     """Lay parts out as tables of the same length, however they are cut.
 
-    `lay_out` is given a part and the number of trajectories before it. The first part decides which columns
-    there are and of which types, and what is said about the whole.
+    The first part decides which columns there are and of which types, and what is said about the whole.
     """
     first, parts = printing.peeked(parts)
-    schema = pa.table(lay_out(first, 0)).schema
+    schema = pa.table(lay_out(first)).schema
 
     def tables() -> Iterator[pa.Table]:
-        n_written = 0
         for part in parts:
-            table = pa.table(lay_out(part, n_written))
+            table = pa.table(lay_out(part))
             if table.schema != schema:
                 raise DataError(
                     f"parts do not fit together: one has {_words(schema)}, another {_words(table.schema)}; "
                     "give all the same crs, and times, users and ids of one type to all or none"
                 )
             yield table
-            n_written += len(part)
 
     return schema.with_metadata(dict(first.about)), _recut(tables(), n_rows)
 

@@ -121,12 +121,6 @@ def whole_seconds(times: Array) -> pa.Array:
     return pa.array(np.where(known, seconds, 0).astype(np.int64), mask=~known)
 
 
-def known(values: pa.Array) -> Flags:
-    """Tell which values are not null."""
-    flags: Flags = values.is_valid().to_numpy(zero_copy_only=False)
-    return flags
-
-
 def peeked(parts: Iterable[Trajectories]) -> tuple[Trajectories, Iterator[Trajectories]]:
     """Look at the first part, which says what holds for all, and give all parts back."""
     parts = iter(parts)
@@ -162,16 +156,13 @@ def only(part: Trajectories, keep: Flags) -> Trajectories:
 
 
 def listed_times(part: Trajectories) -> pa.Array:
-    """Print the times of each trajectory as a list of JSON."""
+    """Print the times of each trajectory as a list of JSON: ISO 8601 in quotes or numbers, null if unknown."""
     assert part.times is not None
-    return chained("[", joined(json_times(part.times, part.zone), part.offsets, ","), "]")
-
-
-def json_times(times: Array, zone: str = UTC) -> pa.Array:
-    """Print times as JSON: calendar time as ISO 8601 in quotes, numbers as they are, unknown ones as null."""
-    if times.dtype.kind != "M":
-        return shortest(times.astype(np.float64), "null")
-    return chained('"', iso(times, zone), '"').fill_null("null")
+    if part.times.dtype.kind == "M":
+        texts = chained('"', iso(part.times, part.zone), '"').fill_null("null")
+    else:
+        texts = shortest(part.times.astype(np.float64), "null")
+    return chained("[", joined(texts, part.offsets, ","), "]")
 
 
 def iso(times: Array, zone: str = UTC) -> pa.Array:
@@ -179,10 +170,15 @@ def iso(times: Array, zone: str = UTC) -> pa.Array:
 
     In Europe/Lisbon, half a year later, 2024-08-28T23:50:15+01:00. Unknown times are null.
     """
-    if zone == UTC:
-        return chained(_date_and_time(arrow_times(times)), "Z")
-    local, offsets = _local(times, zone)
-    return chained(_date_and_time(local), _printed_offsets(offsets))
+    local, ahead = arrow_times(times), "Z"
+    if zone != UTC:
+        local, offsets = _local(times, zone)
+        found, which = np.unique(offsets // 60, return_inverse=True)  # a zone has few
+        clocks = [f"{'+-'[m < 0]}{abs(m) // 60:02}:{abs(m) % 60:02}" for m in found.tolist()]
+        ahead = pa.array(clocks, pa.large_string()).take(pa.array(which))
+    texts = pc.replace_substring(local.cast(pa.large_string()), " ", "T")
+    # With no more decimals than there are.
+    return chained(pc.replace_substring_regex(texts, r"\.0*$|(\.\d*?)0+$", r"\1"), ahead)
 
 
 def wall_times(times: Array, zone: str) -> Array:
@@ -198,22 +194,6 @@ def _local(times: Array, zone: str) -> tuple[pa.Array, Integers]:
     offsets = 60 * Zone.named(zone).minutes_at(ticks, per_second)
     local = pa.array(ticks + per_second * offsets, mask=known.is_null().to_numpy(zero_copy_only=False))
     return local.cast(known.type), offsets
-
-
-def _date_and_time(times: pa.Array) -> pa.Array:
-    """Print timestamps as 2024-02-28T23:50:15, with no more decimals than they have."""
-    texts = pc.replace_substring(times.cast(pa.large_string()), " ", "T")
-    return pc.replace_substring_regex(texts, r"\.0*$|(\.\d*?)0+$", r"\1")
-
-
-def _printed_offsets(offsets: Integers) -> pa.Array:
-    """Print seconds ahead of UTC as +01:00."""
-    found, which = np.unique(offsets, return_inverse=True)  # a zone has few
-    texts = [
-        f"{'-' if offset < 0 else '+'}{abs(offset) // 3600:02}:{abs(offset) // 60 % 60:02}"
-        for offset in found.tolist()
-    ]
-    return pa.array(texts, pa.large_string()).take(pa.array(which))
 
 
 def json_texts(values: pa.Array) -> pa.Array:
@@ -237,32 +217,24 @@ def calendar(times: Array) -> Array:
     return floats_of(epochs(arrow_times(times), "s"))
 
 
-# What of a part a format cannot hold, in words; nothing where it holds all.
+#: What of a part a format may be unable to hold, in words.
+BAD_POINTS = "points that are not numbers"
+TIMELESS_POINTS = "points without time"
+NUMBERS_AS_TIMES = "times as numbers (they are written as seconds since 1970)"
+TIME_ZONE = "the time zone (read it with --timezone {zone})"
 
 
-def losing(*losses: Callable[[Trajectories], str]) -> Callable[[Trajectories], list[str]]:
-    """Let a format lose several things."""
-    return lambda part: [words for loss in losses if (words := loss(part))]
+def losing(*losses: str) -> Callable[[Trajectories], list[str]]:
+    """Let a format lose some of these: it lists those that a part has."""
 
+    def lost(part: Trajectories) -> list[str]:
+        times = np.empty(0, "datetime64[s]") if part.times is None else part.times
+        had = {
+            BAD_POINTS: not np.isfinite(part.points).all(),
+            TIMELESS_POINTS: whole_seconds(times).null_count > 0,
+            NUMBERS_AS_TIMES: times.dtype.kind != "M",
+            TIME_ZONE: part.times is not None and part.zone != UTC,
+        }
+        return [words.format(zone=part.zone) for words in losses if had[words]]
 
-def bad_points(part: Trajectories) -> str:
-    """No geometry holds points that are not numbers."""
-    return "" if np.isfinite(part.points).all() else "points that are not numbers"
-
-
-def timeless_points(part: Trajectories) -> str:
-    """Tell that every point needs a time."""
-    has_all = part.times is None or not whole_seconds(part.times).null_count
-    return "" if has_all else "points without time"
-
-
-def numbers_as_times(part: Trajectories) -> str:
-    """Tell that `calendar` changes times."""
-    numbers = part.times is not None and part.times.dtype.kind != "M"
-    return "times as numbers (they are written as seconds since 1970)" if numbers else ""
-
-
-def time_zone(part: Trajectories) -> str:
-    """Tell that `wall_times` leaves out the zone."""
-    lost = part.times is not None and part.zone != UTC
-    return f"the time zone (read it with --timezone {part.zone})" if lost else ""
+    return lost
