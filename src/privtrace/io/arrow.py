@@ -39,14 +39,14 @@ class ArrowReader(Reader):
         self, sizes: Sizes, *, keys_only: bool = False, faults: Faults | None = None
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows, or their keys only."""
-        names = self.layout.keys if keys_only else self.layout.names
+        wanted: set[str | None] = {self.layout.trajectory, self.layout.user}
+        wanted |= set() if keys_only else {*self.layout.names}
         if keys_only and faults is not None and self.has_clock:  # how many times there are is counted too
             n_times = self._n_times()
             faults.n_times += n_times or 0
-            if n_times is None:
-                names = [name for name in self.layout.names if name in (*names, self.layout.time)]
+            wanted |= {self.layout.time} if n_times is None else set()
         n_before = 0
-        for batch in self._rows(names, sizes):
+        for batch in self._rows(wanted, sizes):
             place = Place.following(self.snapshot.path, n_before)
             n_before += batch.num_rows
             found = rows.usable(batch, self.crs, faults, place)
@@ -54,11 +54,11 @@ class ArrowReader(Reader):
 
     def values(self, sizes: Sizes) -> Iterator[pa.RecordBatch]:
         """Yield what differs from point to point, of all rows, good or bad."""
-        return map(rows.values_of, self._rows(self.layout.values, sizes))
+        return map(rows.values_of, self._rows({self.layout.x, self.layout.y, self.layout.time}, sizes))
 
-    def _rows(self, names: list[str], sizes: Sizes) -> Iterator[pa.RecordBatch]:
+    def _rows(self, wanted: set[str | None], sizes: Sizes) -> Iterator[pa.RecordBatch]:
         """Yield some columns as rows; the first batch is empty and shows the types."""
-        layout = self.layout
+        layout, names = self.layout, [name for name in self.layout.names if name in wanted]
         nothing = pa.RecordBatch.from_pylist([], pa.schema([self._schema.field(name) for name in names]))
         with reading(self.snapshot.path, self.cure):
             for batch in chain([nothing], self._batches(names, sizes.batch_rows)):

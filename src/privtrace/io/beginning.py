@@ -30,17 +30,12 @@ class Beginning(ExitStack):
 
     def __init__(self, snapshot: Snapshot) -> None:
         super().__init__()
-        self.snapshot = snapshot
+        self.snapshot, self.path = snapshot, snapshot.path
 
     @classmethod
     def of(cls, path: Path) -> Beginning:
         """Begin with one file as it is now."""
         return cls(Snapshot.of(path))
-
-    @property
-    def path(self) -> Path:
-        """Say where the file is."""
-        return self.snapshot.path
 
     @cached_property
     def raw(self) -> bytes:
@@ -68,24 +63,17 @@ class Beginning(ExitStack):
     def text(self) -> Iterator[BinaryIO]:
         """Hand out the text from its start, unpacked."""
         with reading(self.path, CURE):
-            self._stream.seek(0)
-            yield self._stream
+            packed = self.is_packed
+            self._file.seek(0)
+            yield unpacked(self._file, packed=packed)
 
     @cached_property
     def footer(self) -> tuple[pa.Schema, int, Mapping[bytes, bytes]]:
         """Give what the footer of a Parquet file says: the schema, the number of rows, and words of writers."""
-        with (
-            reading(self.path, PARQUET_CURE),
-            pq.ParquetFile(pa.PythonFile(self._file), pre_buffer=False) as file,
-        ):
+        source = pa.PythonFile(self._file)
+        with reading(self.path, PARQUET_CURE), pq.ParquetFile(source, pre_buffer=False) as file:
             return file.schema_arrow, file.metadata.num_rows, file.metadata.metadata or {}
 
     @cached_property
     def _file(self) -> BinaryIO:
         return self.enter_context(self.path.open("rb"))
-
-    @cached_property
-    def _stream(self) -> BinaryIO:
-        packed = self.is_packed
-        self._file.seek(0)
-        return unpacked(self._file, packed=packed)

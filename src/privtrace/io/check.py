@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from privtrace.io.grouping import Distinct, Runs, assemble, n_scattered
 from privtrace.io.source import FileSource
@@ -56,9 +55,8 @@ def _n_out_of_order(runs: Runs) -> int:
     times = runs.column("t")
     if times is None:
         return 0
-    known = ~np.isnat(times) if times.dtype.kind == "M" else ~np.isnan(times)
-    times = times[known]
-    owners = np.repeat(np.arange(len(runs.starts)), np.diff(runs.starts, append=runs.n_rows))[known]
+    owners = np.repeat(np.arange(len(runs.starts)), np.diff(runs.starts, append=runs.n_rows))
+    owners, times = owners[~np.isnan(times)], times[~np.isnan(times)]
     falls = (times[1:] < times[:-1]) & (owners[1:] == owners[:-1])
     return len(np.unique(owners[1:][falls]))
 
@@ -68,17 +66,13 @@ def _counts(part: Trajectories) -> dict[str, int]:
     x, y = part.points.T
     lengths = np.diff(part.offsets)
     owners = np.repeat(np.arange(len(part)), lengths)
-    repeated = (part.points[1:] == part.points[:-1]).all(axis=1) & (owners[1:] == owners[:-1])
     in_degrees = part.crs == "lonlat"
-    return {
-        "n_trajectories": len(part),
-        "n_points": _n(~bad_points(part.points, limits(part.crs))),
-        "n_single": _n(lengths == 1),
-        "n_repeated": _n(repeated),
-        "n_zero": in_degrees * _n((x == 0) & (y == 0)),
-        "n_swapped": in_degrees * _n((np.abs(y) > 90) & (np.abs(y) <= 180) & (np.abs(x) <= 90)),
+    flags = {
+        "n_points": ~bad_points(part.points, limits(part.crs)),
+        "n_single": lengths == 1,
+        "n_repeated": (part.points[1:] == part.points[:-1]).all(axis=1) & (owners[1:] == owners[:-1]),
+        "n_zero": in_degrees & (x == 0) & (y == 0),
+        "n_swapped": in_degrees & (np.abs(y) > 90) & (np.abs(y) <= 180) & (np.abs(x) <= 90),
     }
-
-
-def _n(mask: npt.NDArray[np.bool_]) -> int:
-    return int(np.count_nonzero(mask))
+    counts = {name: int(np.count_nonzero(some)) for name, some in flags.items()}
+    return {"n_trajectories": len(part), **counts}

@@ -170,19 +170,9 @@ class Layout:
     y: str = ""
 
     @property
-    def keys(self) -> list[str]:
-        """List the columns that say which trajectory a row belongs to."""
-        return list(dict.fromkeys(filter(None, (self.trajectory, self.user))))
-
-    @property
-    def values(self) -> list[str]:
-        """List the columns that differ from point to point."""
-        return list(filter(None, (self.x, self.y, self.time)))
-
-    @property
     def names(self) -> list[str]:
         """List the columns to read."""
-        return [*self.keys, *self.values]
+        return list(dict.fromkeys(filter(None, (self.trajectory, self.user, self.x, self.y, self.time))))
 
 
 def candidates(

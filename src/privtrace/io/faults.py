@@ -53,11 +53,9 @@ class Faults:
     """
 
     def __init__(self, *, locating: bool = False, need_times: bool = False) -> None:
+        self.locating, self.need_times = locating, need_times
         self.counts: Counter[str] = Counter()
-        self.n_times = 0  # that are there, whether they can be read or not
-        self.n_unread = 0
-        self.locating = locating
-        self.need_times = need_times
+        self.n_times = self.n_unread = 0  # those that are there, and those of them that cannot be read
         self._found: list[Fault] = []
 
     def add(self, reason: str, rows: Integers, place: Place) -> None:
@@ -67,10 +65,8 @@ class Faults:
         self.counts[reason] += len(rows)
         if self.locating:
             paths = repeat(place.path) if place.path_of is None else place.path_of(rows)
-            self._found += [
-                Fault(path, line, reason)
-                for line, path in zip(place.line_of(rows).tolist(), paths, strict=False)
-            ]
+            lines = place.line_of(rows).tolist()
+            self._found += [Fault(path, line, reason) for line, path in zip(lines, paths, strict=False)]
 
     def take(self) -> list[Fault]:
         """Hand over what was found since the last time, in order of lines."""

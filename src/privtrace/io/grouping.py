@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import starmap
 
 import numpy as np
 import numpy.typing as npt
@@ -73,8 +74,7 @@ class Runs:
 
     def pieces(self, n_rows: int) -> Iterator[Runs]:
         """Cut into pieces of about so many rows."""
-        for first, last in part_bounds(np.append(self.starts, self.n_rows), n_rows):
-            yield self.slice(first, last)
+        return starmap(self.slice, part_bounds(np.append(self.starts, self.n_rows), n_rows))
 
     def followed_by(self, other: Runs) -> Runs:
         """Put runs after these; where the first of them has the key of the last here, they are one."""

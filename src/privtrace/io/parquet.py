@@ -34,9 +34,9 @@ class ParquetReader(ArrowReader):
         with ExitStack() as stack:
             files = [stack.enter_context(opened(self.snapshot.path)) for _ in names]
             # Each column by itself: together, all would wait for the slowest in every batch.
+            by_name = zip(files, names, strict=True)
             streams = [
-                file.iter_batches(batch_rows, columns=[name], use_threads=False)
-                for file, name in zip(files, names, strict=True)
+                file.iter_batches(batch_rows, columns=[name], use_threads=False) for file, name in by_name
             ]
             yield from _in_step(names, stack.enter_context(abreast(streams)))
 
@@ -92,20 +92,12 @@ def write_tables(
 ) -> None:
     """Write tables of one schema, a row group each; `footer` says at the end what else is kept there."""
     encoded = {field.name: code for field in schema if (code := _encoding(field.type))}
-    with (
-        pa.OSFile(os.fsencode(path), "wb") as sink,
-        pq.ParquetWriter(
-            sink,
-            schema,
-            compression="lz4",
-            use_dictionary=[_leaf(field) for field in schema if field.name not in encoded],
-            column_encoding=encoded,
-        ) as writer,
-    ):
+    others = [_leaf(field) for field in schema if field.name not in encoded]
+    coding = {"compression": "lz4", "use_dictionary": others, "column_encoding": encoded}
+    with pa.OSFile(os.fsencode(path), "wb") as sink, pq.ParquetWriter(sink, schema, **coding) as writer:
         for table in tables:
-            writer.write_table(
-                table.replace_schema_metadata(schema.metadata), row_group_size=max(table.num_rows, 1)
-            )
+            alike = table.replace_schema_metadata(schema.metadata)
+            writer.write_table(alike, row_group_size=max(table.num_rows, 1))
         writer.add_key_value_metadata(footer())
 
 

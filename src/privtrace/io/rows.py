@@ -33,9 +33,6 @@ from privtrace.trajectories import Array, Crs, Flags
 
 KEYS = ("traj_id", "user_id")
 
-NO_TIME = "time is missing"
-UNREAD_TIME = "time cannot be read"
-
 #: Bytes of an id or user that are kept as they are.
 LONGEST_ID = 1000
 
@@ -74,9 +71,9 @@ def usable(
         # A row is dropped for one reason; all that is wrong with it is listed.
         among = True if faults.locating else ~_nulls(batch["traj_id"])
         if faults.need_times or (faults.locating and has_times and not may_lack_times):
-            faults.add(NO_TIME, np.flatnonzero(no_time & among), place)
+            faults.add("time is missing", np.flatnonzero(no_time & among), place)
         if faults.need_times or faults.locating:
-            faults.add(UNREAD_TIME, np.flatnonzero(unread & among), place)
+            faults.add("time cannot be read", np.flatnonzero(unread & among), place)
     if "unread" in batch.schema.names:
         batch = batch.drop_columns(["unread"])
     return batch.filter(batch["traj_id"].is_valid()) if batch["traj_id"].null_count else batch

@@ -327,10 +327,12 @@ class FileSource:
                 n_rows = sum(batch.num_rows for batch in self.keys())
             return _Prepared(Spool(scan(), n_rows // sizes.bucket_rows), n_kept, faults)
 
+        keeps_all = n_kept == reader.n_rows  # else some rows are left out
+
         def runs() -> Iterable[Runs]:
             if index is None:
                 return map(Runs.of, scan())
-            if hasattr(reader, "values") and n_kept == reader.n_rows:  # else some rows are left out
+            if hasattr(reader, "values") and keeps_all:
                 return indexed(index, self._unchanged(reader.values(sizes)))
             return indexed(index, map(values_of, scan()))
 
