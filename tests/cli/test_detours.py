@@ -45,9 +45,8 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         return first_pass(self)
 
     monkeypatch.setattr("privtrace.io.open_reader", opened)
-    for module in ("atomic", "output"):
-        monkeypatch.setattr(f"privtrace.io.{module}.check_target", checked)
-    monkeypatch.setattr("privtrace.report.document.check_target", checked)
+    for module in ("storage.atomic", "io.output", "report.document"):
+        monkeypatch.setattr(f"privtrace.{module}.check_target", checked)
     monkeypatch.setattr(FileSource, "parts", passed)
     monkeypatch.setattr(FileSource, "_first_pass", parsed)
     return counts

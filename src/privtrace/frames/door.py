@@ -14,10 +14,9 @@ from privtrace.errors import DataError
 from privtrace.io.arrow import MemoryReader
 from privtrace.io.columns import Declared, resolve
 from privtrace.io.extras import require
-from privtrace.io.features import FEATURES_AT_ONCE, Features
+from privtrace.io.features import FEATURES_AT_ONCE, Features, LayerReader
 from privtrace.io.files import Snapshot
 from privtrace.io.geometries import from_native
-from privtrace.io.layers import LayerReader
 from privtrace.io.source import FileSource, Reader, Sizes
 from privtrace.observer import Silent
 from privtrace.trajectories import Crs, Trajectories

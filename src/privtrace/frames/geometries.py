@@ -18,7 +18,7 @@ from privtrace.frames.door import SHAPES, check, load
 from privtrace.frames.tables import arrow_columns, pandas_frame, to_arrow, whole
 from privtrace.io import printing
 from privtrace.io.columns import TIME, TRAJECTORY, USER, Declared, Layout, attributes, candidates, pair_of
-from privtrace.io.crs import meaning
+from privtrace.io.features import meaning
 from privtrace.io.output_tables import GEOMETRY, line_tables, times_name
 from privtrace.io.rows import floats_of
 from privtrace.parsing.clock import instants

@@ -16,20 +16,23 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from itertools import chain
+from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from privtrace import coordinates
+from privtrace.errors import DataError
 from privtrace.io import columns, rows
 from privtrace.io.beginning import Beginning
-from privtrace.io.columns import CALENDAR_LISTS, KNOWN_NAMES, LAST_RESORT, TIME, TRAJECTORY, USER
+from privtrace.io.columns import CALENDAR_LISTS, KNOWN_NAMES, LAST_RESORT, TIME, TRAJECTORY, USER, Declared
 from privtrace.io.faults import Faults, Place
-from privtrace.io.geometries import EMPTY, Geometries
+from privtrace.io.geometries import EMPTY, Geometries, lengths
 from privtrace.io.rows import floats_of
 from privtrace.io.source import Reader, Sizes
 from privtrace.io.streams import opened
@@ -45,44 +48,17 @@ NOT_READ = (pa.ArrowException, TypeError, ValueError, OverflowError)
 
 #: Sets of attributes that a reader remembers; most files have one.
 _MOST_REMEMBERED = 256
+#: Starts the id of a line that has none; its place follows: ~7.
+_MARK = "~"
 
 
-@dataclass(frozen=True)
-class Times:
-    """Hold the times of features, one feature after the other."""
-
-    read: Read  # (n_times,)
-    counts: Integers  # (n_features,)
-    whole: Flags | None = None  # (n_features,): where the time is that of the feature, and no list, if any is
-
-    def of(self, counts: Integers) -> Read:
-        """Give each point its time; none can be read of a list that has not as many times as points.
-
-        One time of a line says nothing of its points: they have none.
-        """
-        if np.array_equal(counts, self.counts):
-            return self.read
-        owners = np.repeat(np.arange(len(counts)), counts)
-        steps = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
-        misfit = (counts != self.counts)[owners]
-        firsts = np.cumsum(self.counts) - self.counts
-        places = pa.array(firsts[owners] + steps, mask=misfit)
-        given = self.read.unread | self.read.values.is_valid().to_numpy(zero_copy_only=False)
-        wrong = np.bincount(np.repeat(np.arange(len(counts)), self.counts), given, len(counts)) > 0
-        wrong &= True if self.whole is None else ~self.whole
-        unread = floats_of(pa.array(self.read.unread).take(places).fill_null(False))
-        order = None if self.read.order is None else self.read.order.take(places)
-        return Read(self.read.values.take(places), np.where(misfit, wrong[owners], unread), order)
-
-
-@dataclass(frozen=True)
-class Features:
+class Features(NamedTuple):
     """Hold some features of a file."""
 
     geometries: Geometries
     trajectory: pa.Array | None  # (n_features,)
     user: pa.Array | None  # (n_features,)
-    times: Times | None
+    time: Read | None  # (n_points,)
     lines: Integers | None = None  # (n_points,): where each point stands, in a text with a line per point
 
 
@@ -105,23 +81,20 @@ class FeatureReader(Reader):
         """Yield the points of some features at a time, and count them and the features that are wrong."""
         n_rows = self.n_features = 0
         for found in self.features(sizes):
-            geometries = found.geometries
-            owners = np.repeat(np.arange(len(geometries)), geometries.counts)
-            batch = rows.rows(
-                trajectory=self._ids(found).take(pa.array(owners)),
-                user=None if found.user is None else found.user.take(pa.array(owners)),
-                x=pa.array(geometries.x),
-                y=pa.array(geometries.y),
-                time=None if found.times is None else found.times.of(geometries.counts),
+            x, y, counts, _, wrong = found.geometries
+            owners = np.repeat(np.arange(len(counts)), counts)
+            ids, users = (
+                None if some is None else some.take(pa.array(owners)) for some in (self._ids(found), found.user)
             )
+            batch = rows.rows(ids, users, pa.array(x), pa.array(y), found.time)
             of_features = Place.following(self.snapshot.path, self.n_features)
-            for reason, flags in geometries.wrong.items():
+            for reason, flags in wrong.items():
                 n_rows += int(flags.sum())
                 if faults is not None:
                     faults.add(reason, np.flatnonzero(flags), of_features)
             at = of_features.line_of(owners) if found.lines is None else found.lines
             n_rows += batch.num_rows
-            self.n_features += len(geometries)
+            self.n_features += len(counts)
             place = Place(self.snapshot.path, at.__getitem__)
             batch = rows.usable(batch, self.crs, faults, place, may_lack_times=self.may_lack_times)
             yield rows.keys_of(batch) if keys_only else batch
@@ -140,6 +113,28 @@ class FeatureReader(Reader):
         return written if given is None else pc.coalesce(apart(given), written)
 
 
+class LayerReader(FeatureReader):
+    """Read features with a schema, which says once what is what; a format says how it gets at its columns."""
+
+    def understand(
+        self, path: Path, schema: pa.Schema, declared: Declared, crs: Crs, *, points_only: bool
+    ) -> None:
+        """Find out what the columns mean, from their names and types."""
+        layout = columns.attributes(path, schema.names, declared, crs, points_only=points_only)
+        self.lay_out(layout, columns.check_types(path, layout, schema, declared))
+        self.has_places = layout.trajectory is None
+
+    def of_columns(self, geometries: Geometries, beside: Mapping[str, pa.Array] | pa.RecordBatch) -> Features:
+        """Put geometries and the columns beside them together."""
+        trajectory, user, time = self.layout.trajectory, self.layout.user, self.layout.time
+        return Features(
+            geometries,
+            rows.ids(beside[trajectory]) if trajectory else None,
+            rows.ids(beside[user]) if user else None,
+            _times_of(beside[time], self.layout.clock, geometries.counts) if time else None,
+        )
+
+
 class Feature(NamedTuple):
     """Hold one feature as it was parsed."""
 
@@ -153,13 +148,13 @@ class Feature(NamedTuple):
 
 
 class TextReader(FeatureReader):
-    """Read features from text; a format says how to split it, to parse a piece and to read coordinates."""
+    """Read features from text; a format says how to split it and what to make of the pieces."""
 
     is_table = False
     point_clock: Clock  # of times that stand with the points
 
     def __init__(
-        self, beginning: Beginning, declared: columns.Declared, crs: Crs, *, header: Any, packed: bool
+        self, beginning: Beginning, declared: Declared, crs: Crs, *, header: Any = None, packed: bool = False
     ) -> None:
         self.snapshot, self._packed = beginning.snapshot, packed
         columns.refuse_coordinates(beginning.path, declared)
@@ -175,46 +170,37 @@ class TextReader(FeatureReader):
         self.has_places = not declared.columns.get(TRAJECTORY)
         self.as_text = self.has_places and (trajectory is not None or declared.gap_minutes is not None)
 
-    def split(self, file: BinaryIO, block_bytes: int) -> Iterator[Sequence[Any]]:
+    def split(self, file: BinaryIO, block_bytes: int) -> Iterator[Any]:
         """Yield the pieces of a text, each with a feature or some, as many at a time as end in a block."""
         raise NotImplementedError
 
-    def parsed(self, piece: Any) -> Iterable[Feature]:
-        """Parse a piece by itself, unless it was parsed already to see where it ends."""
-        return (piece,)
-
-    def coordinates(self, points: Sequence[Any]) -> tuple[Floats, Floats, Integers]:
-        """Read the points of features: x, y, and the number of points of each feature."""
+    def parsed(self, pieces: Any) -> tuple[Sequence[Feature], Floats, Floats, Integers]:
+        """Parse pieces, each by itself: the features, x and y of their points, and how many each has."""
         raise NotImplementedError
 
     def features(self, sizes: Sizes) -> Iterator[Features]:
         """Yield the features of some text at a time."""
-        yield self._collected([])
+        yield self._collected([], np.empty(0), np.empty(0), np.empty(0, np.int64))
         with opened(self.snapshot.path, packed=self._packed) as file:
             for pieces in self.split(file, sizes.block_bytes):
                 with _uncollected():
-                    features = self._collected([one for piece in pieces for one in self.parsed(piece)])
+                    features = self._collected(*self.parsed(pieces))
                 yield features
 
-    def _collected(self, found: Sequence[Feature]) -> Features:
+    def _collected(self, found: Sequence[Feature], x: Floats, y: Floats, counts: Integers) -> Features:
         """Put features into columns."""
-        x, y, counts = self.coordinates([one.points for one in found])
         reasons = [one.wrong or (None if n else EMPTY) for one, n in zip(found, counts.tolist(), strict=True)]
         wrong = {reason: np.array([one == reason for one in reasons]) for reason in {*reasons} if reason}
         single = np.array([one.single for one in found], np.bool_)
         lines = list(chain.from_iterable(one.lines for one in found))
         ids, users, times, clocks = list(zip(*map(self._roles, found), strict=True)) or [()] * 4
         trajectory = _ids(ids) if self.as_text or not self.has_places else None
-        user = _ids(users) if self.layout.user else None
+        user = _ids(users) if self.has_users else None
         if user is not None and self.declared.gap_minutes is not None and self.has_places:
             trajectory = pc.coalesce(trajectory, user)  # where logs are cut, the log of a user goes by the user
-        return Features(
-            Geometries(x, y, counts, single, wrong),
-            trajectory,
-            user,
-            self._times(times, clocks) if self.layout.time else None,
-            np.array(lines) if lines else None,
-        )
+        time = self._times(times, clocks, counts) if self.has_times else None
+        geometries = Geometries(x, y, counts, single, wrong)
+        return Features(geometries, trajectory, user, time, np.array(lines) if lines else None)
 
     def _roles(self, one: Feature) -> tuple[Any, Any, Any, Clock]:
         """Find id, user and times of a feature, and how its times are read."""
@@ -225,19 +211,19 @@ class TextReader(FeatureReader):
             return value(trajectory, own_id), value(user), one.times, self.point_clock
         return value(trajectory, own_id), value(user), value(time), self._clock(time)
 
-    def _times(self, values: Sequence[Any], clocks: Sequence[Clock]) -> Times:
+    def _times(self, values: Sequence[Any], clocks: Sequence[Clock], n_points: Integers) -> Read:
         """Read times, text or numbers, one or a list for each feature, by its own clock."""
-        whole = np.array([not isinstance(value, list) for value in values], np.bool_)
+        is_list = np.array([isinstance(value, list) for value in values], np.bool_)
         lists = [value if isinstance(value, list) else [value] for value in values]
-        counts = np.array([len(some) for some in lists], np.int64)
+        n_times = np.array([len(some) for some in lists], np.int64)
+        flat = list(chain.from_iterable(lists))
         try:
-            texts = pa.array(list(chain.from_iterable(lists)), pa.large_string()).cast(pa.large_binary())
+            texts = pa.array(flat, pa.large_string()).cast(pa.large_binary())
         except NOT_READ:
-            flat = chain.from_iterable(lists)
             texts = pa.array([None if one is None else _text(one, b"?") for one in flat], pa.large_binary())
         numbers = {clock: number for number, clock in enumerate(dict.fromkeys(clocks))}
-        which = np.repeat(np.array([numbers[clock] for clock in clocks], np.int64), counts)
-        return Times(read_each(texts, list(numbers), which, self.layout.clock), counts, whole)
+        which = np.repeat(np.array([numbers[clock] for clock in clocks], np.int64), n_times)
+        return _fitted(read_each(texts, list(numbers), which, self.layout.clock), n_times, n_points, is_list)
 
     def _clock_of(self, name: str | None) -> Clock:
         """Say how times of this name are read; where features may have any name, all are on the calendar."""
@@ -256,13 +242,15 @@ class TextReader(FeatureReader):
         return tuple(next(iter(found[role]), None) for role in (TRAJECTORY, USER, TIME))
 
 
-#: Starts the id of a line that has none; its place follows: ~7.
-_MARK = "~"
-
-
-def _marked(ids: pa.Array) -> pa.Array:
-    mark, nothing = (pa.scalar(value, pa.large_binary()) for value in (_MARK.encode(), b""))
-    return pc.binary_join_element_wise(mark, ids, nothing)
+def meaning(path: Path, described: Any, declared: Declared) -> Crs:
+    """Choose what points mean: what is declared, else the system that a file names, as PROJJSON, if any."""
+    found = declared.crs or coordinates.meaning(described)
+    if found is None:
+        raise DataError(
+            f"{path}: its coordinate system is neither planar nor close to WGS 84; convert it to EPSG:4326, "
+            f"or declare it with {declared.either_crs}"
+        )
+    return found
 
 
 def apart(ids: pa.Array) -> pa.Array:
@@ -271,19 +259,42 @@ def apart(ids: pa.Array) -> pa.Array:
     return pc.if_else(like, _marked(ids), ids) if pc.any(like).as_py() else ids
 
 
-def times_of(clock: Clock, column: pa.Array) -> Times:
-    """Take the times of features out of a column: a time each, a list each, or either as text."""
-    column = rows.decoded(column)
-    kind = column.type
-    if columns.is_text(kind):
-        return _times_in_text(column, clock)
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return Times(rows.times(column.flatten(), clock), lengths(column))
-    return Times(rows.times(column, clock), np.ones(len(column), np.int64), np.ones(len(column), np.bool_))
+def _marked(ids: pa.Array) -> pa.Array:
+    mark, nothing = (pa.scalar(value, pa.large_binary()) for value in (_MARK.encode(), b""))
+    return pc.binary_join_element_wise(mark, ids, nothing)
 
 
-def _times_in_text(column: pa.Array, clock: Clock) -> Times:
-    """Read a time, or a list in brackets as JSON has it: ["2024-01-01T10:00:00Z","2024-01-01T10:00:15Z"]."""
+def _fitted(read: Read, n_times: Integers, n_points: Integers, is_list: Flags | bool) -> Read:
+    """Give each point its time; none can be read of a list that has not as many times as points.
+
+    One time of a line says nothing of its points: they have none.
+    """
+    if np.array_equal(n_points, n_times):
+        return read
+    owners = np.repeat(np.arange(len(n_points)), n_points)
+    steps = np.arange(len(owners)) - np.repeat(np.cumsum(n_points) - n_points, n_points)
+    misfit = (n_points != n_times)[owners]
+    places = pa.array((np.cumsum(n_times) - n_times)[owners] + steps, mask=misfit)
+    given = read.unread | read.values.is_valid().to_numpy(zero_copy_only=False)
+    wrong = (np.bincount(np.repeat(np.arange(len(n_times)), n_times), given, len(n_times)) > 0) & is_list
+    unread = floats_of(pa.array(read.unread).take(places).fill_null(False))
+    order = None if read.order is None else read.order.take(places)
+    return Read(read.values.take(places), np.where(misfit, wrong[owners], unread), order)
+
+
+def _times_of(column: pa.Array, clock: Clock, n_points: Integers) -> Read:
+    """Read a column of times: a time each, a list each, or either as text."""
+    values = rows.decoded(column)
+    n_times, is_list = np.ones(len(column), np.int64), np.zeros(len(column), np.bool_)
+    if columns.is_text(values.type):
+        values, n_times, is_list = _listed(values)
+    elif pa.types.is_list(values.type) or pa.types.is_large_list(values.type):
+        values, n_times, is_list = values.flatten(), lengths(values), ~is_list
+    return _fitted(rows.times(values, clock), n_times, n_points, is_list)
+
+
+def _listed(column: pa.Array) -> tuple[pa.Array, Integers, Flags]:
+    """Find a time, or a list in brackets as JSON has it: ["2024-01-01T10:00:00Z","2024-01-01T10:00:15Z"]."""
     column = column.cast(pa.large_binary()).fill_null(b"")
     # Bytes that are no text are no time either, and must stop nothing.
     ascii = pc.match_substring_regex(column, r"^[ -~\s]*$")
@@ -291,17 +302,11 @@ def _times_in_text(column: pa.Array, clock: Clock) -> Times:
     lists = pc.split_pattern(pc.ascii_trim(plain, characters="[] \t\r\n"), ",")
     bare = pc.replace_substring_regex(lists.flatten(), r'^\s*"|"\s*$', "")
     null = pc.equal(pc.ascii_trim_whitespace(bare), "null")
-    bare = pc.if_else(null, pa.scalar(None, bare.type), bare)
-    whole = pc.invert(pc.match_substring_regex(plain, r"^\s*\[")).to_numpy(zero_copy_only=False)
-    return Times(clock.text(bare.cast(pa.large_binary())), lengths(lists), whole)
+    values = pc.if_else(null, pa.scalar(None, bare.type), bare)
+    return values, lengths(lists), floats_of(pc.match_substring_regex(plain, r"^\s*\["))
 
 
-def lengths(lists: pa.Array) -> Integers:
-    """Count the values of each list; null has none."""
-    return floats_of(pc.list_value_length(lists).fill_null(0)).astype(np.int64)
-
-
-def _with_header(declared: columns.Declared, said: Any) -> columns.Declared:
+def _with_header(declared: Declared, said: Any) -> Declared:
     """Take what a file says of all its features, in the words of --columns, where nothing else is declared."""
     if not isinstance(said, Mapping) or not said.keys() <= {TRAJECTORY, USER, TIME}:
         return declared

@@ -17,7 +17,7 @@ from privtrace.io.columns import Declared
 from privtrace.io.geoparquet import GeoParquetReader
 from privtrace.io.gpx import GpxReader
 from privtrace.io.json_features import SEQUENCES, JsonReader
-from privtrace.io.output_tables import NAMES
+from privtrace.io.output_tables import NAMES, line_tables, point_tables
 from privtrace.io.printing import BAD_POINTS, NUMBERS_AS_TIMES, TIME_ZONE, TIMELESS_POINTS, losing
 from privtrace.io.source import Reader
 from privtrace.trajectories import Trajectories
@@ -159,8 +159,15 @@ _LINES = (*SEQUENCES, *(f"{suffix}.gz" for suffix in SEQUENCES))
 #: In the order in which they are asked whether they recognize a file.
 _ALL = (
     _table("parquet", (".parquet", ".pq"), False, parquet.ParquetReader, parquet.write, _is_plain_parquet),
-    Format("geoparquet", (".geoparquet",), False, GeoParquetReader, geoparquet.write_points, _starts(b"PAR1")),
-    Format("geoparquet-lines", (), False, GeoParquetReader, geoparquet.write_lines),
+    Format(
+        "geoparquet",
+        (".geoparquet",),
+        False,
+        GeoParquetReader,
+        partial(geoparquet.write, point_tables),
+        _starts(b"PAR1"),
+    ),
+    Format("geoparquet-lines", (), False, GeoParquetReader, partial(geoparquet.write, line_tables)),
     _by_gdal(ogr.GEOPACKAGE, _is_geopackage),
     _by_gdal(ogr.SHAPEFILE, _starts(b"\0\0\x27\x0a")),
     _by_gdal(ogr.FLATGEOBUF, _starts(b"fgb\x03fgb")),

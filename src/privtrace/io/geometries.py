@@ -7,9 +7,8 @@ measures are left out.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +17,7 @@ import pyarrow.compute as pc
 
 from privtrace.errors import DataError
 from privtrace.io.rows import floats_of
-from privtrace.trajectories import Floats, Integers
-
-Flags = npt.NDArray[np.bool_]
+from privtrace.trajectories import Flags, Floats, Integers
 
 EMPTY = "the geometry is missing, empty or cannot be read"
 OTHER = "the geometry is not a point or a line"
@@ -36,8 +33,7 @@ _SHALLOW = 1 << 12
 _POINT = np.dtype([("order", "u1"), ("kind", "<u4"), ("x", "<f8"), ("y", "<f8")])
 
 
-@dataclass(frozen=True)
-class Geometries:
+class Geometries(NamedTuple):
     """Hold the points of geometries, one geometry after the other."""
 
     x: Floats  # (n_points,)
@@ -45,9 +41,6 @@ class Geometries:
     counts: Integers  # (n_geometries,): points of each; 0 where something is wrong
     single: Flags  # (n_geometries,): which are a point by their type
     wrong: dict[str, Flags]  # from a reason to the geometries that are none
-
-    def __len__(self) -> int:
-        return len(self.counts)
 
 
 def from_wkb(column: pa.Array) -> Geometries:
@@ -88,13 +81,8 @@ def _plain_points(column: pa.Array) -> Geometries | None:
         return None
     empty = np.isnan(points["x"]) & np.isnan(points["y"])
     good = points[~empty]
-    return Geometries(
-        np.ascontiguousarray(good["x"]),
-        np.ascontiguousarray(good["y"]),
-        np.where(empty, 0, 1),
-        np.ones(len(points), np.bool_),
-        {EMPTY: empty},
-    )
+    x, y = (np.ascontiguousarray(good[axis]) for axis in ("x", "y"))
+    return Geometries(x, y, np.where(empty, 0, 1), np.ones(len(points), np.bool_), {EMPTY: empty})
 
 
 def _kinds(column: pa.Array) -> npt.NDArray[np.int64]:
@@ -141,10 +129,8 @@ def _head(wkb: bytes, at: int) -> tuple[int, int, int, int]:
     at += 9 if code & 0x20000000 else 5  # a coordinate system may stand between
     (count,) = struct.unpack_from(f"{order}I", wkb, at)
     dialect, kind = divmod(code & 0xFFFF, 1000)
-    n_numbers = (
-        2 + (bool(code & 0x80000000) or dialect in (1, 3)) + (bool(code & 0x40000000) or dialect in (2, 3))
-    )
-    return kind, 8 * n_numbers, count, at + 4
+    has_height, has_measure = code & 0x80000000 or dialect in (1, 3), code & 0x40000000 or dialect in (2, 3)
+    return kind, 8 * (2 + bool(has_height) + bool(has_measure)), count, at + 4
 
 
 def from_native(column: pa.Array) -> Geometries:
@@ -155,12 +141,16 @@ def from_native(column: pa.Array) -> Geometries:
     if single.all():
         column, counts = column.filter(column.is_valid()), known.astype(np.int64)
     while not pa.types.is_struct(column.type):
-        lengths = floats_of(pc.list_value_length(column).fill_null(0)).astype(np.int64)
-        bounds = np.concatenate([[0], np.cumsum(counts)])
-        counts = np.diff(np.concatenate([[0], np.cumsum(lengths)])[bounds])
+        bounds = np.append(0, np.cumsum(counts))
+        counts = np.diff(np.append(0, np.cumsum(lengths(column)))[bounds])
         column = column.flatten()
     x, y = (floats_of(column.field(name).cast(pa.float64())) for name in ("x", "y"))
     return Geometries(x, y, counts, single, {EMPTY: counts == 0})
+
+
+def lengths(lists: pa.Array) -> Integers:
+    """Count the values of each list; null has none."""
+    return floats_of(pc.list_value_length(lists).fill_null(0)).astype(np.int64)
 
 
 def refuse_other_kinds(path: Path, kinds: set[str]) -> None:
@@ -172,7 +162,7 @@ def refuse_other_kinds(path: Path, kinds: set[str]) -> None:
         )
 
 
-def kinds_in(column: pa.Array) -> set[str]:
+def kinds_in(column: pa.ChunkedArray) -> set[str]:
     """List the types of geometry that `to_wkb` wrote."""
     n_points = pc.sum(pc.equal(pc.binary_length(column), 21)).as_py() or 0  # no line is that short
     return ({"Point"} if n_points else set()) | ({"LineString"} if n_points < len(column) else set())

@@ -7,7 +7,8 @@ Both kinds are read alike, with geometries as well-known binary or in the native
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,9 @@ from privtrace.errors import DataError
 from privtrace.io import printing
 from privtrace.io.beginning import Beginning
 from privtrace.io.columns import Declared
-from privtrace.io.crs import meaning
-from privtrace.io.features import FEATURES_AT_ONCE, Features
+from privtrace.io.features import FEATURES_AT_ONCE, Features, LayerReader, meaning
 from privtrace.io.geometries import from_native, from_wkb, kinds_in
-from privtrace.io.layers import LayerReader
-from privtrace.io.output_tables import GEOMETRY, line_tables, point_tables
+from privtrace.io.output_tables import GEOMETRY
 from privtrace.io.parquet import opened, write_tables
 from privtrace.io.source import Sizes
 from privtrace.trajectories import Crs, Trajectories
@@ -53,15 +52,13 @@ class GeoParquetReader(LayerReader):
     def features(self, sizes: Sizes) -> Iterator[Features]:
         """Yield the features of some rows at a time."""
         names = list(dict.fromkeys([*self.layout.names, self._geometry]))
-        yield self._features(self._schema.empty_table().select(names).combine_chunks())
-        with opened(self.snapshot.path) as file:
-            for batch in file.iter_batches(min(sizes.batch_rows, FEATURES_AT_ONCE), columns=names):
-                yield self._features(pa.table(batch))
-
-    def _features(self, table: pa.Table) -> Features:
-        columns = {name: _one(table[name]) for name in table.column_names}
         read = from_wkb if self._encoding == "WKB" else from_native
-        return self.of_columns(read(columns[self._geometry]), columns)
+        nothing = pa.RecordBatch.from_pylist([], pa.schema(self._schema.field(name) for name in names))
+        with opened(self.snapshot.path) as file:
+            batches = file.iter_batches(min(sizes.batch_rows, FEATURES_AT_ONCE), columns=names)
+            for batch in chain([nothing], batches):
+                columns = dict(zip(batch.schema.names, map(_stored, batch.columns), strict=True))
+                yield self.of_columns(read(columns[self._geometry]), columns)
 
 
 def shapes_of(path: Path) -> tuple[pa.ChunkedArray, Crs]:
@@ -72,15 +69,15 @@ def shapes_of(path: Path) -> tuple[pa.ChunkedArray, Crs]:
         schema, _, metadata = beginning.footer
         name, column = _described(path, metadata, schema)
     with opened(path) as file:
-        shapes = _one(file.read([name])[name]).cast(pa.large_binary())
-    return pa.chunked_array([shapes]), meaning(path, column.get("crs", CRS84), Declared())
+        shapes = [
+            _stored(batch.column(0)).cast(pa.large_binary()) for batch in file.iter_batches(columns=[name])
+        ]
+    return pa.chunked_array(shapes, pa.large_binary()), meaning(path, column.get("crs", CRS84), Declared())
 
 
-def _one(column: pa.ChunkedArray) -> pa.Array:
-    """Give a column as one array, without the name of an extension type."""
-    array = column.combine_chunks()
-    array = pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
-    return array.storage if isinstance(array, pa.ExtensionArray) else array
+def _stored(column: pa.Array) -> pa.Array:
+    """Give a column without the name of an extension type."""
+    return column.storage if isinstance(column, pa.ExtensionArray) else column
 
 
 def _described(path: Path, metadata: Mapping[bytes, bytes], schema: pa.Schema) -> tuple[str, dict[str, Any]]:
@@ -100,15 +97,12 @@ def _described(path: Path, metadata: Mapping[bytes, bytes], schema: pa.Schema) -
     kind = schema.field(name).type
     kind = kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
     encoding = column.get("encoding")
-    if not (_is_binary(kind) if encoding == "WKB" else _is_native(kind) and encoding in _NATIVE):
+    is_binary = kind in (pa.binary(), pa.large_binary(), pa.binary_view())
+    if not (is_binary if encoding == "WKB" else _is_native(kind) and encoding in _NATIVE):
         raise DataError(
             f"{path}: its geometries are encoded neither as WKB nor as points or lines; write it with WKB"
         )
     return name, column
-
-
-def _is_binary(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind))
 
 
 def _is_native(kind: pa.DataType) -> bool:
@@ -119,28 +113,23 @@ def _is_native(kind: pa.DataType) -> bool:
     )
 
 
-def write_points(parts: Iterable[Trajectories], path: Path) -> None:
-    """Write a row per point, with a geometry; the first part's words about the whole in the footer."""
+def write(
+    tables_of: Callable[..., tuple[pa.Schema, Iterator[pa.Table]]], parts: Iterable[Trajectories], path: Path
+) -> None:
+    """Write tables, with a row per point or per trajectory, and the first part's words in the footer."""
     first, parts = printing.peeked(parts)
-    _write(*point_tables(parts), first.crs, path)
-
-
-def write_lines(parts: Iterable[Trajectories], path: Path) -> None:
-    """Write a row per trajectory, with lists of times; the first part's words about the whole in the footer."""
-    first, parts = printing.peeked(parts)
-    _write(*line_tables(parts), first.crs, path)
-
-
-def _write(schema: pa.Schema, tables: Iterable[pa.Table], crs: Crs, path: Path) -> None:
+    schema, tables = tables_of(parts)
     kinds: set[str] = set()
 
     def seen() -> Iterator[pa.Table]:
         for table in tables:
-            kinds.update(kinds_in(_one(table[GEOMETRY])))
+            kinds.update(kinds_in(table[GEOMETRY]))
             yield table
 
     # Which types of geometry there are is known at the end.
-    write_tables(schema, seen(), path, footer=lambda: {_KEY: json.dumps(_description(crs, kinds)).encode()})
+    write_tables(
+        schema, seen(), path, footer=lambda: {_KEY: json.dumps(_description(first.crs, kinds)).encode()}
+    )
 
 
 def _description(crs: Crs, kinds: set[str]) -> dict[str, Any]:

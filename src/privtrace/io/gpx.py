@@ -28,10 +28,9 @@ from privtrace.io.beginning import Beginning
 from privtrace.io.columns import Declared, parse_columns
 from privtrace.io.features import Feature, TextReader
 from privtrace.io.files import CURE, declared_crs
-from privtrace.io.rows import floats_of
 from privtrace.io.streams import LINE_BYTES
-from privtrace.parsing import text
 from privtrace.parsing.clock import ISO_CLOCK
+from privtrace.parsing.text import ByteSlices
 from privtrace.trajectories import Floats, Integers
 
 _HEAD_BYTES = 1 << 16
@@ -54,11 +53,11 @@ class GpxReader(TextReader):
             yield parser.parsed(block)
         yield parser.parsed(b"")
 
-    def coordinates(self, points: Sequence[list[str | None]]) -> tuple[Floats, Floats, Integers]:
+    def parsed(self, pieces: Sequence[Feature]) -> tuple[Sequence[Feature], Floats, Floats, Integers]:
         """Read longitude and latitude, which take turns."""
-        flat = pa.array(list(chain.from_iterable(points)), pa.large_string())
-        numbers = floats_of(text.numbers(flat))
-        return numbers[::2], numbers[1::2], np.array([len(some) // 2 for some in points], np.int64)
+        flat = pa.array(list(chain.from_iterable(one.points for one in pieces)), pa.large_string())
+        numbers = ByteSlices.of(flat).numbers()
+        return pieces, numbers[::2], numbers[1::2], np.array([len(one.lines) for one in pieces], np.int64)
 
 
 def _header(beginning: Beginning) -> dict[str, str]:
@@ -82,17 +81,14 @@ class _Parser:
         self._within: list[str] = []  # as long as they are not
         self._path = path
         self._found: list[Feature] = []
-        self._attributes: dict[str, str] | None = None  # of the track that we are in
-        self._points: list[str | None] = []  # its longitudes and latitudes by turns
-        self._times: list[str | None] = []
-        self._lines: list[int] = []
-        self._depth = 0  # 1 inside a point, 2 inside what it holds
-        self._text = ""
+        self._depth = 0  # 1 inside a track, 2 inside a point of it, 3 inside what this holds
+        self._begin_track()
+        self._text: list[str] = []  # since the last tag
         self._parser = expat.ParserCreate(namespace_separator=" ")
         self._parser.buffer_text = True
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = self._end
-        self._parser.CharacterDataHandler = self._add
+        self._parser.CharacterDataHandler = self._text.append
         self._parser.StartDoctypeDeclHandler = self._refuse
 
     def parsed(self, block: bytes) -> list[Feature]:
@@ -103,48 +99,54 @@ class _Parser:
             raise DataError(f"{self._path}:{error.lineno}: is not valid XML from here on; {CURE}") from None
         except (LookupError, ValueError):  # a text may say itself how it is encoded
             raise DataError(f"{self._path}: is in an encoding that is not known; save it as UTF-8") from None
+        # No name or time is longer, and memory stays small.
+        self._text[:] = ["".join(self._text)[: LINE_BYTES + 1]]
         found, self._found = self._found, []
         return found
 
+    def _begin_track(self) -> None:
+        self._said: dict[str, str] = {}
+        self._points: list[str | None] = []  # longitudes and latitudes by turns
+        self._times: list[str | None] = []
+        self._lines: list[int] = []
+
     def _start(self, name: str, attributes: dict[str, str]) -> None:
-        self._text = ""
-        if self._depth:
+        self._text.clear()
+        if self._depth > 1:
             self._depth += 1
             return
         name = name.rpartition(" ")[2]
-        if self._attributes is not None:
+        if self._depth:
             if name == "trkpt":
-                self._depth = 1
-                self._points += (attributes.get("lon"), attributes.get("lat"))
+                self._depth = 2
+                self._points += attributes.get("lon"), attributes.get("lat")
                 self._times.append(None)
                 self._lines.append(self._parser.CurrentLineNumber)
         elif name == "trk":
-            self._attributes, self._points, self._times, self._lines = {}, [], [], []
+            self._depth = 1
             self.is_over = True
         elif not self.is_over:
             self._within.append(name)
             self.is_over = len(self._within) == 2 and name != "metadata"
 
     def _end(self, name: str) -> None:
-        text, self._text = self._text, ""
-        if self._depth:
-            if self._depth == 2 and name.rpartition(" ")[2] == "time":
+        text = "".join(self._text)
+        self._text.clear()
+        if self._depth > 1:
+            if self._depth == 3 and name.rpartition(" ")[2] == "time":
                 self._times[-1] = text
             self._depth -= 1
             return
-        name, said = name.rpartition(" ")[2], text if len(text) <= LINE_BYTES else ""
-        if self._attributes is None:
+        name, text = name.rpartition(" ")[2], text if len(text) <= LINE_BYTES else ""
+        if not self._depth:
             if not self.is_over and self._within.pop() == "columns" and self._within[2:] == ["extensions"]:
-                self.columns = said
+                self.columns = text
         elif name == "trk":
-            self._found.append(Feature(self._attributes, self._points, self._times, lines=self._lines))
-            self._attributes = None
+            self._found.append(Feature(self._said, self._points, self._times, lines=self._lines))
+            self._begin_track()
+            self._depth = 0
         elif name != "trkseg":
-            self._attributes.setdefault(name, said)
-
-    def _add(self, text: str) -> None:
-        if len(self._text) <= LINE_BYTES:  # no name or time is longer, and memory stays small
-            self._text += text
+            self._said.setdefault(name, text)
 
     def _refuse(self, *_: Any) -> None:
         # It could declare entities that grow without end, and GPX has none.

@@ -26,8 +26,8 @@ from privtrace.compiling import compiled
 from privtrace.errors import DataError
 from privtrace.io.beginning import Beginning
 from privtrace.io.columns import Declared
-from privtrace.io.features import MOVING_CLOCK, NOT_READ, Feature, TextReader, lengths
-from privtrace.io.geometries import OTHER
+from privtrace.io.features import MOVING_CLOCK, NOT_READ, Feature, TextReader
+from privtrace.io.geometries import OTHER, lengths
 from privtrace.io.rows import floats_of
 from privtrace.io.source import Sizes
 from privtrace.io.streams import TRAJECTORY_BYTES, blocks
@@ -53,8 +53,6 @@ _QUOTE, _BACKSLASH, _OPEN, _CLOSE, _LIST, _LIST_END, _COMMA = (ord(sign) for sig
 
 _BOM, _BEFORE = b"\xef\xbb\xbf", b"\x1e \t\r\f\v"
 
-# What is known between two blocks.
-_DEPTH, _IN_STRING, _ESCAPED, _MATCHED, _AFTER_KEY, _INSIDE, _OPENED = range(7)
 # What is found in a block: an object at the top or in a list of features starts, it stops, such a list starts.
 _TOP, _START, _STOP, _FEATURES = range(4)
 
@@ -83,49 +81,50 @@ class JsonReader(TextReader):
         """Yield the texts of objects."""
         return (lines if self._by_line else objects)(file, block_bytes)
 
-    def parsed(self, piece: bytes) -> list[Feature]:
-        """Parse an object; one that is a line may be a collection."""
-        if piece == TOO_LONG:
-            return [Feature({}, wrong="the feature is too long")]
-        found = _loaded(piece)
-        features = found.get("features") if self._by_line and isinstance(found, dict) else None
-        return [_feature(one) for one in (features if isinstance(features, list) else [found])]
-
-    def coordinates(self, points: Sequence[Any]) -> tuple[Floats, Floats, Integers]:
-        """Read positions; what follows the first two numbers of one is left out."""
-        lists = _number_lists(points)
+    def parsed(self, pieces: Sequence[bytes]) -> tuple[Sequence[Feature], Floats, Floats, Integers]:
+        """Parse objects, and read positions; what follows the first two numbers of one is left out."""
+        found = [one for text in pieces for one in self._features(text)]
+        lists = _number_lists([one.points for one in found])
         positions = lists.flatten()
         n_numbers = lengths(positions)
         numbers = np.append(floats_of(positions.flatten()), [np.nan, np.nan])
         numbers[np.isinf(numbers)] = np.nan  # as in all text: 1e999 is no number
         starts = np.where(n_numbers >= 2, np.cumsum(n_numbers) - n_numbers, len(numbers) - 2)
-        return numbers[starts], numbers[starts + 1], lengths(lists)
+        return found, numbers[starts], numbers[starts + 1], lengths(lists)
+
+    def _features(self, text: bytes) -> list[Feature]:
+        """Take the feature out of an object; one that is a line may be a collection."""
+        if text == TOO_LONG:
+            return [Feature({}, wrong="the feature is too long")]
+        found = _loaded(text)
+        features = found.get("features") if self._by_line and isinstance(found, dict) else None
+        return [_feature(one) for one in (features if isinstance(features, list) else [found])]
 
 
 def _header(beginning: Beginning) -> Mapping[str, Any]:
     """Read what a file says of itself: the members of the collection that it is, else nothing."""
-    said = members(beginning.head(HEAD_BYTES))
+    head = beginning.head(HEAD_BYTES).removeprefix(_BOM)
+    # A collection, if the first object has features before it ends.
+    start, kind = next((one for one in Scanner().scan(head) if one[1] in (_FEATURES, _STOP)), (0, _STOP))
+    said = _mapping(_loaded(head[:start] + b"[]}")) if kind == _FEATURES else None
     if said is not None and not said.keys() & {"crs", "columns"}:
         return {}
-    scanner = Scanner()
+    scanner, block_bytes = Scanner(), Sizes().block_bytes
     with beginning.text() as file:
-        while scanner.n_top < 2 and (block := file.read(Sizes().block_bytes)):
+        while scanner.n_top < 2 and (block := file.read(block_bytes)):
             scanner.scan(block)
-    is_one = scanner.n_top == 1 and not scanner.has_collection
-    if scanner.n_top == 0 or (is_one and not _is_feature(beginning)):
+    has_features = scanner.n_top > 0
+    if scanner.n_top == 1 and not scanner.has_collection:
+        with beginning.text() as file:
+            (text,) = chain.from_iterable(objects(file, block_bytes))
+        one = _mapping(_loaded(text))
+        has_features = text == TOO_LONG or _is_bare(one) or one.get("type") == "Feature"
+    if not has_features:
         raise DataError(
             f"{beginning.path}: is JSON without features; trajectories are features with a LineString or a "
             "Point (GeoJSON) or a MovingPoint (MF-JSON), or rows of a table"
         )
     return said if said is not None and scanner.n_top == 1 else {}
-
-
-def _is_feature(beginning: Beginning) -> bool:
-    """Tell whether the one object of a text, if it is no longer than a feature may be, is one."""
-    with beginning.text() as file:
-        (text,) = chain.from_iterable(objects(file, Sizes().block_bytes))
-    one = _mapping(_loaded(text))
-    return text == TOO_LONG or _is_bare(one) or one.get("type") == "Feature"
 
 
 def _loaded(text: bytes) -> Any:
@@ -197,12 +196,13 @@ class Scanner:
     def __init__(self) -> None:
         self.n_top = 0  # objects at the top so far
         self.has_collection = False
-        self._state = np.zeros(7, np.int64)
+        self._state = np.zeros(7, np.int64)  # what is known between two blocks: see `_scan`
 
     @property
     def is_whole(self) -> bool:
         """Tell whether the text may end here."""
-        return bool(self._state[_DEPTH] == 0 and not self._state[_IN_STRING])
+        depth, in_string, *_ = self._state
+        return bool(depth == 0 and not in_string)
 
     def scan(self, block: bytes) -> list[tuple[int, int]]:
         """Take the next block, and say what is found where in it."""
@@ -237,19 +237,6 @@ def lines(file: BinaryIO, block_bytes: int) -> Iterator[list[bytes]]:
         # Records may start with a sign of their own (RFC 8142), and the text with a mark.
         found = [line.removeprefix(_BOM).lstrip(_BEFORE).rstrip() for line in block.lines.split(b"\n")]
         yield [line for line in found if line] + [TOO_LONG] * block.last_too_long
-
-
-def members(head: bytes) -> dict[str, Any] | None:
-    """Read what a collection says of itself before its features; None where the first object is none."""
-    text = head.removeprefix(_BOM)
-    start, kind = next((one for one in Scanner().scan(text) if one[1] in (_FEATURES, _STOP)), (0, _STOP))
-    if kind == _STOP:
-        return None
-    try:
-        read = json.loads(text[:start] + b"[]}")
-    except (ValueError, RecursionError):
-        return {}
-    return read if isinstance(read, dict) else {}
 
 
 @compiled

@@ -11,12 +11,12 @@ beside lines. The other formats have no lists either, so the times of a line are
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, BinaryIO
 from warnings import catch_warnings
 
 import numpy as np
@@ -27,12 +27,10 @@ from privtrace.errors import DataError, OutputError
 from privtrace.io import printing
 from privtrace.io.beginning import Beginning
 from privtrace.io.columns import CALENDAR_LISTS, LIST, TIME, Declared
-from privtrace.io.crs import meaning
 from privtrace.io.extras import require
-from privtrace.io.features import FEATURES_AT_ONCE, Feature, Features, TextReader
+from privtrace.io.features import FEATURES_AT_ONCE, Feature, Features, LayerReader, TextReader, meaning
 from privtrace.io.files import CURE, FileVersion, Snapshot, declared_crs
 from privtrace.io.geometries import OTHER, from_wkb, refuse_other_kinds
-from privtrace.io.layers import LayerReader
 from privtrace.io.output_tables import GEOMETRY, line_tables, point_tables
 from privtrace.io.source import Sizes
 from privtrace.parsing import dates
@@ -59,14 +57,8 @@ class Kind:
 GEOPACKAGE = Kind("GeoPackage", "GPKG", ".gpkg", words="DESCRIPTION")
 # Without an index, which would put features into another order.
 FLATGEOBUF = Kind("FlatGeobuf", "FlatGeobuf", ".fgb", options={"SPATIAL_INDEX": "NO"}, words="DESCRIPTION")
-SHAPEFILE = Kind(
-    "Shapefile",
-    "ESRI Shapefile",
-    ".shp",
-    geometry="Point",
-    options={"ENCODING": "UTF-8"},
-    beside=(".shx", ".dbf", ".prj", ".cpg"),
-)
+_IN_UTF8, _BESIDE = {"ENCODING": "UTF-8"}, (".shx", ".dbf", ".prj", ".cpg")
+SHAPEFILE = Kind("Shapefile", "ESRI Shapefile", ".shp", "Point", _IN_UTF8, beside=_BESIDE)
 KML = Kind("KML", "KML", ".kml")
 
 KINDS = (GEOPACKAGE, SHAPEFILE, FLATGEOBUF, KML)
@@ -93,41 +85,39 @@ class _Layers:
 
     def names(self) -> list[str]:
         """List the layers that have geometries."""
-        with self._reading():
-            return [name for name, shapes in self._pyogrio.list_layers(self._place) if shapes is not None]
+        layers = self._read(self._pyogrio.list_layers, self._place)
+        return [name for name, shapes in layers if shapes is not None]
 
     def about(self, layer: str | int) -> Mapping[str, Any]:
         """Tell what a layer says about itself."""
-        with self._reading():
-            about: Mapping[str, Any] = self._pyogrio.read_info(self._place, layer=layer)
-            return about
+        about: Mapping[str, Any] = self._read(self._pyogrio.read_info, self._place, layer=layer)
+        return about
 
-    @contextmanager
-    def opened(
-        self, layer: str | int, names: Sequence[str], n_rows: int, *, text_times: bool = False
-    ) -> Iterator[tuple[pa.Schema, Batches]]:
-        """Open some columns of a layer, and last its geometries, whose name may be that of another column."""
+    def batches(
+        self,
+        layer: str | int,
+        names: Sequence[str],
+        n_rows: int = FEATURES_AT_ONCE,
+        *,
+        text_times: bool = False,
+    ) -> Batches:
+        """Yield some columns of a layer, and last its geometries, whose name may be that of another column.
+
+        The first batch is empty and shows the types.
+        """
+        options = {"columns": names, "batch_size": n_rows, "datetime_as_string": text_times}
+        stream = self._pyogrio.raw.open_arrow(self._place, layer=layer, use_pyarrow=True, **options)
         with ExitStack() as stack:
-            with self._reading():
-                options = {"columns": names, "batch_size": n_rows, "datetime_as_string": text_times}
-                stream = self._pyogrio.raw.open_arrow(self._place, layer=layer, use_pyarrow=True, **options)
-                _, batches = stack.enter_context(stream)
-            yield batches.schema, self._each(batches)
+            _, batches = self._read(stack.enter_context, stream)
+            yield pa.RecordBatch.from_pylist([], batches.schema)
+            while (batch := self._read(next, batches, None)) is not None:
+                yield batch
 
-    def _each(self, batches: Batches) -> Batches:
-        while True:
-            with self._reading():
-                batch = next(batches, None)
-            if batch is None:
-                return
-            yield batch
-
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
+    def _read(self, read: Callable[..., Any], *given: Any, **named: Any) -> Any:
         """Turn GDAL's errors into ours and keep its warnings back: its own words may quote a row."""
         try:
             with catch_warnings(action="ignore"):
-                yield
+                return read(*given, **named)
         except (RuntimeError, ValueError, OSError):  # those of pyogrio and arrow are of these kinds
             raise DataError(
                 f"{self.path}: cannot be read as {self._kind.name} (damaged or truncated); {CURE}"
@@ -145,8 +135,8 @@ class OgrReader(LayerReader):
         about = self._layers.about(self._layer)
         shapes = _plain_kind(about["geometry_type"])
         refuse_other_kinds(path, {shapes} - {"Unknown"})
-        with self._layers.opened(self._layer, list(about["fields"]), 1) as (schema, _):
-            others = pa.schema(list(schema)[:-1])
+        schema = next(self._layers.batches(self._layer, list(about["fields"]), 1)).schema
+        others = pa.schema(list(schema)[:-1])
         crs = meaning(path, _described(path, about["crs"], kind), declared)
         self.understand(path, others, declared, crs, points_only=shapes == "Point")
         # Of a type that means time, values may name a zone or not: each is read by itself. A database has UTC.
@@ -154,28 +144,16 @@ class OgrReader(LayerReader):
 
     def features(self, sizes: Sizes) -> Iterator[Features]:
         """Yield the features of some rows at a time."""
-        n_rows, names = min(sizes.batch_rows, FEATURES_AT_ONCE), self.layout.names
-        with self._layers.opened(self._layer, names, n_rows, text_times=self._text_times) as (schema, batches):
-            yield self._features(pa.RecordBatch.from_pylist([], schema))
-            for batch in batches:
-                yield self._features(batch)
-
-    def _features(self, batch: pa.RecordBatch) -> Features:
-        *values, shapes = batch.columns
-        columns = dict(zip(batch.schema.names, values, strict=False))
-        if self._text_times and self.layout.time:
-            written = columns[self.layout.time].cast(pa.large_binary())
-            columns[self.layout.time] = dates.iso(written, self.layout.clock.zone)
-        if self.layout.time:
-            columns[self.layout.time] = _in_utc(columns[self.layout.time])
-        return self.of_columns(from_wkb(shapes), columns)
-
-
-def _in_utc(times: pa.Array) -> pa.Array:
-    """Say of timestamps that they are UTC: GDAL need not say it of their type."""
-    kind = times.type
-    naive = pa.types.is_timestamp(kind) and kind.tz is None
-    return times.view(pa.timestamp(kind.unit, "UTC")) if naive else times
+        n_rows, time = min(sizes.batch_rows, FEATURES_AT_ONCE), self.layout.time
+        for batch in self._layers.batches(self._layer, self.layout.names, n_rows, text_times=self._text_times):
+            *values, shapes = batch.columns
+            columns = dict(zip(batch.schema.names, values, strict=False))
+            if time and self._text_times:
+                columns[time] = dates.iso(columns[time].cast(pa.large_binary()), self.layout.clock.zone)
+            kind = columns[time].type if time else pa.null()
+            if pa.types.is_timestamp(kind) and kind.tz is None:  # GDAL need not say that it is UTC
+                columns[time] = columns[time].view(pa.timestamp(kind.unit, "UTC"))
+            yield self.of_columns(from_wkb(shapes), columns)
 
 
 class KmlReader(TextReader):
@@ -188,34 +166,27 @@ class KmlReader(TextReader):
 
     def __init__(self, beginning: Beginning, declared: Declared) -> None:
         crs = declared_crs(beginning.path, declared, "lonlat")
-        super().__init__(beginning, declared, crs, header=None, packed=False)
+        super().__init__(beginning, declared, crs)
         self._lists = (declared.columns.get(TIME), *CALENDAR_LISTS, LIST)
         self._layers = _Layers(beginning.path, KML)
 
-    def features(self, sizes: Sizes) -> Iterator[Features]:
-        """Yield some features at a time, folder by folder."""
-        yield self._collected([])
+    def split(self, file: BinaryIO, block_bytes: int) -> Batches:
+        """Yield some features at a time, folder by folder; GDAL opens the file by itself."""
         for layer in range(len(self._layers.names())):
             names = [name for name in self._layers.about(layer)["fields"] if name != "id"]  # that of XML
-            with self._layers.opened(layer, names, FEATURES_AT_ONCE, text_times=True) as (_, batches):
-                for batch in batches:
-                    yield self._collected(list(self.parsed(batch)))
+            yield from self._layers.batches(layer, names, text_times=True)
 
-    def parsed(self, piece: pa.RecordBatch) -> Iterator[Feature]:
+    def parsed(self, pieces: pa.RecordBatch) -> tuple[Sequence[Feature], Floats, Floats, Integers]:
         """Take features out of a batch."""
-        shapes = from_wkb(piece.columns[-1])
-        points = np.split(np.column_stack([shapes.x, shapes.y]), np.cumsum(shapes.counts)[:-1])
-        other = shapes.wrong.get(OTHER, np.zeros(len(shapes), np.bool_))
-        for place, row in enumerate(piece.select(range(piece.num_columns - 1)).to_pylist()):
+        shapes = from_wkb(pieces.columns[-1])
+        other = shapes.wrong.get(OTHER, np.zeros(len(shapes.counts), np.bool_)).tolist()
+        found, attributes = [], pieces.select(range(pieces.num_columns - 1)).to_pylist()
+        for row, single, is_other in zip(attributes, shapes.single.tolist(), other, strict=True):
             said = {name.replace("Name", "name"): value for name, value in row.items() if value is not None}
             said |= {name: _listed(said[name]) for name in self._lists if name in said}
-            wrong = OTHER if other[place] else None
-            yield Feature(said, points[place], None, bool(shapes.single[place]), said.get("name"), wrong=wrong)
-
-    def coordinates(self, points: Sequence[Floats]) -> tuple[Floats, Floats, Integers]:
-        """Put the points of features end to end."""
-        flat = np.concatenate([np.empty((0, 2)), *points])
-        return flat[:, 0], flat[:, 1], np.array([len(some) for some in points], np.int64)
+            wrong = OTHER if is_other else None
+            found.append(Feature(said, single=single, own_id=said.get("name"), wrong=wrong))
+        return found, shapes.x, shapes.y, shapes.counts
 
 
 def _listed(value: Any) -> Any:
@@ -237,8 +208,7 @@ def shapes_of(path: Path) -> tuple[pa.ChunkedArray, Crs]:
         raise DataError(f"{path}: a region is one layer, and this file has {len(names)} ({listed}); keep one")
     found: list[pa.Array] = []
     for layer in range(len(names)):
-        with layers.opened(layer, [], FEATURES_AT_ONCE) as (_, batches):
-            found += [batch.columns[-1].cast(pa.large_binary()) for batch in batches]
+        found += [batch.columns[-1].cast(pa.large_binary()) for batch in layers.batches(layer, [])]
     crs = _described(path, layers.about(0)["crs"], kind) if names else None
     return pa.chunked_array(found, pa.large_binary()), meaning(path, crs, Declared())
 
@@ -285,7 +255,9 @@ def write(kind: Kind, parts: Iterable[Trajectories], path: Path) -> None:
     if kind is KML:
         # What names a feature there has a place of its own
         schema = schema.set(0, schema.field(0).with_name("Name"))
-    words = {kind.words: printing.words(first.about)} if kind.words else {}
+    options = {"layer": LAYER, "driver": kind.driver, "crs": code_of(first.crs), **kind.options}
+    options |= {"geometry_name": GEOMETRY, "geometry_type": kind.geometry}
+    options |= {kind.words: printing.words(first.about)} if kind.words else {}
     failures: list[BaseException] = []
 
     def batches() -> Batches:
@@ -301,16 +273,8 @@ def write(kind: Kind, parts: Iterable[Trajectories], path: Path) -> None:
     path.unlink(missing_ok=True)
     try:
         with catch_warnings(action="ignore"):  # that planar points have no coordinate system
-            pyogrio.raw.write_arrow(
-                pa.RecordBatchReader.from_batches(schema.remove_metadata(), batches()),
-                named,
-                layer=LAYER,
-                driver=kind.driver,
-                geometry_name=GEOMETRY,
-                geometry_type=kind.geometry,
-                crs=code_of(first.crs),
-                **{**kind.options, **words},
-            )
+            stream = pa.RecordBatchReader.from_batches(schema.remove_metadata(), batches())
+            pyogrio.raw.write_arrow(stream, named, **options)
         named.replace(path)
     except (RuntimeError, ValueError, OSError):
         if failures:
