@@ -30,7 +30,7 @@ import pyarrow.parquet
 import privtrace as pt
 from benchmarks.measuring import peak_mb
 from privtrace.datasets import city, moving_objects
-from privtrace.io.grouping import Runs, assemble, cut
+from privtrace.rows.grouping import Runs, assemble, cut
 from privtrace.trajectories import PART_POINTS, Trajectories
 
 #: Rows of a batch, as our readers make them.

@@ -106,7 +106,7 @@ TIMES = (
     Mutant(
         "unread-times-called-missing",
         "times that are there and cannot be read count as none",
-        "io/rows.py",
+        "rows/__init__.py",
         "faults.n_unread += int(unread.sum())",
         "faults.n_unread += 0",
         ("io/test_io_times.py",),
@@ -150,7 +150,7 @@ ZONES = (
     Mutant(
         "order-of-numbers-lost",
         "where times are wanted, numbers of no unit no longer set the order of points",
-        "io/grouping.py",
+        "rows/grouping.py",
         "(ranks,) if order is None else (_ranks(order), ranks)",
         "(ranks,)",
         ("io/test_io_zones.py",),
@@ -267,7 +267,7 @@ ENDS = (
         "storage/owned.py",
         "if _is_locked(lock):\n            shutil",
         "if True:\n            shutil",
-        ("io/test_io_output.py", "io/test_io_spool.py"),
+        ("io/test_io_output.py", "rows/test_spool.py"),
     ),
     Mutant(
         "a-pickled-source-forgets-its-files",

@@ -17,7 +17,11 @@ import pytest
 #: Tests that need few kernels or none, by how their paths below tests/ begin.
 QUIET = (
     "test_",
+    "parsing/",
+    "storage/",
+    "rows/",
     "io/",
+    "frames/",
     "datasets/",
     "contract/test_readers",
     "contract/test_sources",

@@ -37,6 +37,7 @@ ORDER = [
     "calendar",
     "parsing",
     "storage",
+    "rows",
     "empirical_bayes",
     "within",
     "io",
@@ -136,6 +137,11 @@ def is_of(name: str, what: str) -> bool:
 
 def test_every_module_has_its_line() -> None:
     assert {layer(module) for module in MODULES} - {"__init__"} == set(ORDER)
+
+
+def test_the_table_of_layers_has_this_order() -> None:
+    section = ARCHITECTURE.read_text().split("## The layers\n")[1].split("\n### ")[0]
+    assert [*re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE), "__main__"] == ORDER
 
 
 def test_imports_point_up() -> None:

@@ -18,7 +18,7 @@ import json, os, signal, sys
 import numpy as np
 import privtrace as pt
 from privtrace import cli
-from privtrace.io import spool
+from privtrace.rows import spool
 from privtrace.storage import atomic
 from privtrace.io.source import FileSource
 from privtrace.privacy.noise import SystemNoise

@@ -8,10 +8,10 @@ from typing import Any
 from privtrace.io import FORMATS
 from privtrace.io.beginning import Beginning
 from privtrace.io.columns import Declared
-from privtrace.io.faults import Faults
 from privtrace.io.files import FileVersion, Snapshot, files_in
-from privtrace.io.rows import join
 from privtrace.io.source import Reader, Sizes
+from privtrace.rows import join
+from privtrace.rows.faults import Faults
 
 #: What a file of each format may be called.
 FILE_NAMES = {

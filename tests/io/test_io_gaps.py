@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from privtrace import io
 from privtrace.errors import DataError, SettingsError
 from privtrace.io import open_source
-from privtrace.io.grouping import Runs, assemble
-from privtrace.io.rows import with_times
 from privtrace.io.source import Sizes
+from privtrace.rows import with_times
+from privtrace.rows.grouping import Runs, assemble
 
 TINY = Sizes(part_points=7, batch_rows=5, bucket_rows=11, block_bytes=60)
 

@@ -11,9 +11,9 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from privtrace import io
+from privtrace import io, rows
 from privtrace.errors import DataError
-from privtrace.io import open_source, rows
+from privtrace.io import open_source
 from privtrace.io.source import FileSource, Sizes
 from privtrace.trajectories import Trajectories
 

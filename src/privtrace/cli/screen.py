@@ -99,7 +99,7 @@ def screen_for(options: SpeakingOptions, output: Path) -> Screen:
 
 def tell_dropped(source: FileSource, screen: Screen) -> None:
     """Tell the curator how many rows were dropped and why, how to find them, and of times not read."""
-    from privtrace.io.faults import FILE
+    from privtrace.rows.faults import FILE
 
     with screen.stage("Opening and grouping the input"):
         dropped = source.dropped

@@ -18,12 +18,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from privtrace import rows
 from privtrace.datasets.importing import Importer
 from privtrace.datasets.pieces import first_bytes, last_bytes, lines_of, pairs
-from privtrace.io import printing, rows
-from privtrace.io.faults import Faults, Place
+from privtrace.io import printing
 from privtrace.io.streams import TOO_LONG, TRAJECTORY_BYTES, Block, blocks, opened
 from privtrace.parsing.text import ByteSlices
+from privtrace.rows.faults import Faults, Place
 from privtrace.trajectories import Integers, Trajectories
 
 _MARK = b"\xef\xbb\xbf"  # some editors start a text with it

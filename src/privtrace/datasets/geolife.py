@@ -25,17 +25,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from privtrace import rows
 from privtrace.datasets.importing import Importer, are_whole
 from privtrace.datasets.pieces import digits
-from privtrace.io import printing, rows
+from privtrace.io import printing
 from privtrace.io.beginning import Beginning
 from privtrace.io.columns import Declared
-from privtrace.io.faults import FILE, Faults, Place
 from privtrace.io.streams import TOO_LONG, Block, blocks
 from privtrace.parsing import slices
 from privtrace.parsing.clock import Read
 from privtrace.parsing.dates import calendar_seconds
 from privtrace.parsing.text import ByteSlices
+from privtrace.rows.faults import FILE, Faults, Place
 from privtrace.trajectories import Array, Integers, Trajectories
 
 _HEADER = (

@@ -9,13 +9,14 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
+from privtrace import rows
 from privtrace.errors import DataError
-from privtrace.io import printing, rows
+from privtrace.io import printing
 from privtrace.io.beginning import Beginning
 from privtrace.io.columns import Declared
-from privtrace.io.faults import Faults
 from privtrace.io.files import declared_crs
 from privtrace.io.source import Reader, Sizes
+from privtrace.rows.faults import Faults
 from privtrace.trajectories import Array, Crs
 
 

@@ -19,17 +19,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from privtrace import rows
 from privtrace.datasets.importing import Importer, are_whole
 from privtrace.datasets.pieces import first_bytes, last_bytes, pairs
 from privtrace.errors import DataError
-from privtrace.io import printing, rows
+from privtrace.io import printing
 from privtrace.io.beginning import Beginning
 from privtrace.io.columns import Declared
-from privtrace.io.faults import Faults, Place
 from privtrace.io.streams import TOO_LONG, TRAJECTORY_BYTES, Block, blocks, opened
 from privtrace.parsing import slices, text
 from privtrace.parsing.clock import Read
 from privtrace.parsing.text import ByteSlices
+from privtrace.rows.faults import Faults, Place
 from privtrace.trajectories import Flags, Integers, Trajectories
 
 #: Seconds from a point to the next, by the rules of the competition.

@@ -20,9 +20,9 @@ from privtrace.io import printing
 from privtrace.io.columns import TIME, TRAJECTORY, USER, Declared, Layout, attributes, candidates, pair_of
 from privtrace.io.features import meaning
 from privtrace.io.output_tables import GEOMETRY, line_tables, times_name
-from privtrace.io.rows import floats_of
 from privtrace.parsing.clock import instants
 from privtrace.parsing.dates import UTC
+from privtrace.rows import floats_of
 from privtrace.trajectories import Array, Crs, Trajectories
 
 #: What trackintel calls its columns.

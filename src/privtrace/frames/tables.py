@@ -13,9 +13,10 @@ import pyarrow as pa
 from privtrace.errors import DataError
 from privtrace.frames import door
 from privtrace.frames.door import check, load
-from privtrace.io.columns import Declared, Layout, is_text, resolve
+from privtrace.io.columns import Declared, Layout, resolve
 from privtrace.io.output_tables import long_tables
 from privtrace.parsing import text
+from privtrace.rows import is_text
 from privtrace.trajectories import Trajectories
 
 

@@ -8,11 +8,11 @@ from itertools import chain
 
 import pyarrow as pa
 
-from privtrace.io import rows
+from privtrace import rows
 from privtrace.io.columns import Declared, Layout, check_types
-from privtrace.io.faults import Faults, Place
 from privtrace.io.files import Snapshot, reading
 from privtrace.io.source import Reader, Sizes
+from privtrace.rows.faults import Faults, Place
 
 
 class ArrowReader(Reader):

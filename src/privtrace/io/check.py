@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privtrace.io.grouping import Distinct, Runs, assemble, n_scattered
 from privtrace.io.source import FileSource
+from privtrace.rows.grouping import Distinct, Runs, assemble, n_scattered
 from privtrace.trajectories import Trajectories, bad_points, limits
 
 

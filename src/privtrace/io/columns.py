@@ -17,6 +17,7 @@ from privtrace.calendar import is_known
 from privtrace.errors import DataError, SettingsError
 from privtrace.parsing.clock import ISO_CLOCK, Clock
 from privtrace.parsing.dates import UTC
+from privtrace.rows import is_text
 from privtrace.trajectories import Crs
 
 #: The names of the two coordinates, by what they mean.
@@ -44,10 +45,8 @@ KNOWN_NAMES: dict[str, tuple[str, ...]] = {
 LAST_RESORT = "id"
 
 #: Families of types. A column without a single value is declared as null by some writers.
-_BYTES = ("binary", "large_binary", "binary_view", "fixed_size_binary")
-_TEXT = tuple(getattr(pa.types, f"is_{form}") for form in ("string", "large_string", "string_view", *_BYTES))
 _CALENDAR = (pa.types.is_timestamp, pa.types.is_date)
-_ID = (pa.types.is_integer, pa.types.is_floating, pa.types.is_null, *_TEXT)
+_ID = (pa.types.is_integer, pa.types.is_floating, pa.types.is_null, is_text)
 _NUMBER = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null)
 
 #: What options are called in Python where it is something else; None where Python has no such argument.
@@ -313,7 +312,7 @@ def check_types(path: Path, layout: Layout, schema: pa.Schema, declared: Declare
     clock, time = layout.clock, layout.time
     value_of, words = (decoded_type, " or text") if layout.x else (_value, ", text, or lists of them")
     ids, numbers = (_ID, "integers or text"), (_NUMBER, "numbers")
-    times = (*_NUMBER, *_CALENDAR, *_TEXT), f"timestamps, numbers{words}"
+    times = (*_NUMBER, *_CALENDAR, is_text), f"timestamps, numbers{words}"
     wanted = {layout.trajectory: ids, layout.user: ids, layout.x: numbers, layout.y: numbers, time: times}
     for name in layout.names:
         kind, (fitting, fit) = schema.field(name).type, wanted[name]
@@ -347,11 +346,6 @@ def named_zone(kind: pa.DataType) -> str | None:
 def decoded_type(kind: pa.DataType) -> pa.DataType:
     """Look through a dictionary to the type of its values."""
     return kind.value_type if isinstance(kind, pa.DictionaryType) else kind
-
-
-def is_text(kind: pa.DataType) -> bool:
-    """Tell whether values are runs of bytes, valid text or not."""
-    return _is(kind, _TEXT)
 
 
 def _value(kind: pa.DataType) -> pa.DataType:

@@ -30,7 +30,7 @@ from privtrace.io import printing
 from privtrace.io.columns import CALENDAR_LISTS, TIME, TRAJECTORY, USER
 from privtrace.io.output_tables import times_name
 from privtrace.io.printing import arrow_ids, arrow_users, chained, joined
-from privtrace.io.rows import escaped, floats_of
+from privtrace.rows import escaped, floats_of
 from privtrace.trajectories import Array, Trajectories
 
 _GPX = """\

@@ -26,17 +26,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from privtrace import coordinates
+from privtrace import coordinates, rows
 from privtrace.errors import DataError
-from privtrace.io import columns, rows
+from privtrace.io import columns
 from privtrace.io.beginning import Beginning
 from privtrace.io.columns import CALENDAR_LISTS, KNOWN_NAMES, LAST_RESORT, TIME, TRAJECTORY, USER, Declared
-from privtrace.io.faults import Faults, Place
 from privtrace.io.geometries import EMPTY, Geometries, lengths
-from privtrace.io.rows import floats_of
 from privtrace.io.source import Reader, Sizes
 from privtrace.io.streams import opened
 from privtrace.parsing.clock import Clock, Read, read_each
+from privtrace.rows import floats_of
+from privtrace.rows.faults import Faults, Place
 from privtrace.trajectories import Crs, Flags, Floats, Integers
 
 #: Features read at once; a line may have thousands of points.
@@ -286,7 +286,7 @@ def _times_of(column: pa.Array, clock: Clock, n_points: Integers) -> Read:
     """Read a column of times: a time each, a list each, or either as text."""
     values = rows.decoded(column)
     n_times, is_list = np.ones(len(column), np.int64), np.zeros(len(column), np.bool_)
-    if columns.is_text(values.type):
+    if rows.is_text(values.type):
         values, n_times, is_list = _listed(values)
     elif pa.types.is_list(values.type) or pa.types.is_large_list(values.type):
         values, n_times, is_list = values.flatten(), lengths(values), ~is_list

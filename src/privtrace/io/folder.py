@@ -23,15 +23,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from privtrace import rows
 from privtrace.errors import DataError, PrivTraceError
-from privtrace.io import rows
 from privtrace.io.beginning import Beginning
 from privtrace.io.columns import TIME, USER, Declared
-from privtrace.io.faults import FILE, Faults, Place
 from privtrace.io.features import FeatureReader, apart
 from privtrace.io.files import FileVersion, Snapshot
 from privtrace.io.source import Reader, Sizes
 from privtrace.parsing.dates import TIMESTAMP
+from privtrace.rows.faults import FILE, Faults, Place
 
 #: Opens some files of one kind together, or a file alone.
 Open: TypeAlias = Callable[[Beginning, Declared], Reader]

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from privtrace.errors import DataError
-from privtrace.io.rows import floats_of
+from privtrace.rows import floats_of
 from privtrace.trajectories import Flags, Floats, Integers
 
 EMPTY = "the geometry is missing, empty or cannot be read"

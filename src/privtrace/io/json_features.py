@@ -28,9 +28,9 @@ from privtrace.io.beginning import Beginning
 from privtrace.io.columns import Declared
 from privtrace.io.features import MOVING_CLOCK, NOT_READ, Feature, TextReader
 from privtrace.io.geometries import OTHER, lengths
-from privtrace.io.rows import floats_of
 from privtrace.io.source import Sizes
 from privtrace.io.streams import TRAJECTORY_BYTES, blocks
+from privtrace.rows import floats_of
 from privtrace.trajectories import Floats, Integers
 
 #: Names of files with a feature per line; each may be packed with gzip.

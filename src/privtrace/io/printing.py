@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 
 from privtrace.calendar import UNITS, Zone
 from privtrace.errors import DataError
-from privtrace.io.rows import floats_of, missing_user, on_one_line
 from privtrace.parsing.clock import epochs
 from privtrace.parsing.dates import UTC
+from privtrace.rows import floats_of, missing_user, on_one_line
 from privtrace.trajectories import Array, Flags, Floats, Integers, Trajectories
 
 #: Seconds since 1970 of the first and the last second that a calendar with years of four digits has.

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from privtrace.io.printing import arrow_ids, arrow_times, arrow_users
-from privtrace.io.rows import floats_of
-from privtrace.io.spool import Spool
+from privtrace.rows import floats_of
+from privtrace.rows.spool import Spool
 from privtrace.trajectories import Integers, Source, Trajectories
 
 #: Points of a bucket, about.

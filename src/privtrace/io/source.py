@@ -14,13 +14,13 @@ import pyarrow as pa
 
 from privtrace.errors import DataError
 from privtrace.io.columns import TIME, Declared, Layout, named_zone, tells_time
-from privtrace.io.faults import Fault, Faults
 from privtrace.io.files import Snapshot
-from privtrace.io.grouping import Runs, assemble, cut, gather, indexed, look
-from privtrace.io.rows import for_order, keys_of, values_of, with_times
-from privtrace.io.spool import Spool
 from privtrace.io.streams import side_by_side
 from privtrace.observer import Observer
+from privtrace.rows import for_order, keys_of, values_of, with_times
+from privtrace.rows.faults import Fault, Faults
+from privtrace.rows.grouping import Runs, assemble, cut, gather, indexed, look
+from privtrace.rows.spool import Spool
 from privtrace.trajectories import NO_TIMES, PART_POINTS, Crs, Trajectories
 
 #: Where fewer than one point in so many has a time that can be read, times are not worth their epsilon.
@@ -66,7 +66,7 @@ class Reader(ABC):
     def batches(
         self, sizes: Sizes, *, keys_only: bool = False, faults: Faults | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """Yield rows as `privtrace.io.rows` describes them; the first batch is empty and shows the types.
+        """Yield rows as `privtrace.rows` describes them; the first batch is empty and shows the types.
 
         Faults of the rows of a batch are noted, where wanted, before the batch is yielded.
         """

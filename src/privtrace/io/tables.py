@@ -20,15 +20,16 @@ from typing import BinaryIO
 import pyarrow as pa
 import pyarrow.csv
 
+from privtrace import rows
 from privtrace.errors import DataError
-from privtrace.io import printing, rows
+from privtrace.io import printing
 from privtrace.io.beginning import Beginning
 from privtrace.io.columns import CALENDAR, Declared, Layout, candidates, resolve
-from privtrace.io.faults import Faults, Place
 from privtrace.io.output_tables import long_tables
 from privtrace.io.source import Reader, Sizes
 from privtrace.io.streams import LINE_BYTES, TOO_LONG, Block, blocks, opened, side_by_side
 from privtrace.parsing import slices
+from privtrace.rows.faults import Faults, Place
 from privtrace.trajectories import Trajectories
 
 _QUOTED_OR_BLANKS = re.compile(rb'((?<![^ \t\r\n])"(?:[^"\r\n]|"")*")|[ \t]+')

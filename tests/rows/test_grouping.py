@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privtrace.io.grouping import Runs, _in_time, cut, gather, indexed, key_hashes, look, run_starts
-from privtrace.io.rows import join, keys_of, values_of
+from privtrace.rows import join, keys_of, values_of
+from privtrace.rows.grouping import Runs, _in_time, cut, gather, indexed, key_hashes, look, run_starts
 
 
 def keys(ids, users=None, **columns) -> pa.RecordBatch:

@@ -18,8 +18,8 @@ import numpy as np
 import pyarrow as pa
 
 from privtrace.errors import DataError
-from privtrace.io.grouping import key_hashes, order_by_number
-from privtrace.io.rows import keys_of
+from privtrace.rows import keys_of
+from privtrace.rows.grouping import key_hashes, order_by_number
 from privtrace.trajectories import Array
 
 #: Buckets, at most: with more of them, what is written to each at a time is little.

@@ -26,12 +26,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from privtrace.io.columns import is_text
-from privtrace.io.faults import Faults, Place
 from privtrace.parsing.clock import Clock, Read, in_seconds
+from privtrace.rows.faults import Faults, Place
 from privtrace.trajectories import Array, Crs, Flags
 
 KEYS = ("traj_id", "user_id")
+
+_BYTES = ("binary", "large_binary", "binary_view", "fixed_size_binary")
+_TEXT = tuple(getattr(pa.types, f"is_{form}") for form in ("string", "large_string", "string_view", *_BYTES))
 
 #: Bytes of an id or user that are kept as they are.
 LONGEST_ID = 1000
@@ -151,6 +153,11 @@ def times(column: pa.Array, clock: Clock) -> Read:
         return clock.timestamps(column.cast(pa.timestamp(unit)) if unit else column)
     is_written = is_text(kind) or pa.types.is_null(kind)  # of null, no value says what it would be
     return clock.text(column.cast(pa.large_binary())) if is_written else clock.numbers(column)
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Tell whether values are runs of bytes, valid text or not."""
+    return any(is_one(kind) for is_one in _TEXT)
 
 
 def decoded(column: pa.Array) -> pa.Array:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from privtrace.compiling import compiled
-from privtrace.io.rows import floats_of, ids_of, join, keys_of, text_of, values_of
+from privtrace.rows import floats_of, ids_of, join, keys_of, text_of, values_of
 from privtrace.trajectories import Array, Crs, Floats, Integers, Trajectories, gaps_over, part_bounds
 
 Hashes = npt.NDArray[np.uint64]

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from privtrace.errors import DataError
-from privtrace.io.spool import Spool
+from privtrace.rows.spool import Spool
 
 open_files = pytest.mark.skipif(
     not Path("/proc/self/fd").exists(), reason="looks at the files that Linux lists"
@@ -22,7 +22,7 @@ open_files = pytest.mark.skipif(
 # Keeps rows, says so, and waits to be killed.
 OWNER = """
 import pyarrow as pa, time
-from privtrace.io.spool import Spool
+from privtrace.rows.spool import Spool
 spool = Spool([pa.RecordBatch.from_pydict({"traj_id": [1]})])
 print(len([*spool.batches()]), flush=True)
 time.sleep(600)
