@@ -91,7 +91,7 @@ class Sample:
     format: str
     write: Callable[[Path, Sequence[Any]], Path]  # pieces into an empty folder
     good: Sequence[Any]
-    hostile: Mapping[str, Any]
+    hostile: Mapping[str, Any]  # by what is wrong; the long one is made when it is wanted
     has_times: bool = True
     has_ids: bool = True  # else they are places, which shift
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -140,7 +140,7 @@ def table_sample(name: str, between: str, clock: str = "iso", time: str = "datet
         "a long line": b"q" * (1 << 18) + b"\n",
         "a long id": lines(("q" * 5000, *bad[1:])),
         "an object": b'{"type":"Feature"}\n[1,2]\n<trk/>\nPAR1\n',
-        LENGTHY: of(LONG),
+        LENGTHY: lambda: of(LONG),
     }
     write = partial(joined, f"a.{name}", lines(names))
     return Sample(name, write, [of(one) for one in TRIPS], hostile, options=CLOCKS[clock])
@@ -169,7 +169,7 @@ def dat_sample() -> Sample:
         "an object": b'{"type":"Feature"}\n<gpx/>\n',
         "returns": b"#q:\r\n\r\n\r>0:1,2\n",
         "odd signs": f"#{ODD}:\n>0:{ODD}\n".encode(),
-        LENGTHY: of(LONG),
+        LENGTHY: lambda: of(LONG),
     }
     write = partial(joined, "a.dat", b"")
     return Sample("dat", write, [of(one) for one in TRIPS], hostile, has_times=False)
@@ -204,7 +204,7 @@ def porto_sample() -> Sample:
         "NUL": b"\0\n" + line("\0", *good[1:]),
         "no text": b"\xff\x80\n\x1f\x8b\n",
         "odd signs": line(*[ODD] * 5),
-        LENGTHY: of(LONG),
+        LENGTHY: lambda: of(LONG),
     }
     return Sample("porto", partial(joined, "a.csv", names), [of(one) for one in TRIPS], hostile)
 
@@ -300,7 +300,7 @@ FEATURES: dict[str, list[Any]] = {
     "odd signs": [feature(THERE, {ODD: ODD, "traj_id": ODD, "user_id": ODD, "datetime": ODD})],
     "a long id": [feature(THERE, {"traj_id": "q" * 5000})],
     "many names": [feature(THERE, {f"name {number}": number for number in range(20_000)})],
-    LENGTHY: [feature(line_of(LONG), {"traj_id": "q", "coordTimes": LONG.times()})],
+    LENGTHY: lambda: [feature(line_of(LONG), {"traj_id": "q", "coordTimes": LONG.times()})],
 }
 #: What is hostile where any text may stand in a line.
 LINES: dict[str, list[bytes]] = {
@@ -420,7 +420,7 @@ TRACKS = {
     "a comment": "<!-- <trk> --><?target <trk>?><![CDATA[<trk>]]>",
     "odd signs": f"<trk><traj_id>{escape(ONLY_SIGNS)}</traj_id><trkseg>{POINT}</trkseg></trk>",
     "a long id": f"<trk><traj_id>{'q' * 1_200_000}</traj_id><trkseg>{POINT}</trkseg></trk>",
-    LENGTHY: track(LONG),
+    LENGTHY: lambda: track(LONG),
 }
 
 
@@ -484,7 +484,7 @@ def parquet_samples() -> dict[str, Sample]:
             "absurd times": [(q, q, t, 1.0, 2.0) for t in (2**63 - 1, -(2**63) + 1, 0, 2**62)],
             "odd ids": [(id, q, 0, 1.0, 2.0) for id in odd],
             "odd users": [(q, id, 0, 1.0, 2.0) for id in odd],
-            LENGTHY: [(q, q, 1_000_000 * second, 1.5, 2.5) for second in LONG.seconds],
+            LENGTHY: lambda q=q: [(q, q, 1_000_000 * second, 1.5, 2.5) for second in LONG.seconds],
         }
         good = [rows_of(one, id, user) for one, id, user in zip(TRIPS, ids, users, strict=True)]
         write = partial(parquet_file, kinds, "a.parquet")
@@ -554,7 +554,9 @@ def geoparquet_samples() -> dict[str, Sample]:
             "no time": [("q", "eve", None, line), ("q", "eve", None, point)],
             "absurd times": [("q", "eve", [2**63 - 1, None] if lines else 2**63 - 1, line)],
             "odd signs": [(ODD, "\0", time, line)],
-            LENGTHY: [("q", "eve", time, wkb(shapely.LineString(np.column_stack([LONG.x, LONG.y]))))],
+            LENGTHY: lambda time=time: [
+                ("q", "eve", time, wkb(shapely.LineString(np.column_stack([LONG.x, LONG.y]))))
+            ],
         }
         write = partial(geoparquet_file, kinds)
         samples[name] = Sample(name, write, [geo_rows(one, lines=lines) for one in TRIPS], hostile)
@@ -622,7 +624,7 @@ def gpkg_sample() -> Sample:
         "other types": [(id, id, time, point) for id in (5, 1.5, b"\xff\xfe", 2**62)],
         "geometries of other types": [("q", "eve", time, shape) for shape in ("POINT (1 2)", 5, 1.5)],
         "odd signs": [(ODD, "\0", time, point)],
-        LENGTHY: [("q", "eve", time, wkb(shapely.LineString(np.column_stack([LONG.x, LONG.y]))))],
+        LENGTHY: lambda: [("q", "eve", time, wkb(shapely.LineString(np.column_stack([LONG.x, LONG.y]))))],
     }
     return Sample("gpkg", gpkg_file, good, hostile)
 
@@ -676,7 +678,7 @@ def ogr_samples() -> dict[str, Sample]:
         "numbers as ids": [(id, id, now, False, point) for id in ("7", "1.5", "~0", "-0")],
         "odd signs": [(ODD.replace("\0", ""), "\t\r\n", now, False, point)],
         "a long id": [("q" * 250, "q" * 200, now, False, point)],
-        LENGTHY: [("q", "eve", now, False, wkb(shapely.Point(1, 2)))] * (MANY // 10),
+        LENGTHY: lambda: [("q", "eve", now, False, wkb(shapely.Point(1, 2)))] * (MANY // 10),
         **{what: [("q", "eve", now, False, shape)] for what, shape in strange.items()},
     }
     others = {
@@ -768,7 +770,7 @@ PLACEMARKS = {
     "a comment": "<!-- <Placemark> --><?target <Folder>?>",
     "odd signs": placemark(_THERE, traj_id=ONLY_SIGNS, user_id=ONLY_SIGNS),
     "a long id": placemark(_THERE, traj_id="q" * 5000),
-    LENGTHY: kml_line(LONG),
+    LENGTHY: lambda: kml_line(LONG),
 }
 
 
@@ -871,7 +873,7 @@ FILES: dict[str, dict[str, Any]] = {
         "%d.plt": lambda path: path.symlink_to("nowhere"),
     },
     "notes": {"readme.txt": "traj\n", "%.txt": "traj_id lon lat\nq 1 2\n", "%.md": "traj_id,lon,lat\n"},
-    LENGTHY: {"%.csv": table_text(LONG)},
+    LENGTHY: lambda: {"%.csv": table_text(LONG)},
 }
 
 
@@ -1059,7 +1061,7 @@ def deciding(name: str, folder: Path, undisturbed: Undisturbed) -> dict[str, boo
         if what == LENGTHY and name != LONG_SAMPLES[sample.format]:
             continue  # once for each format is enough
         gap = gaps(sample)[number % len(gaps(sample))]
-        pieces = [hostile, *sample.good] if what == LENGTHY else around(sample.good, hostile)
+        pieces = [hostile(), *sample.good] if what == LENGTHY else around(sample.good, hostile)
         after = read(sample, folder / f"{number}", pieces, gap)
         decided[what] = bool(missing(undisturbed(name, gap), after))
     return decided

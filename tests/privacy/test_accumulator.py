@@ -83,13 +83,16 @@ def test_one_trajectory_changes_it_by_2_20_at_most(
         ([(0, WEIGHT), (1, WEIGHT)], WEIGHT),
         ([(0, -WEIGHT), (1, 2 * WEIGHT)], WEIGHT),  # what is taken away does not buy more
         ([(0, 2**62), (1, 2**62)], WEIGHT),
-        ([(e % SIZE, 1) for e in range(2 * WEIGHT)], WEIGHT),
         ([(-1, WEIGHT), (SIZE, WEIGHT), (0, 7)], 7),
         ([], 0),
     ],
 )
 def test_it_stops_exactly_at_2_20(entries: list[tuple[int, int]], taken: int) -> None:
     assert dense(accumulated(emitted(entries))).sum() == taken
+
+
+def test_it_stops_at_2_20_entries_of_one() -> None:
+    assert dense(accumulated(emitted([(e % SIZE, 1) for e in range(2 * WEIGHT)]))).sum() == WEIGHT
 
 
 def test_offsets_of_any_kind_are_safe_and_bounded() -> None:
