@@ -1,18 +1,27 @@
 # Each verb sets up what it needs in .venv and does one thing.
 PYTHON ?= python3
 BIN := .venv/bin
+# Bytecode is kept of what is imported, even where the machine is set up to keep none, and made of nothing else.
+export PYTHONDONTWRITEBYTECODE =
 
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+
+# uv installs on all cores, in a quarter of the time. Where it cannot, for pip may be told of other registries, pip does.
+define install
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	test -x $(BIN)/uv || $(PIP) uv || true
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --editable '$(1)' || $(PIP) --editable '$(1)'
+	touch $@ $(2)
+endef
 
 .PHONY: demo test test-slow test-browser mutants screenshots chromium check bench clean
 
 demo: .venv/run
 	$(BIN)/privtrace demo --output demo --force
 
-# Tests start hundreds of commands: bytecode is kept for them, even where the machine is set up to keep none.
-test: export PYTHONDONTWRITEBYTECODE=
+# Tests start hundreds of commands. While one process waits for such a command, another tests.
 test: .venv/dev
-	$(BIN)/python -m pytest -q -m "not slow and not data and not browser" --numprocesses 2 --dist worksteal
+	$(BIN)/python -m pytest -q -m "not slow and not data and not browser" --numprocesses 3 --dist worksteal
 
 test-slow: .venv/slow
 	$(BIN)/python -m pytest -q -m "slow or data"
@@ -38,23 +47,16 @@ bench: .venv/run
 
 # The stamp files are newer than pyproject.toml exactly when the environment matches it.
 .venv/run: pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(INSTALL) .
-	touch $@
+	$(call install,.)
 
-# Bytecode is kept of what tests import; pip would make it for thousands of files that nobody asks for.
 .venv/dev: pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(INSTALL) '.[dev]' --no-compile
-	touch $@ .venv/run
+	$(call install,.[dev],.venv/run)
 
 .venv/slow: .venv/dev
-	$(INSTALL) '.[slow]'
-	touch $@
+	$(call install,.[slow])
 
 .venv/browser: .venv/dev
-	PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 $(INSTALL) '.[dev,browser]'
-	touch $@
+	$(call install,.[browser])
 
 # Debian's Chromium. Where it is not there and may not be installed, the browser's tests skip.
 chromium:

@@ -40,7 +40,8 @@ if SHARED:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if SHARED:
-        items[:] = sharing.apart(items, os.path.dirname(__file__))
+        n_processes = int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
+        items[:] = sharing.apart(items, os.path.dirname(__file__), n_processes)
 
 
 def pytest_collection_finish() -> None:

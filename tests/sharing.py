@@ -1,7 +1,7 @@
 """Let the processes that test share the work: each kernel is compiled by one of them, and read by the others.
 
 Compiling takes longer than most tests. Who needs a kernel that another process compiles waits until it is on
-disk; and to wait for nothing, one process begins with tests that compile and the other with those that do not.
+disk; and to wait for nothing, one process begins with tests that compile and the others with those that do not.
 """
 
 from __future__ import annotations
@@ -63,9 +63,10 @@ def _locked(path: str) -> Iterator[None]:
             _held[path] -= 1
 
 
-def apart(items: list[pytest.Item], root: str) -> list[pytest.Item]:
-    """Put the tests that compile nothing where the second of two processes begins: in the middle."""
+def apart(items: list[pytest.Item], root: str, n_processes: int) -> list[pytest.Item]:
+    """Put the tests that compile nothing where the second process begins: after a share of the others."""
     quiet, others = [], []
     for item in items:
         (quiet if os.path.relpath(item.path, root).startswith(QUIET) else others).append(item)
-    return others[: len(items) // 2] + quiet + others[len(items) // 2 :]
+    share = len(items) // n_processes
+    return others[:share] + quiet + others[share:]
