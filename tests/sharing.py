@@ -16,16 +16,22 @@ import pytest
 
 #: Tests that need few kernels or none, by how their paths below tests/ begin.
 QUIET = (
-    "test_",
-    "parsing/",
-    "storage/",
-    "rows/",
-    "io/",
-    "frames/",
-    "datasets/",
     "contract/test_readers",
     "contract/test_sources",
+    "datasets/",
+    "frames/",
+    "io/",
+    "parsing/",
     "privacy/test_budget_file",
+    "rows/",
+    "storage/",
+    "test_calendar",
+    "test_claims",
+    "test_layers",
+    "test_mutants",
+    "test_style",
+    "test_trajectories",
+    "test_words",
 )
 
 _held: Counter[str] = Counter()
@@ -64,9 +70,13 @@ def _locked(path: str) -> Iterator[None]:
 
 
 def apart(items: list[pytest.Item], root: str, n_processes: int) -> list[pytest.Item]:
-    """Put the tests that compile nothing where the second process begins: after a share of the others."""
-    quiet, others = [], []
+    """Let all processes but the first begin with tests that compile nothing, each with as many of them."""
+    quiet, mixed = [], []
     for item in items:
-        (quiet if os.path.relpath(item.path, root).startswith(QUIET) else others).append(item)
-    share = len(items) // n_processes
-    return others[:share] + quiet + others[share:]
+        (quiet if os.path.relpath(item.path, root).startswith(QUIET) else mixed).append(item)
+    n_begun = len(quiet) // max(n_processes - 1, 1) + 1
+    for process in range(1, n_processes):
+        begin = len(items) * process // n_processes - n_processes  # a little early: shares differ by one
+        begun = slice((process - 1) * n_begun, process * n_begun)
+        mixed[begin:begin] = quiet[begun]
+    return mixed

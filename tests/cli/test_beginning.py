@@ -57,5 +57,5 @@ def test_a_fit_warns_of_a_large_epsilon_before_it_ends(tmp_path: Path) -> None:
     assert "an epsilon above 10 promises little" in warning
     for command, output in (("fit", "a.model"), ("synth", "a.csv")):
         told = run(command, *fit, f"--output={output}", "--epsilon=10.5", cwd=tmp_path).stderr
-        assert told.splitlines() == [warning]
+        assert [line for line in told.splitlines() if "epsilon" in line] == [warning]
     assert run("fit", *fit, "--output=b.model", "--epsilon=10", cwd=tmp_path).stderr == ""
