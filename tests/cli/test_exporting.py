@@ -35,6 +35,16 @@ def test_writes_a_table_and_says_so(folder: Path) -> None:
     ]
 
 
+def test_a_table_goes_to_standard_output(folder: Path) -> None:
+    to_file = run("export", "private.model", "--what=od", "--output=od.csv", cwd=folder)
+    done = run("export", "private.model", "--what=od", "-o", "-", cwd=folder)
+    assert done.stdout == (folder / "od.csv").read_text()
+    assert done.stderr == to_file.stdout.replace("od.csv", "standard output")
+    told = run("fit", "od.csv", "--region=0,0,1,1", "--epsilon=1", "-o-", cwd=folder, code=2).stderr
+    assert told == "error: -: only text can go to standard output; give the path of a file\n"
+    assert not (folder / "-").exists()
+
+
 def test_tells_a_program(folder: Path) -> None:
     done = run("export", "private.model", "--what=grid", "-o", "g.geojson", "--json", cwd=folder)
     result = json.loads(done.stdout)

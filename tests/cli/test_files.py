@@ -90,9 +90,10 @@ def test_data_comes_by_standard_input_and_goes_to_standard_output(tmp_path: Path
 
     done = piped("convert", "-", "-", given=gzip.compress(text))
     assert (done.returncode, done.stdout) == (0, b'traj_id,lon,lat\n"a",1,2\n"a",3,4\n"b",nan,4\n'), done.stderr
-    assert b"written to - (csv)" in done.stderr
+    assert b"written to standard output (csv)" in done.stderr
     done = piped("check", "-", given=text)
     assert b"standard input:3: longitude is missing" in done.stdout and done.returncode == 1
+    assert b"exact numbers about standard input," in done.stdout
     assert not list((tmp_path / "temporary").iterdir())
     (tmp_path / "a.csv").write_bytes(text)
     done = piped("convert", "a.csv", "-", "--to=parquet")

@@ -118,3 +118,10 @@ def test_a_model_keeps_its_system(tmp_path: Path) -> None:
     model.save(tmp_path / "a.model")
     again = pt.load(tmp_path / "a.model")
     assert again.release.crs == "EPSG:3763" and again.sample(3, seed=1).crs == "EPSG:3763"
+
+
+def test_a_box_in_degrees_moves_to_the_data_too() -> None:
+    box, polygon = pt.Region.box(*DEGREES.bounds), pt.Region.of(shapely.geometry.mapping(DEGREES))
+    assert box.for_data("EPSG:3763") == polygon.for_data("EPSG:3763")
+    fiji = pt.Region.box(177, -20, -178, -16).for_data("EPSG:3832")  # across the antimeridian
+    assert fiji.width_m == pytest.approx(111_320 * np.cos(np.radians(18)) * 5, rel=0.01)

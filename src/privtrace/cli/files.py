@@ -83,7 +83,7 @@ def convert(
     from privtrace.io import check_output
     from privtrace.io.sorting import by_user_and_id
 
-    screen = screen_for(options, output)
+    screen = screen_for(output, options.quiet, options.as_json)
     format = check_output(output, options.force, to, options.names, options.output_crs)
     written: Counter[str] = Counter()
     lost: set[str] = set()
@@ -99,13 +99,13 @@ def convert(
                     advance(part.n_points)
 
             format.write(parts())
-    tell_lost(lost, output, screen)
+    tell_lost(lost, format.target, screen)
     screen.data(
         {"not_private": True, "output": str(output), "format": format.name, **written, "lost": sorted(lost)}
     )
     screen.say(
         f"NOT PRIVATE unless the input is: {counted(written['trajectories'], 'trajectory')} with "
-        f"{counted(written['points'], 'point')} in all written to {output} ({format.name})"
+        f"{counted(written['points'], 'point')} in all written to {format.target} ({format.name})"
     )
 
 
@@ -141,7 +141,7 @@ def check(
     screen = Screen(as_json=as_json, candid=True)
     with options.source(trips) as source:
         area = None if region is None else Region.parse(region).for_data(source.crs)
-        screen.say(f"NOT PRIVATE: exact numbers about {trips}, for the curator only", style="bold")
+        screen.say(f"NOT PRIVATE: exact numbers about {source.path}, for the curator only", style="bold")
         listed: list[dict[str, Any]] = []
         reasons: Counter[str] = Counter()
         for fault in source.faults():

@@ -84,7 +84,7 @@ def generate(
     from privtrace.io import check_output
     from privtrace.models import load
 
-    screen = screen_for(options, output)
+    screen = screen_for(output, options.quiet, options.as_json)
     made = check_output(output, options.force, names=options.names, crs=options.output_crs)
     check_apart({"--output": output}, {"the model": model})
     loaded = load(model)
@@ -129,7 +129,7 @@ def synth(
     from privtrace.report.evaluation_page import marked
     from privtrace.storage.atomic import check_target
 
-    screen = screen_for(options, output)
+    screen = screen_for(output, options.quiet, options.as_json)
     made = check_output(output, options.force, names=options.names, crs=options.output_crs)
     compared = None if evaluation is None else marked(evaluation)
     further = {"--model": model, "--report": report, "--evaluation": compared}
@@ -255,7 +255,7 @@ def _write_synthetic(
 
         made = blocks() if measuring is None else measuring.through(blocks())
         output.write(made)
-    tell_lost(lost, output.path, screen)
+    tell_lost(lost, output.target, screen)
     if n_capped:
         screen.warn(capped_walks(n_capped))
-    screen.say(f"{count:,} synthetic trips written to {output.path}. {model.release.when}")
+    screen.say(f"{count:,} synthetic trips written to {output.target}. {model.release.when}")

@@ -19,8 +19,8 @@ from privtrace.cli import unwind_when_interrupted
 from privtrace.errors import PrivTraceError
 
 if TYPE_CHECKING:
-    from privtrace.cli.options import SpeakingOptions
     from privtrace.io import FileSource
+    from privtrace.storage.atomic import Target
 
 
 @dataclass(frozen=True)
@@ -91,9 +91,9 @@ class Screen:
             self.results.print(json.dumps(result, indent=2), markup=False)
 
 
-def screen_for(options: SpeakingOptions, output: Path) -> Screen:
+def screen_for(output: Path, quiet: bool, as_json: bool) -> Screen:
     """Speak as the options say, but to standard error alone if standard output gets the output itself."""
-    screen = Screen(options.quiet, options.as_json)
+    screen = Screen(quiet, as_json)
     return replace(screen, results=screen.errors) if str(output) == "-" else screen
 
 
@@ -112,7 +112,7 @@ def tell_dropped(source: FileSource, screen: Screen) -> None:
     source.tell(screen)
 
 
-def tell_lost(lost: set[str], output: Path, screen: Screen) -> None:
+def tell_lost(lost: set[str], output: Target, screen: Screen) -> None:
     """Warn of what the format of an output cannot hold."""
     if lost:
         screen.warn(f"{output}: its format cannot hold {', '.join(sorted(lost))}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from privtrace.cli.options import AsJson, Force, ModelPath, OutputPath, PageNote, PageTitle, Quiet, ThreadCount
-from privtrace.cli.screen import Screen, check_apart
+from privtrace.cli.screen import Screen, check_apart, screen_for
 
 if TYPE_CHECKING:
     from privtrace.methods.model import Model
@@ -111,7 +111,7 @@ def export(
 
     Export trips, density, moves or the cells; from models with times also departures, and trips, density and
     speeds by part of the day. docs/export.md explains every column. The file extension sets the format: .csv,
-    .parquet or .geojson; .tif (GeoTIFF) for density, hourly-density or speeds.
+    .parquet or .geojson; .tif (GeoTIFF) for density, hourly-density or speeds. The output - is standard output.
 
     \b
     Examples:
@@ -124,17 +124,15 @@ def export(
     from privtrace.export import PRODUCTS, RASTERS, check_export
     from privtrace.export import export as write
     from privtrace.models import load
-    from privtrace.storage.atomic import check_target
 
-    screen = Screen(quiet, as_json)
-    target = check_target(output, force)
-    product, format = check_export(what, target)
+    screen = screen_for(output, quiet, as_json)
+    product, format, target = check_export(what, output, force=force)
     check_apart({"--output": output}, {"the model": model})
     loaded = load(model)
     with screen.stage(f"Exporting {product}"):
         write(loaded, product, target)
     words = PRODUCTS[product] if format.default is None else RASTERS[product]
-    screen.say(f"{words[:1].upper()}{words[1:]}, written to {output}.")
+    screen.say(f"{words[:1].upper()}{words[1:]}, written to {target}.")
     tell_release(loaded, screen, {product: str(output)})
 
 

@@ -5,7 +5,6 @@ No trajectory is read here. `export` is also a method of every model.
 
 from __future__ import annotations
 
-import gzip
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ from privtrace.io.formats import Suffixed
 from privtrace.io.formats import chosen as by_name_or_suffix
 from privtrace.methods.model import Model
 from privtrace.methods.view import View
-from privtrace.storage.atomic import check_target, replacing
+from privtrace.storage.atomic import Target, check_target, streaming
 
 __all__ = ["FORMATS", "PRODUCTS", "RASTERS", "TIMED", "check_export", "export"]
 
@@ -52,14 +51,13 @@ def export(
     path
         Its suffix is the format unless that is named: .csv, .parquet, .geojson except for departures, or .tif
         for density, hourly-density and speeds; text is packed if the path ends in .gz. The file appears
-        complete or not at all.
+        complete or not at all. "-" is standard output, for text; "csv" is the default there.
     format
         "csv", "parquet", "geojson" or "geotiff".
     force
         Overwrite an existing file.
     """
-    what, chosen = _chosen(what, path, format)
-    target = check_target(path, force)
+    what, chosen, target = check_export(what, path, format=format, force=force)
     if what in TIMED and model.release.times is None:
         raise SettingsError(
             f"--what (what) {what}: the model has no times. Fit a model with --times (times=True) on data "
@@ -67,26 +65,14 @@ def export(
             f"{', '.join(name for name in PRODUCTS if name not in TIMED)}"
         )
     view = model.view()
-    with (
-        replacing(target) as temporary,
-        pa.OSFile(os.fsencode(temporary), "wb") as file,
-        # Without name and date, so that the same model makes the same file.
-        gzip.GzipFile("", "wb", 6, file, mtime=0) if chosen.is_packed(Path(path)) else file as sink,
-    ):
+    with streaming(target, packed=chosen.is_packed(target.path)) as sink:
         chosen.write(model, view, what, sink)
 
 
 def check_export(
     what: str | None, path: str | os.PathLike[str], *, format: str | None = None, force: bool = False
-) -> tuple[str, ExportFormat]:
-    """Refuse, before any work, what `export` would refuse; return what to write and how."""
-    what, chosen = _chosen(what, path, format)
-    check_target(path, force)
-    return what, chosen
-
-
-def _chosen(what: str | None, path: str | os.PathLike[str], format: str | None) -> tuple[str, ExportFormat]:
-    """Choose what to write and how."""
+) -> tuple[str, ExportFormat, Target]:
+    """Refuse, before any work, what `export` would refuse; return what to write, how and where."""
     chosen = by_name_or_suffix(Path(path), format, FORMATS)
     what = chosen.default if what is None else what
     if what not in PRODUCTS:
@@ -101,7 +87,7 @@ def _chosen(what: str | None, path: str | os.PathLike[str], format: str | None) 
         )
     if chosen.package:
         require(chosen.package, f"{path}: {chosen.name}")
-    return what, chosen
+    return what, chosen, check_target(path, force, is_text=chosen.is_text)
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from privtrace.io.columns import Declared, parse_columns
-from privtrace.io.formats import FORMATS, STANDARD, Format
+from privtrace.io.formats import FORMATS, Format
 from privtrace.io.opening import open_reader, received
 from privtrace.io.output import Output, check_output
 from privtrace.io.source import FileSource, Sizes
+from privtrace.storage.atomic import STANDARD
 from privtrace.trajectories import Crs, Source, Trajectories
 
 __all__ = [

@@ -20,10 +20,8 @@ from privtrace.io.json_features import SEQUENCES, JsonReader
 from privtrace.io.output_tables import NAMES, line_tables, point_tables
 from privtrace.io.printing import BAD_POINTS, NUMBERS_AS_TIMES, TIME_ZONE, TIMELESS_POINTS, losing
 from privtrace.io.source import Reader
+from privtrace.storage.atomic import STANDARD
 from privtrace.trajectories import Trajectories
-
-#: The path that is standard input or output.
-STANDARD = "-"
 
 Read: TypeAlias = Callable[[Beginning, Declared], Reader]
 Recognizes: TypeAlias = Callable[[Beginning], bool]
@@ -51,9 +49,15 @@ Chosen = TypeVar("Chosen", bound=Suffixed)
 
 
 def chosen(path: Path, name: str | None, formats: Mapping[str, Chosen]) -> Chosen:
-    """Choose one of some formats, by its name if given, else by the suffix."""
+    """Choose one of some formats, by its name if given, else by the suffix; CSV for standard output."""
+    is_standard = str(path) == STANDARD
+    name = "csv" if is_standard and name is None else name
     if name is not None and name not in formats:
         raise OutputError(f"{path}: unknown format {name!r}; it must be one of {', '.join(formats)}")
+    if name is not None and is_standard and not formats[name].is_text:
+        raise OutputError(
+            f"{formats[name].name} cannot go to standard output; write csv or other text, or give a path"
+        )
     if name is not None:
         return formats[name]
     for format in formats.values():
@@ -188,12 +192,7 @@ FORMATS = {format.name: format for format in _ALL}
 
 def format_of_output(path: Path, name: str | None, names: str | None = None) -> Format:
     """Choose the format to write, by its name if given, else by the suffix, and how its columns are named."""
-    is_standard = str(path) == STANDARD
-    format = chosen(path, "csv" if is_standard and name is None else name, FORMATS)
-    if is_standard and not format.is_text:
-        raise OutputError(
-            f"{format.name} cannot go to standard output; write csv or other text, or give a path"
-        )
+    format = chosen(path, name, FORMATS)
     format.prepare(path)
     if names is None:
         return format

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import gzip
 import os
-import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, cast
 
 from privtrace.coordinates import is_known, settled
 from privtrace.errors import DataError, OutputError, SettingsError
-from privtrace.io.formats import STANDARD, Format, format_of_output
+from privtrace.io.formats import Format, format_of_output
 from privtrace.io.printing import rounded
-from privtrace.storage.atomic import Target, check_target, replacing
+from privtrace.storage.atomic import Target, check_target, replacing, streaming
 from privtrace.trajectories import Crs, Source, Trajectories
 
 
@@ -31,11 +27,6 @@ class Output:
     def path(self) -> Path:
         """Say where the file or folder will be."""
         return self.target.path
-
-    @property
-    def is_standard(self) -> bool:
-        """Say whether this is standard output, which cannot be whole or nothing."""
-        return str(self.path) == STANDARD
 
     @property
     def name(self) -> str:
@@ -62,7 +53,7 @@ class Output:
             trajectories = trajectories.parts()
         parts = map(self._fitted, _of_one_kind(trajectories))
         if self.format.is_text:
-            with self._stream() as stream:
+            with streaming(self.target, packed=self.format.is_packed(self.path)) as stream:
                 self.format.write(parts, stream)
             return
         with replacing(self.target, beside=self.format.beside) as temporary:
@@ -74,26 +65,6 @@ class Output:
         target = "lonlat" if self.format.lonlat_only else self.crs
         part = part if target is None else part.to_crs(target)
         return rounded(part) if self.format.in_decimals else part
-
-    @contextmanager
-    def _stream(self) -> Iterator[BinaryIO]:
-        """Open a stream for text, packed with gzip if the path says so; who reads a pipe may stop early."""
-        if self.is_standard:
-            sys.stdout.flush()
-            try:
-                with open(os.dup(sys.stdout.fileno()), "wb") as stream:
-                    yield stream
-            except BrokenPipeError:
-                with open(os.devnull, "wb") as nowhere:  # for what is flushed at exit
-                    os.dup2(nowhere.fileno(), sys.stdout.fileno())
-            return
-        with replacing(self.target) as temporary, temporary.open("wb") as file:
-            if not self.format.is_packed(self.path):
-                yield file
-                return
-            # Without name and date, so that the same trajectories make the same file.
-            with gzip.GzipFile("", "wb", 6, file, mtime=0) as packer:
-                yield cast(BinaryIO, packer)
 
 
 def check_output(
@@ -108,11 +79,9 @@ def check_output(
     crs = None if crs is None else settled(crs, "--output-crs")
     if crs == "planar" or (crs not in (None, "lonlat") and chosen.lonlat_only):
         raise SettingsError(f"{path}: --output-crs {crs} is not possible here; leave it out, or write lonlat")
-    if os.fspath(path) == STANDARD:
-        return Output(Target(Path(path), Path(path), force), chosen, crs)
     for suffix in chosen.beside:
         check_target(Path(path).with_suffix(suffix), force)
-    return Output(check_target(path, force, chosen.folder_of), chosen, crs)
+    return Output(check_target(path, force, chosen.folder_of, is_text=chosen.is_text), chosen, crs)
 
 
 def _of_one_kind(parts: Iterable[Trajectories]) -> Iterator[Trajectories]:

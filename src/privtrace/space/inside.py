@@ -43,6 +43,5 @@ def tell_inside(tallies: Iterable[Tally], observer: Observer, in_period: bool = 
         return
     observer.note(
         f"{total.n_reaching:,} of {total.n_trajectories:,} trajectories and {n_inside:,} of {n_points:,} "
-        f"points lie in the region; {total.n_outside:,} points are outside, and {total.n_bad:,} unusable "
-        "points were dropped"
+        f"points lie in the region ({total.n_outside:,} outside, {total.n_bad:,} unusable and dropped)"
     )

@@ -242,10 +242,10 @@ class Region:
     def for_data(self, crs: Crs) -> Region:
         """Settle the coordinate system when the region meets data."""
         crs = coordinates.settled(crs)
-        if self.crs is None and self.shape is not None and crs not in ("lonlat", "planar"):
-            # GeoJSON has longitude and latitude, but not every polygon is from there.
-            in_degrees = np.all(np.abs(self.bounds) <= (360, 90, 360, 90))
-            return self._of(self.shape, "lonlat").for_data(crs) if in_degrees else self._of(self.shape, crs)
+        in_degrees = np.all(np.abs(self.bounds) <= (360, 90, 360, 90))
+        if self.crs is None and crs not in ("lonlat", "planar") and in_degrees:
+            # GeoJSON has longitude and latitude, and so has a box that would be a few meters near the origin.
+            return self.for_data("lonlat").for_data(crs)
         if self.crs in (None, crs):
             return replace(self, crs=crs) if self.shape is None else self._of(self.shape, crs)
         if not coordinates.is_known(self.crs) or not coordinates.is_known(crs):

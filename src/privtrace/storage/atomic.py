@@ -1,15 +1,21 @@
-"""Put a finished file or folder into place in one step, or nothing at all."""
+"""Put a finished file or folder into place in one step, or nothing at all; or stream to standard output."""
 
 from __future__ import annotations
 
+import gzip
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO, cast
 
 from privtrace.errors import OutputError
 from privtrace.storage.owned import OwnedFolder
+
+#: The path that is standard input or output.
+STANDARD = "-"
 
 #: A hidden file that says that a folder was written here, and may be replaced.
 _MARK = ".privtrace-output"
@@ -27,22 +33,33 @@ class Target(os.PathLike[str]):
     force: bool  # whether what is there may be replaced
     folder_of: str | None = None  # of a folder, the suffix of the files in it
 
+    @property
+    def is_standard(self) -> bool:
+        """Say whether this is standard output, which cannot be whole or nothing."""
+        return str(self.path) == STANDARD
+
     def __fspath__(self) -> str:
         return os.fspath(self.path)
 
     def __str__(self) -> str:
-        return str(self.path)
+        return "standard output" if self.is_standard else str(self.path)
 
 
-def check_target(path: str | os.PathLike[str], force: bool = False, folder_of: str | None = None) -> Target:
+def check_target(
+    path: str | os.PathLike[str], force: bool = False, folder_of: str | None = None, *, is_text: bool = False
+) -> Target:
     """Refuse before the work what would be refused after it; return what `replacing` takes unchecked.
 
     With `folder_of` it is the path of a folder of files with this suffix. One that is there is replaced only if
     it was made here and holds nothing else: it may be all that someone has, and one wrong path must not
-    delete it.
+    delete it. Text may go to standard output.
     """
     if isinstance(path, Target):
         return path
+    if os.fspath(path) == STANDARD:
+        if not is_text:
+            raise OutputError("-: only text can go to standard output; give the path of a file")
+        return Target(Path(path), Path(path), force)
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
         raise OutputError(f"{path}: no such folder: {target.parent}; create it first")
@@ -96,6 +113,30 @@ def replacing(
         reason = error.strerror or "input or output error"
         # Not from the error: it may name a file in a folder, and so a user.
         raise OutputError(f"{target}: cannot be written ({reason}); check space and permissions") from None
+
+
+@contextmanager
+def streaming(target: Target, *, packed: bool = False) -> Iterator[BinaryIO]:
+    """Yield a stream, packed with gzip or not; what is written there becomes the target on success.
+
+    What goes to standard output stays written, and who reads it from a pipe may stop early.
+    """
+    if target.is_standard:
+        sys.stdout.flush()
+        try:
+            with open(os.dup(sys.stdout.fileno()), "wb") as stream:
+                yield stream
+        except BrokenPipeError:
+            with open(os.devnull, "wb") as nowhere:  # for what is flushed at exit
+                os.dup2(nowhere.fileno(), sys.stdout.fileno())
+        return
+    with replacing(target) as temporary, temporary.open("wb") as file:
+        if not packed:
+            yield file
+            return
+        # Without name and date, so that the same content makes the same file.
+        with gzip.GzipFile("", "wb", 6, file, mtime=0) as packer:
+            yield cast(BinaryIO, packer)
 
 
 def _publish(temporary: Path, checked: Target) -> None:
