@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import pickle
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -102,18 +103,23 @@ def test_it_says_what_its_source_says(tmp_path: Path, caplog: Any) -> None:
 
 def test_a_source_from_elsewhere_need_not_say_all() -> None:
     class Bare:
-        crs, n_points, gap_minutes = "lonlat", 0, None
+        crs, n_points, gap_minutes = night().crs, 0, None
 
         def parts(self) -> Any:
             return night().parts()
 
     bare: Any = Bare()
     found = Within(bare, Period.of("2024-03-31/2024-04-01"), Zone.named("UTC"))
-    assert found.has_users is None and found.has_clock and not found.times_by_default and found.zone == "UTC"
-    assert found.timed() is found and found.path is None
+    assert not any(
+        hasattr(found, name) for name in ("has_users", "has_clock", "times_by_default", "zone", "path")
+    )
+    assert (
+        found.timed() is found and pickle.loads(pickle.dumps(replace(found, source=night()))).crs == found.crs
+    )
     found.tell(Silent())
     assert sum(map(len, found.parts())) > 0
-    found.close()
+    model = pt.PrivTrace(epsilon=1, region=(0, 0, 9, 9), period=str(found.period)).fit(bare)
+    assert model.release.calendar is not None and model.release.calendar.zone.name == "UTC"
 
 
 class Noting(Silent):

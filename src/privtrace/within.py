@@ -11,7 +11,7 @@ import numpy as np
 
 from privtrace.calendar import DAY_S, Period, Zone, seconds_of
 from privtrace.observer import Observer
-from privtrace.trajectories import NO_TIMES, Crs, Flags, Source, Trajectories, has_users, on_the_calendar
+from privtrace.trajectories import NO_TIMES, Crs, Flags, Source, Trajectories, on_the_calendar
 
 #: What cannot be done without calendar times, and what to do instead, where there is a period.
 NO_PERIOD = ("no period can be applied", "leave out --period (period)")
@@ -31,8 +31,32 @@ class _Found:
         self.n_untimed += int((~has_time).sum())
 
 
+class Derived:
+    """Give trajectories of another source otherwise; all that a subclass does not say is as the source says."""
+
+    source: Source
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(object.__getattribute__(self, "source"), name)
+
+    @property
+    def crs(self) -> Crs:
+        """Say what points mean."""
+        return self.source.crs
+
+    @property
+    def n_points(self) -> int:
+        """Tell how many rows a pass goes over, for progress only."""
+        return self.source.n_points
+
+    @property
+    def gap_minutes(self) -> float | None:
+        """Say by which public rule logs were cut into trajectories."""
+        return self.source.gap_minutes
+
+
 @dataclass(frozen=True)
-class Within:
+class Within(Derived):
     """Yield the trajectories of a source that begin in a period, the same ones in every pass.
 
     A trajectory begins on the local day of its first point that has a time, before anything is clipped. One
@@ -45,58 +69,14 @@ class Within:
     # Of the first pass, until it is told, and then None.
     _found: list[_Found | None] = field(default_factory=list, init=False, repr=False, compare=False)
 
-    @property
-    def crs(self) -> Crs:
-        """Say whether points are longitude and latitude or planar."""
-        return self.source.crs
-
-    @property
-    def n_points(self) -> int:
-        """Tell how many rows a pass goes over, for progress only."""
-        return self.source.n_points
-
-    @property
-    def gap_minutes(self) -> float | None:
-        """Say by which public rule logs were cut into trajectories, before the period is looked at."""
-        return self.source.gap_minutes
-
-    @property
-    def zone(self) -> str:
-        """Say in which zone the times of the source are shown."""
-        return str(self._said("zone", "UTC"))
-
-    @property
-    def path(self) -> Any:
-        """Say where the source is, if anywhere."""
-        return self._said("path", None)
-
-    @property
-    def has_users(self) -> bool | None:
-        """Say whether trajectories have users; None where the source cannot tell before a pass."""
-        return has_users(self.source)
-
-    @property
-    def has_clock(self) -> bool:
-        """Say whether trajectories may have calendar times."""
-        return bool(self._said("has_clock", True))
-
-    @property
-    def times_by_default(self) -> bool:
-        """Say whether times are synthesized unless told otherwise."""
-        return bool(self._said("times_by_default", False))
-
     def timed(self, consequence: str = NO_TIMES[0], instead: str = NO_TIMES[1]) -> Within:
         """Give the same of the source with its times read as calendar times."""
-        timed = self._said("timed", lambda *words: self.source)(consequence, instead)
+        timed = getattr(self.source, "timed", lambda *words: self.source)(consequence, instead)
         return self if timed is self.source else Within(timed, self.period, self.local)
-
-    def close(self) -> None:
-        """Close the source, where that can be done."""
-        self._said("close", lambda: None)()
 
     def tell(self, observer: Observer) -> None:
         """Tell the curator what the source has to, and once, after a pass, how much begins in the period."""
-        self._said("tell", lambda observer: None)(observer)
+        getattr(self.source, "tell", lambda observer: None)(observer)
         found = self._found[0] if self._found else None
         if found is not None:
             self._found[0] = None
@@ -105,10 +85,6 @@ class Within:
                 f"(local days in {self.local.name}); {found.n_untimed:,} have no time",
                 loud=found.n_kept == 0,
             )
-
-    def tell_untimed(self, observer: Observer) -> None:
-        """Tell the curator, where times are synthesized, if the source has hardly any."""
-        self._said("tell_untimed", lambda observer: None)(observer)
 
     def parts(self) -> Iterator[Trajectories]:
         """Start a pass over the trajectories of the period."""
@@ -126,16 +102,11 @@ class Within:
             return np.zeros(len(part), np.bool_), np.zeros(len(part), np.bool_)
         seconds = seconds_of(part.times)
         timed = np.append(np.flatnonzero(seconds >= 0), part.n_points)
-        firsts = timed[
-            np.searchsorted(timed, part.offsets[:-1])
-        ]  # (n,): of each, or of a later one if it has none
+        # (n,): the first of each, or of a later one if it has none
+        firsts = timed[np.searchsorted(timed, part.offsets[:-1])]
         has_time = firsts < part.offsets[1:]
         days = self.local.to_local(np.append(seconds, 0)[firsts]) // DAY_S
         return has_time & (days >= self.period.days.start) & (days < self.period.days.stop), has_time
-
-    def _said(self, name: str, otherwise: Any) -> Any:
-        """Ask the source for what not every source can tell."""
-        return getattr(self.source, name, otherwise)
 
 
 def within(source: Source, period: Period, zone: str | None = None) -> Within:
@@ -156,30 +127,18 @@ def read_within(source: Source, period: Period | None, zone: str | None = None) 
         yield within(timed, period, zone)
 
 
-class Transformed:
-    """Give a source in another coordinate system; all else is as the source says."""
+@dataclass(frozen=True)
+class Transformed(Derived):
+    """Give a source in another coordinate system."""
 
-    def __init__(self, source: Source, crs: Crs) -> None:
-        self._source, self._crs = source, crs
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._source, name)
+    source: Source
+    target: Crs
 
     @property
     def crs(self) -> Crs:
         """Say what points mean now."""
-        return self._crs
-
-    @property
-    def n_points(self) -> int:
-        """Tell how many rows a pass goes over, for progress only."""
-        return self._source.n_points
-
-    @property
-    def gap_minutes(self) -> float | None:
-        """Say by which public rule logs were cut into trajectories."""
-        return self._source.gap_minutes
+        return self.target
 
     def parts(self) -> Iterator[Trajectories]:
         """Start a pass over all trajectories."""
-        return (part.to_crs(self._crs) for part in self._source.parts())
+        return (part.to_crs(self.target) for part in self.source.parts())

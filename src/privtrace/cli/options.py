@@ -94,7 +94,7 @@ Names = Annotated[
 ]
 OutputCrs = Annotated[
     str | None,
-    typer.Option("--output-crs", metavar="lonlat|EPSG:CODE", help="Transform what is written to this."),
+    typer.Option("--output-crs", metavar="lonlat|EPSG:CODE", help="Write coordinates in this system."),
 ]
 ThreadCount = Annotated[
     int | None,
