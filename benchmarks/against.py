@@ -21,6 +21,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+import pyarrow.parquet as pq
 from experiments.data import METHODS, folder, load
 
 import privtrace as pt
@@ -120,12 +122,14 @@ def main() -> None:
 
 
 def written(place: Path, data: list[str]) -> dict[str, Path]:
-    """Write a file in every format."""
+    """Write a file in every format, and one whose trajectories are scattered over it."""
     trips = load(data[0])[0] if data else trips_and_region()[1]
     place.mkdir()
     for format, name in files().items():
         pt.write(trips, place / name, format=format)
-    return {format: place / name for format, name in files().items()}
+    rows, scattered = pq.read_table(place / files()["parquet"]), place / "scattered.parquet"
+    pq.write_table(rows.take(np.random.default_rng(1).permutation(rows.num_rows)), scattered)
+    return {format: place / name for format, name in files().items()} | {"scattered": scattered}
 
 
 def print_ratios(

@@ -19,6 +19,8 @@ from mutants.mutant import Mutant
 
 #: What tests need of the project.
 _PARTS = ("src", "tests", "experiments", "examples", "docs", "pyproject.toml")
+#: Where there are modules.
+_CODE = ("src", "tests", "experiments", "examples")
 
 #: Seconds that the tests of a mutant may take: a walk that never ends is not caught, it hangs.
 TIMEOUT = 400
@@ -136,8 +138,9 @@ class Tree:
 
     @cached_property
     def _imported(self) -> dict[Path, set[Path]]:
-        """List for each module of the package the files that it imports."""
-        return {module: self._imports(module) for module in self.package.rglob("*.py")}
+        """List for each module the files of ours that it imports; tests may have kernels too."""
+        modules = (module for part in _CODE for module in (self.root / part).rglob("*.py"))
+        return {module: self._imports(module) for module in modules}
 
     def _imports(self, module: Path) -> set[Path]:
         names = set()
@@ -146,7 +149,8 @@ class Tree:
                 names |= {alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.module:  # a module, or what is in one
                 names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-        places = (self.root / "src" / name.replace(".", "/") for name in names)
+        roots = (self.package.parent, self.root)
+        places = (root / name.replace(".", "/") for root in roots for name in names)
         files = {file for place in places for file in (place.with_suffix(".py"), place / "__init__.py")}
         return {file for file in files if file.is_file()}
 

@@ -56,7 +56,7 @@ def test_bad_samples_are_refused(
 
 
 def test_walks_cut_short_are_told(wanderers: pt.Trajectories, region: pt.Region) -> None:
-    model = pt.PrivTrace(epsilon=1, region=region, max_steps=2).fit(wanderers)
+    model = pt.PrivTrace(epsilon=1, region=region, max_steps=2).fit(wanderers, noise=pt.SeededNoise(1))
     with pytest.warns(pt.CappedWalks, match="walks reached --max-steps"):
         made = model.sample(500, seed=1)
     assert np.diff(made.offsets).max() == 2
@@ -67,7 +67,7 @@ def test_noise_that_vanishes_gives_the_empirical_model(city: tuple[pt.Trajectori
     trips, region = city
     setup = {"region": region, "K": 3, "density_per_cell": 200, "theta1": 100}
     exact = pt.PrivTrace(epsilon=1000, **setup).fit(trips, noise=pt.NoNoise())
-    noisy = pt.PrivTrace(epsilon=1000, **setup).fit(trips)
+    noisy = pt.PrivTrace(epsilon=1000, **setup).fit(trips, noise=pt.SeededNoise(1))
     assert np.array_equal(exact.divisions, noisy.divisions)
     assert np.abs(exact.moves - noisy.moves).max() < 0.1 * 2**20
     assert noisy.n_trajectories == pytest.approx(exact.n_trajectories, abs=2)

@@ -61,7 +61,8 @@ def test_noise_that_vanishes_gives_the_empirical_model(
     noiseless: AdaTraceModel, city: tuple[pt.Trajectories, pt.Region]
 ) -> None:
     trips, region = city
-    noisy = pt.AdaTrace(epsilon=10_000, region=region, N=5, density_per_cell=50).fit(trips)
+    settings = pt.AdaTrace(epsilon=10_000, region=region, N=5, density_per_cell=50)
+    noisy = settings.fit(trips, noise=pt.SeededNoise(1))
     for name in ("density", "transitions", "trips", "lengths"):
         assert np.abs(getattr(noisy, name) - getattr(noiseless, name)).max() < 0.5 * WEIGHT, name
     assert noisy.n_trajectories == pytest.approx(noiseless.n_trajectories, abs=2)

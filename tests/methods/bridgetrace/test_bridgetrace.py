@@ -81,7 +81,8 @@ def test_walks_go_over_shared_sides(shape: str | None, wanderers: pt.Trajectorie
 
 @pytest.mark.parametrize("shape", ["mixed 1", "frame", "diamond"])
 def test_points_lie_in_a_polygon(shape: str, wanderers: pt.Trajectories) -> None:
-    model = pt.BridgeTrace(epsilon=2, region=polygons.region(shape), K=4, rounds=0).fit(wanderers)
+    settings = pt.BridgeTrace(epsilon=2, region=polygons.region(shape), K=4, rounds=0)
+    model = settings.fit(wanderers, noise=pt.SeededNoise(1))
     points = model.sample(1000, seed=4).points
     assert len(points) > 5000
     assert shapely.dwithin(polygons.oracle(shape), shapely.points(points), 1e-9).all()
@@ -115,7 +116,8 @@ def test_points_are_as_far_apart_as_asked(spacing: float | None, wanderers: pt.T
     """In meters, along the line; where points are not measured, a default follows from the region alone."""
     trips = pt.Trajectories(wanderers.points / 100 + [8, 41], wanderers.offsets, crs="lonlat")
     region = pt.Region.box(8, 41, 8.1, 41.1).for_data("lonlat")
-    model = pt.BridgeTrace(epsilon=4, region=region, rounds=1, spacing=spacing, sampling=False).fit(trips)
+    settings = pt.BridgeTrace(epsilon=4, region=region, rounds=1, spacing=spacing, sampling=False)
+    model = settings.fit(trips, noise=pt.SeededNoise(1))
     made = model.sample(1000, seed=1)
     lengths = lengths_m(made.points * region.scale_m, made.offsets)
     asked = spacing or min(region.width_m, region.height_m) / 160
