@@ -31,10 +31,10 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         counts[f"opened {path.name}"] += 1
         return open_reader(path, *more)
 
-    def checked(path: Any, force: bool = False, folder_of: str | None = None) -> Any:
+    def checked(path: Any, *more: Any, **named: Any) -> Any:
         if not isinstance(path, atomic.Target):
             counts[f"checked {Path(path).name}"] += 1
-        return exists(path, force, folder_of)
+        return exists(path, *more, **named)
 
     def passed(self: FileSource) -> Any:
         counts[f"passed over {Path(self.path).name}"] += 1
