@@ -1,4 +1,4 @@
-"""Leave of a source the trajectories of a period of local days. Private data, as the source is."""
+"""Make sources of others: the trajectories of a period of local days, or all in another system. As private."""
 
 from __future__ import annotations
 
