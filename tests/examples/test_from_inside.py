@@ -78,7 +78,7 @@ def test_five_files_are_enough(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(root / "src")}
     tests = {
         "tests/contract/test_synthesizers.py": NAME,
-        "tests/privacy": f"{NAME}:",
+        "tests/privacy": NAME,
         "tests/cli/test_options.py": NAME,
         "tests/methods/test_registry.py": "whole or told",
         "tests/test_layers.py": "",
