@@ -2,7 +2,7 @@
 
     python -m benchmarks.against COMMIT [--runs 15] [--methods bridgetrace,privtrace,adatrace,dpt]
         [--data porto]
-    python -m benchmarks.against COMMIT --reading [--runs 15] [--data porto]
+    python -m benchmarks.against COMMIT --reading [--runs 15] [--formats csv,gpx] [--data porto]
 
 The other commit is laid out in a temporary folder. Each has a process of its own, on warm code, and they work
 in turns with the same seeded noise, so that what else a machine does falls on both. The least of the runs
@@ -96,6 +96,7 @@ def main() -> None:
     options.add_argument("--runs", type=int, default=15)
     options.add_argument("--methods", type=lambda names: names.split(","), default=[*METHODS])
     options.add_argument("--reading", action="store_true")
+    options.add_argument("--formats", type=lambda names: names.split(","))
     options.add_argument("--data", nargs=1, default=[])
     chosen = options.parse_args()
     with tempfile.TemporaryDirectory() as made:
@@ -107,6 +108,7 @@ def main() -> None:
         subprocess.run(["tar", "-x", "-C", laid_out], input=archive.stdout, check=True)
         if chosen.reading:
             told, script, measured = written(place, chosen.data), _READER, _READ
+            told = {format: told[format] for format in chosen.formats or told}
         else:
             told, script, measured = {name: name for name in chosen.methods}, _WORKER, _MEASURED
         there, here = (Worker(tree, script, chosen.data) for tree in (laid_out, HERE))
