@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 
 import privtrace as pt
+from privtrace.methods import registry
+from privtrace.testing.data import wanderers
+from tests import polygons
 
 
 def test_all_is_complete() -> None:
@@ -54,7 +57,15 @@ def test_importing_loads_no_compiler() -> None:
     ids=lambda arguments: arguments[0],
 )
 def test_asking_loads_neither_a_compiler_nor_what_fits_need(arguments: list[str]) -> None:
-    """So a plan, or a look at a model over a box, answers at once."""
+    """So a plan, or a look at a model over a box, answers at once; one over a polygon needs a bit more."""
     loaded = loaded_by(f"sys.argv[1:] = {arguments}; from privtrace.cli import main; main()")
     heavy = {"numba", "llvmlite", "pandas", "scipy", "shapely", "pyproj", "cryptography", "privtrace.io"}
     assert "privtrace.methods.bridgetrace.settings" in loaded and not loaded & heavy
+
+
+@pytest.mark.parametrize("method", ["bridgetrace", "privtrace", "adatrace", "dpt"])
+def test_a_look_at_a_model_over_a_polygon_loads_no_compiler(method: str, tmp_path: Path) -> None:
+    settings = registry.find(method).settings(epsilon=1, region=polygons.region("mixed 1"))
+    settings.fit(wanderers(), noise=pt.SeededNoise(1)).save(tmp_path / "a.model")
+    loaded = loaded_by(f"import privtrace; privtrace.load({str(tmp_path / 'a.model')!r}).summary()")
+    assert "privtrace.models" in loaded and "numba" not in loaded

@@ -7,12 +7,13 @@ give the area, the center, the sides that the piece reaches, and points uniform 
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from privtrace.compiling import compiled, inlined
+from privtrace.compiling import called, compiled, inlined
 from privtrace.errors import SettingsError
 from privtrace.space.area import Area, band_at, crossing, is_in_polygon, is_inside
 from privtrace.trajectories import Floats, Integers
@@ -54,11 +55,18 @@ def cut(boxes: Floats, area: Area) -> tuple[Floats, Pieces]:
 
     The share is 1 for a box wholly inside, and 0 where no cell exists.
     """
-    found = _cut(boxes, area, _MAX_WORK)
+    python_us = 25 * len(boxes) + 2 * len(area.edges) * math.isqrt(len(boxes))
+    found = called(_cut, boxes, area, _MAX_WORK, python_us=python_us)
     if not found.done:
         raise SettingsError("the polygon is too complex to be cut into cells; simplify it")
-    cumulative, centers, shares = _measured(boxes, area, found)
+    cumulative, centers, shares = called(_measured, boxes, area, found, python_us=python_us)
     return shares, Pieces(found.offsets, found.trapezoids, cumulative, centers)
+
+
+def linked(i: Integers, j: Integers, boxes: Floats, pieces: Pieces) -> npt.NDArray[np.bool_]:
+    """Tell whether the pieces of two cells touch, for pairs whose boxes do, as `Grid.touching` says."""
+    python_us = 5 * len(i) + 15 * len(pieces.trapezoids)
+    return called(_linked, i, j, boxes, pieces, python_us=python_us)  # type: ignore[no-any-return]
 
 
 def chosen(pieces: Pieces, which: npt.NDArray[np.bool_]) -> Pieces:
@@ -294,8 +302,7 @@ def _measured(boxes, area, found):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def linked(i, j, boxes, pieces):  # type: ignore[no-untyped-def]
-    """Tell whether the pieces of two cells touch, for pairs whose boxes do, as `Grid.touching` says."""
+def _linked(i, j, boxes, pieces):  # type: ignore[no-untyped-def]
     links = np.ones(len(i), np.bool_)
     for pair in range(len(i)):
         a, b = i[pair], j[pair]

@@ -104,9 +104,13 @@ class AdaTraceModel(Model):
         return graph_distances(self.shortest)
 
     @cached_property
+    def _clean_trips(self) -> Integers:
+        return clean_trips(self.trips, self.distances)
+
+    @cached_property
     def bridge(self) -> Bridge:
         """Clean trips, lengths and transitions into tables to walk on."""
-        trips, lengths = clean_trips(self.trips, self.distances), likely_lengths(self.lengths)
+        trips, lengths = self._clean_trips, likely_lengths(self.lengths)
         if not trips.any():  # noise has left nothing: any cell, and not beyond it
             trips, lengths = np.eye(len(trips), dtype=np.int64), np.ones((len(lengths), 1), np.int64)
         transitions = normcut(np.where(self.shortest.neighbors >= 0, self.transitions, 0))
@@ -174,5 +178,5 @@ class AdaTraceModel(Model):
             "states": self.grid.n_cells,
             "cells divided": int(np.sum(self.divisions > 1)),
             "fine cells": self.fine.n_cells,
-            "trips from cell to cell": int(np.count_nonzero(self.bridge.trips)),
+            "trips from cell to cell": int(np.count_nonzero(self._clean_trips)) or self.grid.n_cells,
         }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from privtrace.compiling import compiled
+from privtrace.compiling import called, compiled
 from privtrace.trajectories import Integers
 
 
@@ -18,7 +18,8 @@ def normcut(rows: Integers, totals: Integers | None = None) -> Integers:
     # Entries beyond this cannot come from real counts, and a row of them would overflow its sum.
     limit = (1 << 62) // max(rows.shape[1], 1)
     rows = np.clip(rows, -limit, limit)
-    return _normcut(rows, rows.sum(axis=1) if totals is None else totals)  # type: ignore[no-any-return]
+    totals = rows.sum(axis=1) if totals is None else totals
+    return called(_normcut, rows, totals, python_us=rows.size + 20 * len(rows))  # type: ignore[no-any-return]
 
 
 def shrunk(weights: Integers) -> Integers:
