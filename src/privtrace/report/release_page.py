@@ -147,7 +147,7 @@ def _distributions(trips: Trajectories, release: Release) -> str:
             names, (np.quantile(x, quantiles) for x in (lengths, diameters, n_points)), strict=True
         )
     ]
-    head = ("Per trip", *(f"{share:.0%} are below" for share in quantiles))
+    head = ("Per trip", *(f"{100 * share:.0f} % are below" for share in quantiles))
     return section(
         "The synthetic trips",
         paragraph(
