@@ -297,7 +297,7 @@ def test_the_trips_are_those_that_anyone_can_make(page: Element, model: Any) -> 
     assert f"the first {len(made):,} trips that the model makes with seed 1" in found.text
     (table,) = found.all("table")
     names, *listed = rows(table)
-    assert names[3] == "50% are below" and [row[0] for row in listed] == ["Length", "Diameter", "Points"]
+    assert names[3] == "50 % are below" and [row[0] for row in listed] == ["Length", "Diameter", "Points"]
     assert listed[2][3] == f"{np.median(np.diff(made.offsets)):,.3g}"
     steps = np.hypot(*np.diff(made.points, axis=0).T)
     lengths = [steps[a : b - 1].sum() for a, b in zip(made.offsets[:-1], made.offsets[1:], strict=True)]
