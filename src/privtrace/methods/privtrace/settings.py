@@ -146,8 +146,8 @@ class PrivTrace(Settings):
     def _own_warnings(self, states: int, share: float) -> Iterator[str]:
         if self.order == "adaptive" and share < _HARDLY_USED:
             yield (
-                f"only about {100 * share:.0f} % of the states will use second order; --order 1 (order=1) gives "
-                "its share of epsilon to first order"
+                f"only about {100 * share:.0f} % of the states will use second order; --order 1 (order=1) "
+                "gives its share of epsilon to first order"
             )
         yield from limited(states, self.max_states)
 
