@@ -277,6 +277,22 @@ ENDS = (
         "if False:",
         ("io/test_io_reading.py",),
     ),
+    Mutant(
+        "boxes-in-degrees-taken-for-meters",
+        "a box in degrees is a few meters wide where data is projected",
+        "space/region.py",
+        'crs not in ("lonlat", "planar") and in_degrees',
+        'crs not in ("lonlat", "planar") and in_degrees and self.shape is not None',
+        ("io/test_io_crs.py",),
+    ),
+    Mutant(
+        "models-written-to-standard-output",
+        "what is no text goes to standard output, or into a file called -",
+        "storage/atomic.py",
+        "if not is_text:",
+        "if False:",
+        ("cli/test_exporting.py",),
+    ),
 )
 
 MUTANTS = (*READERS, *TIMES, *ZONES, *UNITS, *BUDGETS, *ENDS)
