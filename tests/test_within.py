@@ -16,7 +16,7 @@ import privtrace as pt
 from privtrace import trajectories as containers
 from privtrace.calendar import Period, Zone
 from privtrace.observer import Silent
-from privtrace.within import Within, within
+from privtrace.within import Transformed, Within, within
 
 
 def night(n: int = 300) -> pt.Trajectories:
@@ -110,16 +110,27 @@ def test_a_source_from_elsewhere_need_not_say_all() -> None:
 
     bare: Any = Bare()
     found = Within(bare, Period.of("2024-03-31/2024-04-01"), Zone.named("UTC"))
-    assert not any(
-        hasattr(found, name) for name in ("has_users", "has_clock", "times_by_default", "zone", "path")
-    )
-    assert (
-        found.timed() is found and pickle.loads(pickle.dumps(replace(found, source=night()))).crs == found.crs
-    )
+    further = ("has_users", "has_clock", "times_by_default", "zone", "path", "close")
+    assert not any(hasattr(found, name) for name in further) and containers.has_users(found) is None
+    assert within(found, found.period) is found and found.timed() is found
+    assert pickle.loads(pickle.dumps(replace(found, source=night()))).crs == found.crs
     found.tell(Silent())
     assert sum(map(len, found.parts())) > 0
     model = pt.PrivTrace(epsilon=1, region=(0, 0, 9, 9), period=str(found.period)).fit(bare)
     assert model.release.calendar is not None and model.release.calendar.zone.name == "UTC"
+
+
+def test_what_is_left_out_cannot_be_had_by_another_name(tmp_path: Path) -> None:
+    night().write(tmp_path / "a.parquet")
+    with pt.read(tmp_path / "a.parquet", crs="EPSG:3763") as source:
+        period = within(source, Period.of("2024-03-31/2024-04-01"))
+        moved = Transformed(period, "lonlat")
+        for one in (period, moved):
+            public = {name for name in dir(source) if not name.startswith("_")}
+            assert {"collect", "made", "keys", "faults"} <= {name for name in public if not hasattr(one, name)}
+            assert one.path == source.path and one.has_clock
+        assert (moved.crs, moved.timed().crs) == ("lonlat", "lonlat")
+        assert sum(map(len, moved.timed().parts())) == sum(map(len, period.parts())) < len(source.collect())
 
 
 class Noting(Silent):

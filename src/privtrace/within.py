@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 import numpy as np
 
@@ -31,13 +31,23 @@ class _Found:
         self.n_untimed += int((~has_time).sum())
 
 
+#: What a source may have beside its duty, as `Source` lists it, and a derived one has as well.
+_FURTHER = ("has_users", "has_clock", "zone", "times_by_default", "tell", "tell_untimed", "path", "close")
+
+
+@dataclass(frozen=True)
 class Derived:
-    """Give trajectories of another source otherwise; all that a subclass does not say is as the source says."""
+    """Give trajectories of another source otherwise; what it may say beside is as the source says.
+
+    Nothing else of the source can be had by this one: not what would lead to trajectories that are left out.
+    """
 
     source: Source
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(object.__getattribute__(self, "source"), name)
+        if name not in _FURTHER:
+            raise AttributeError(name)
+        return getattr(self.source, name)
 
     @property
     def crs(self) -> Crs:
@@ -54,6 +64,11 @@ class Derived:
         """Say by which public rule logs were cut into trajectories."""
         return self.source.gap_minutes
 
+    def timed(self, consequence: str = NO_TIMES[0], instead: str = NO_TIMES[1]) -> Self:
+        """Give the same of the source with its times read as calendar times."""
+        timed = getattr(self.source, "timed", lambda *words: self.source)(consequence, instead)
+        return self if timed is self.source else replace(self, source=timed)
+
 
 @dataclass(frozen=True)
 class Within(Derived):
@@ -63,16 +78,10 @@ class Within(Derived):
     that begins on another day, or has no time at all, does not count. A time before 1970 or after 9999 is none.
     """
 
-    source: Source
     period: Period
     local: Zone  # in whose days the period counts
     # Of the first pass, until it is told, and then None.
     _found: list[_Found | None] = field(default_factory=list, init=False, repr=False, compare=False)
-
-    def timed(self, consequence: str = NO_TIMES[0], instead: str = NO_TIMES[1]) -> Within:
-        """Give the same of the source with its times read as calendar times."""
-        timed = getattr(self.source, "timed", lambda *words: self.source)(consequence, instead)
-        return self if timed is self.source else Within(timed, self.period, self.local)
 
     def tell(self, observer: Observer) -> None:
         """Tell the curator what the source has to, and once, after a pass, how much begins in the period."""
@@ -131,7 +140,6 @@ def read_within(source: Source, period: Period | None, zone: str | None = None) 
 class Transformed(Derived):
     """Give a source in another coordinate system."""
 
-    source: Source
     target: Crs
 
     @property
