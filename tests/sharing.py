@@ -71,10 +71,12 @@ def _locked(path: str) -> Iterator[None]:
 
 def apart(items: list[pytest.Item], root: str, n_processes: int) -> list[pytest.Item]:
     """Let all processes but the first begin with tests that compile nothing, each with as many of them."""
+    if n_processes == 1:
+        return items
     quiet, mixed = [], []
     for item in items:
         (quiet if os.path.relpath(item.path, root).startswith(QUIET) else mixed).append(item)
-    n_begun = len(quiet) // max(n_processes - 1, 1) + 1
+    n_begun = len(quiet) // (n_processes - 1) + 1
     for process in range(1, n_processes):
         begin = len(items) * process // n_processes - n_processes  # a little early: shares differ by one
         begun = slice((process - 1) * n_begun, process * n_begun)
