@@ -286,6 +286,22 @@ ENDS = (
         ("io/test_io_crs.py",),
     ),
     Mutant(
+        "a-period-gives-all-away",
+        "what a period leaves out can be had from its source by another name",
+        "within.py",
+        "if name not in _FURTHER:",
+        "if name == 'source':",
+        ("test_within.py",),
+    ),
+    Mutant(
+        "a-look-loads-a-compiler",
+        "whoever looks at a model over a polygon waits for a compiler",
+        "compiling.py",
+        "python_us > _LITTLE_US or",
+        "True or",
+        ("test_compiling.py", "test_public_api.py"),
+    ),
+    Mutant(
         "models-written-to-standard-output",
         "what is no text goes to standard output, or into a file called -",
         "storage/atomic.py",

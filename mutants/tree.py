@@ -19,8 +19,6 @@ from mutants.mutant import Mutant
 
 #: What tests need of the project.
 _PARTS = ("src", "tests", "experiments", "examples", "docs", "pyproject.toml")
-#: Where there are modules.
-_CODE = ("src", "tests", "experiments", "examples")
 
 #: Seconds that the tests of a mutant may take: a walk that never ends is not caught, it hangs.
 TIMEOUT = 400
@@ -139,8 +137,7 @@ class Tree:
     @cached_property
     def _imported(self) -> dict[Path, set[Path]]:
         """List for each module the files of ours that it imports; tests may have kernels too."""
-        modules = (module for part in _CODE for module in (self.root / part).rglob("*.py"))
-        return {module: self._imports(module) for module in modules}
+        return {module: self._imports(module) for module in self.root.rglob("*.py")}
 
     def _imports(self, module: Path) -> set[Path]:
         names = set()

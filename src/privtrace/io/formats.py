@@ -51,20 +51,21 @@ Chosen = TypeVar("Chosen", bound=Suffixed)
 def chosen(path: Path, name: str | None, formats: Mapping[str, Chosen]) -> Chosen:
     """Choose one of some formats, by its name if given, else by the suffix; CSV for standard output."""
     is_standard = str(path) == STANDARD
-    name = "csv" if is_standard and name is None else name
-    if name is not None and name not in formats:
+    if name is None and not is_standard:
+        for format in formats.values():
+            if path.name.lower().endswith(format.all_suffixes):
+                return format
+        listed = listed_suffixes(formats.values())
+        raise OutputError(f"{path}: unknown format {path.suffix!r}; the suffix must be one of {listed}")
+    name = "csv" if name is None else name
+    if name not in formats:
         raise OutputError(f"{path}: unknown format {name!r}; it must be one of {', '.join(formats)}")
-    if name is not None and is_standard and not formats[name].is_text:
+    format = formats[name]
+    if is_standard and not format.is_text:
         raise OutputError(
-            f"{formats[name].name} cannot go to standard output; write csv or other text, or give a path"
+            f"{format.name} cannot go to standard output; write csv or other text, or give a path"
         )
-    if name is not None:
-        return formats[name]
-    for format in formats.values():
-        if path.name.lower().endswith(format.all_suffixes):
-            return format
-    listed = listed_suffixes(formats.values())
-    raise OutputError(f"{path}: unknown format {path.suffix!r}; the suffix must be one of {listed}")
+    return format
 
 
 def listed_suffixes(formats: Iterable[Suffixed]) -> str:

@@ -55,6 +55,7 @@ def cut(boxes: Floats, area: Area) -> tuple[Floats, Pieces]:
 
     The share is 1 for a box wholly inside, and 0 where no cell exists.
     """
+    # As measured: 25 a box, and 2 an edge for each row of boxes, some of which it crosses.
     python_us = 25 * len(boxes) + 2 * len(area.edges) * math.isqrt(len(boxes))
     found = called(_cut, boxes, area, _MAX_WORK, python_us=python_us)
     if not found.done:
