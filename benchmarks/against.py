@@ -35,7 +35,6 @@ HERE = Path(__file__).parents[1]
 _WORKER = """
 import sys, time
 import privtrace as pt
-from benchmarks.measuring import files
 from benchmarks.methods import trips_and_region
 from experiments.data import METHODS, load
 trips, region = load(sys.argv[1]) if sys.argv[1:] else trips_and_region()[1:]
