@@ -19,7 +19,13 @@ class Runs:
 
     points: Floats  # (n_points, 2): meters to the east and north of the box's southwest corner
     offsets: Integers  # (n_runs + 1,): run r is points[offsets[r]:offsets[r + 1]]
-    times: Array | None = None  # (n_points,): datetime64, where the source has calendar times
+    all_times: Array | None = None  # datetime64, where the source has calendar times, also of what is left out
+    places: Integers | None = None  # (n_points,): where the points stand among these; as they are if None
+
+    @property
+    def times(self) -> Array | None:
+        """Take out the times of the points, (n_points,): most passes need none."""
+        return self.all_times if self.all_times is None or self.places is None else self.all_times[self.places]
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

@@ -28,8 +28,7 @@ def clip(part: Trajectories, region: Region) -> Runs:
     """Keep the longest run of each trajectory in the region, in meters from the box's southwest corner."""
     limit_m = MAX_OUTSIDE * region.shorter_side_m
     points, places, offsets = _clip(part.points, part.offsets, region.area, region.scale_m, limit_m)
-    times = part.times[places] if part.times is not None and part.on_calendar else None
-    return Runs(points, offsets, times)
+    return Runs(points, offsets, part.times if part.on_calendar else None, places)
 
 
 @compiled
@@ -50,7 +49,7 @@ def _clip(points, offsets, area, scale_m, limit_m):  # type: ignore[no-untyped-d
                 places[n] = p
                 n += 1
         kept_offsets[trajectory + 1] = n
-    return kept[:n].copy(), places[:n].copy(), kept_offsets
+    return kept[:n], places[:n], kept_offsets
 
 
 @compiled

@@ -69,8 +69,9 @@ def trips_of(runs: Runs, region: Region, *, with_times: bool) -> Trips:
     times = np.empty(0, np.int64)
     if with_times:
         times = np.full(len(runs.points), _NONE)
-        if runs.times is not None:
-            times = _usable(milliseconds_of(runs.times), runs.offsets)
+        calendar_times = runs.times
+        if calendar_times is not None:
+            times = _usable(milliseconds_of(calendar_times), runs.offsets)
     return Trips(runs.points, times, runs.offsets, shape_edges(region), jump_edges(region))
 
 
