@@ -20,6 +20,8 @@ REGION = pt.Region.box(0, 0, 10, 10)
 
 
 def main() -> None:
+    few = pt.Trajectories(np.ones((4, 2)), np.array([0, 2, 4]), crs="planar")
+    pt.evaluate(few, few, region=REGION)  # loads the compiler, which is not to be counted
     before = resident_mb()
     real, synthetic = walks(1), walks(2)
     arrays_mb = sum(x.points.nbytes + x.offsets.nbytes for x in (real, synthetic)) / 2**20
