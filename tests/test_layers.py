@@ -47,6 +47,7 @@ ORDER = [
     "privacy",
     "soundness",
     "space",
+    "zones",
     "timing",
     "release",
     "methods",

@@ -7,6 +7,7 @@ Both kinds are read alike, with geometries as well-known binary or in the native
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
@@ -63,16 +64,42 @@ class GeoParquetReader(LayerReader):
 
 def shapes_of(path: Path) -> tuple[pa.ChunkedArray, Crs]:
     """Read all geometries of a file, which is public, and what their coordinates mean."""
+    name, column, _ = _public(path)
+    return _shapes(path, name), meaning(path, column.get("crs", CRS84), Declared())
+
+
+def features_of(path: Path) -> tuple[pa.ChunkedArray, pa.Table, Crs | None]:
+    """Read geometries and attributes of a file, which is public, and what coordinates mean if it says so."""
+    name, column, schema = _public(path)
+    described = column.get("crs", CRS84)
+    crs = None if described is None else meaning(path, described, Declared())
+    with opened(path) as file:
+        attributes = file.read([field.name for field in schema if _is_attribute(field)])
+    return _shapes(path, name), attributes, crs
+
+
+def _public(path: Path) -> tuple[str, dict[str, Any], pa.Schema]:
+    """Find the geometries of a public file: their column, what the footer says of it, and all columns."""
     with Beginning.of(path) as beginning:
         if not is_geoparquet(beginning):
             raise DataError(f"{path}: this Parquet file has no geometries; write it as GeoParquet")
         schema, _, metadata = beginning.footer
-        name, column = _described(path, metadata, schema)
+        return *_described(path, metadata, schema), schema
+
+
+def _shapes(path: Path, name: str) -> pa.ChunkedArray:
     with opened(path) as file:
         shapes = [
             _stored(batch.column(0)).cast(pa.large_binary()) for batch in file.iter_batches(columns=[name])
         ]
-    return pa.chunked_array(shapes, pa.large_binary()), meaning(path, column.get("crs", CRS84), Declared())
+    return pa.chunked_array(shapes, pa.large_binary())
+
+
+def _is_attribute(field: pa.Field) -> bool:
+    """Tell whether a column can say what features are: no geometry, box around one, or index of a frame."""
+    kind = field.type.storage_type if isinstance(field.type, pa.BaseExtensionType) else field.type
+    is_binary = kind in (pa.binary(), pa.large_binary(), pa.binary_view())
+    return not (pa.types.is_nested(kind) or is_binary or re.fullmatch(r"__index_level_\d+__", field.name))
 
 
 def _stored(column: pa.Array) -> pa.Array:

@@ -200,17 +200,44 @@ def _listed(value: Any) -> Any:
 
 def shapes_of(path: Path) -> tuple[pa.ChunkedArray, Crs]:
     """Read all geometries of a file, which is public, and what their coordinates mean."""
+    kind, layers = _public(path, "a region is")
+    found: list[pa.Array] = []
+    for layer in range(len(layers.names())):
+        found += [batch.columns[-1].cast(pa.large_binary()) for batch in layers.batches(layer, [])]
+    return pa.chunked_array(found, pa.large_binary()), meaning(path, _system_of(path, kind, layers), Declared())
+
+
+def features_of(path: Path) -> tuple[pa.ChunkedArray, pa.Table, Crs | None]:
+    """Read geometries and attributes of a file, which is public, and what coordinates mean if it says so."""
+    kind, layers = _public(path, "zones are")
+    shapes: list[pa.Array] = []
+    attributes = []
+    for layer in range(len(layers.names())):
+        names = [name for name in layers.about(layer)["fields"] if kind is not KML or name != "id"]
+        for batch in layers.batches(layer, names, text_times=True):
+            shapes.append(batch.columns[-1].cast(pa.large_binary()))
+            columns = dict(zip(batch.schema.names[:-1], batch.columns[:-1], strict=True))
+            attributes.append(pa.table(columns))
+    described = _system_of(path, kind, layers)
+    crs = "lonlat" if kind is KML else None if described is None else meaning(path, described, Declared())
+    table = pa.concat_tables(attributes, promote_options="permissive") if attributes else pa.table({})
+    return pa.chunked_array(shapes, pa.large_binary()), table, crs
+
+
+def _public(path: Path, what: str) -> tuple[Kind, _Layers]:
+    """Open a public file, which has one layer; folders of KML count as one."""
     kind = next(kind for kind in KINDS if kind.suffix == path.suffix.lower())
     layers = _Layers(path, kind)
     names = layers.names()
     if kind is not KML and len(names) != 1:
         listed = ", ".join(repr(name) for name in names)
-        raise DataError(f"{path}: a region is one layer, and this file has {len(names)} ({listed}); keep one")
-    found: list[pa.Array] = []
-    for layer in range(len(names)):
-        found += [batch.columns[-1].cast(pa.large_binary()) for batch in layers.batches(layer, [])]
-    crs = _described(path, layers.about(0)["crs"], kind) if names else None
-    return pa.chunked_array(found, pa.large_binary()), meaning(path, crs, Declared())
+        raise DataError(f"{path}: {what} one layer, and this file has {len(names)} ({listed}); keep one")
+    return kind, layers
+
+
+def _system_of(path: Path, kind: Kind, layers: _Layers) -> Any:
+    """Describe the coordinate system of the first layer, if there is one, as PROJJSON."""
+    return _described(path, layers.about(0)["crs"], kind) if layers.names() else None
 
 
 def _with_files_beside(path: Path, kind: Kind) -> Snapshot:

@@ -11,6 +11,7 @@ import math
 import os
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,38 +38,53 @@ _EDGES_AT_ONCE = 16  # so that the pairs of these are little to hold
 #: A polygon fills at least this share of the box around it; below, it is a line with rounding errors.
 _MIN_SHARE = 1e-8
 
-_GEOPARQUET = (".geoparquet", ".parquet")
+#: Suffixes of GeoParquet.
+GEOPARQUET = (".geoparquet", ".parquet")
 #: Suffixes of files with polygons, other than GeoJSON.
-LAYERS = (".gpkg", ".shp", ".fgb", ".kml", *_GEOPARQUET)
+LAYERS = (".gpkg", ".shp", ".fgb", ".kml", *GEOPARQUET)
 
 _KINDS = "Polygon, MultiPolygon, or a Feature, FeatureCollection or GeometryCollection of those"
 
-# Names of longitude and latitude in the `crs` member that GeoJSON had before 2016.
-_LONLAT_NAME = re.compile(r"\b(CRS:?84|EPSG:+4326)\b", re.IGNORECASE)
+#: Names of longitude and latitude in the `crs` member that GeoJSON had before 2016.
+LONLAT_NAME = re.compile(r"\b(CRS:?84|EPSG:+4326)\b", re.IGNORECASE)
 
 
 def read_polygon(path: str | os.PathLike[str]) -> tuple[Polygon, Crs | None]:
     """Read a file of polygons as one, and their coordinate system if the file names it."""
+    if Path(path).suffix.lower() in LAYERS:
+        with opening(path):
+            return _read_layer(Path(path))
+    content = read_json(path, "a region's file")
+    try:
+        return parse_polygon(content)
+    except SettingsError as error:
+        raise SettingsError(f"{path}: {error}") from None
+
+
+@contextmanager
+def opening(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Refuse a file of polygons that is very large, or that cannot be opened in what follows."""
     try:
         if os.path.getsize(path) > _MAX_FILE_BYTES:
             raise SettingsError(
                 f"{path}: the file is larger than {_MAX_FILE_BYTES >> 20} MB; simplify the polygon"
             )
-        if Path(path).suffix.lower() in LAYERS:
-            return _read_layer(Path(path))
-        text = Path(path).read_text(encoding="utf-8-sig")
+        yield
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read ({error.strerror}); check the path") from None
+
+
+def read_json(path: str | os.PathLike[str], what: str) -> Any:
+    """Read a file, such as "a region's file", that must be GeoJSON."""
+    try:
+        with opening(path):
+            return json.loads(Path(path).read_text(encoding="utf-8-sig"))
     except UnicodeDecodeError:
         raise SettingsError(f"{path}: this is not a GeoJSON file (it is not UTF-8 text)") from None
-    try:
-        content = json.loads(text)
+    except SettingsError:
+        raise
     except (ValueError, RecursionError):
-        raise SettingsError(f"{path}: this is not JSON; a region's file must be GeoJSON") from None
-    try:
-        return parse_polygon(content)
-    except SettingsError as error:
-        raise SettingsError(f"{path}: {error}") from None
+        raise SettingsError(f"{path}: this is not JSON; {what} must be GeoJSON") from None
 
 
 def _read_layer(path: Path) -> tuple[Polygon, Crs | None]:
@@ -78,7 +94,7 @@ def _read_layer(path: Path) -> tuple[Polygon, Crs | None]:
     from privtrace.io import geoparquet, ogr
 
     try:
-        shapes, crs = (geoparquet if path.suffix.lower() in _GEOPARQUET else ogr).shapes_of(path)
+        shapes, crs = (geoparquet if path.suffix.lower() in GEOPARQUET else ogr).shapes_of(path)
         found = shapely.from_wkb(shapes.drop_null().to_numpy())
     except (DataError, shapely.GEOSException) as error:
         raise SettingsError(str(error)) from None
@@ -261,7 +277,7 @@ def _named_crs(given: Mapping[str, Any]) -> Crs | None:
     """Read the `crs` member of old GeoJSON; without it, the coordinate system is that of the data."""
     if given.get("crs") is None:
         return None
-    if _LONLAT_NAME.search(str(given["crs"])):
+    if LONLAT_NAME.search(str(given["crs"])):
         return "lonlat"
     raise SettingsError(
         "the polygon names a coordinate system that is not longitude and latitude, "
