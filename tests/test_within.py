@@ -122,7 +122,8 @@ def test_a_source_from_elsewhere_need_not_say_all() -> None:
 
 def test_what_is_left_out_cannot_be_had_by_another_name(tmp_path: Path) -> None:
     night().write(tmp_path / "a.parquet")
-    with pt.read(tmp_path / "a.parquet", crs="EPSG:3763") as source:
+    planar = {"x": "lon", "y": "lat"}
+    with pt.read(tmp_path / "a.parquet", crs="EPSG:3763", columns=planar) as source:
         period = within(source, Period.of("2024-03-31/2024-04-01"))
         moved = Transformed(period, "lonlat")
         for one in (period, moved):

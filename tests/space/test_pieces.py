@@ -328,8 +328,8 @@ class Listener(Silent):
     ("box", "word", "is_loud"),
     [
         ((0, 0, 10, 10), "of 600 trajectories", False),
-        ((20, 0, 30, 10), "would lie in it with x and y swapped. Are longitude and latitude swapped", True),
-        ((50, 50, 60, 60), "are usable", True),
+        ((20, 0, 30, 10), "seem to be swapped", True),
+        ((50, 50, 60, 60), "seems to be elsewhere", True),
     ],
 )
 def test_the_curator_hears_of_swapped_axes(

@@ -143,7 +143,7 @@ def test_the_tally_counts_trajectories_bad_points_and_points_outside() -> None:
     given = trajectories(
         [(1, 1), (11, 1)], [(12, 12)], [(np.nan, 1), (5, np.inf)], [], [(0, 10), (10, 0), (-0.001, 3)]
     )
-    assert Region.box(0, 0, 10, 10, crs="planar").tally(given) == (5, 2, 3, 3, 2, 3)
+    assert Region.box(0, 0, 10, 10, crs="planar").tally(given)[:6] == (5, 2, 3, 3, 2, 3)
 
 
 def test_tallies_of_parts_add_up() -> None:
@@ -157,9 +157,31 @@ def test_tallies_of_parts_add_up() -> None:
 def test_the_tally_sees_swapped_axes_even_where_they_are_impossible() -> None:
     beijing = Region.box(116, 39, 117, 41, crs="lonlat")
     given = trajectories([(39.9, 116.4), (40, 116.5), (5, 5)], [(116.4, 39.9)], crs="lonlat")
-    assert beijing.tally(given) == (2, 1, 1, 1, 2, 2)
+    assert beijing.tally(given)[:7] == (2, 1, 1, 1, 2, 2, 2)
 
 
 def test_impossible_degrees_are_bad_points() -> None:
     given = trajectories([(8, 400), (8, 53), (200, 53), (8, 53.1)], crs="lonlat")
-    assert pt.Region.box(7, 52, 9, 54, crs="lonlat").tally(given) == (1, 1, 2, 0, 2, 0)
+    assert pt.Region.box(7, 52, 9, 54, crs="lonlat").tally(given)[:7] == (1, 1, 2, 0, 2, 0, 0)
+
+
+def test_the_tally_tells_meters_from_degrees_by_the_region() -> None:
+    given = trajectories(
+        [(500_000, 4_500_000), (np.inf, 4_500_000), (351, 41), (-8.6, 41.1), (0, 0)], [(8, 400)]
+    )
+    for box, crs, n_meters, n_degrees in [
+        ((-9, 41, -8, 42), "lonlat", 2, 0),
+        ((-9, 41, -8, 42), "planar", 2, 0),
+        ((500_100, 4_500_100, 510_000, 4_510_000), "planar", 0, 1),
+    ]:
+        found = Region.box(*box, crs=crs).tally(given)
+        assert (found.n_meters, found.n_degrees) == (n_meters, n_degrees), (box, crs)
+
+
+def test_the_tally_measures_how_much_of_the_region_points_cover() -> None:
+    spread = trajectories(np.random.default_rng(1).uniform((1, 2), (5, 4), (4000, 2)))
+    for box, share in [((1, 2, 5, 4), 1.0), ((0, 0, 10, 10), 0.08), ((-3, 0, 37, 20), 0.01)]:
+        region = Region.box(*box, crs="planar")
+        parts = [trajectories(spread.points[:1000]), trajectories(spread.points[1000:])]
+        assert added(map(region.tally, parts)).covered == pytest.approx(share, rel=0.05)
+    assert Tally().covered == 0

@@ -132,18 +132,11 @@ class Spending:
 
     def words(self) -> str:
         """Say what was spent, and whether it stays charged."""
-        from privtrace.privacy.epsilon import decimal
+        from privtrace.methods.ending import spent
         from privtrace.privacy.noise import SystemNoise
 
-        if not isinstance(self.noise, SystemNoise):
-            return "the noise is seeded, so the fit is NOT PRIVATE and spends no budget"
-        if self.budget_file is None:
-            spent = f"noise was drawn, so epsilon {decimal(self.epsilon)} is spent"
-            return spent if self.noise.drew else "no noise was drawn and no epsilon spent"
-        if not self.budget_file.charged:
-            return f"no noise was drawn, and nothing was charged to {self.budget_file.path}"
-        charged = f"epsilon {decimal(self.budget_file.charged)} stays charged to {self.budget_file.path}"
-        return charged if self.noise.drew else f"{charged}, although no noise was drawn"
+        private = isinstance(self.noise, SystemNoise)
+        return spent(self.epsilon, self.budget_file, private=private, drew=self.noise.drew)
 
     def tell(self, screen: Screen) -> None:
         """Say how the budget file stands after the fit; a file that is new by mistake shows."""

@@ -43,6 +43,8 @@ KNOWN_NAMES: dict[str, tuple[str, ...]] = {
 }
 #: The signs that make no difference; all blanks stand among the first signs that there are.
 _UNSEEN = dict.fromkeys(sign for sign in range(1 << 14) if chr(sign).isspace() or chr(sign) in "_-")
+#: Names, as they are compared, of coordinates that are never degrees.
+_METERS = {"easting", "northing", "utmx", "utmy", "utme", "utmn", "utmeasting", "utmnorthing"}
 #: Trajectories go by this name where no column has a name that says more.
 LAST_RESORT = "id"
 
@@ -232,8 +234,23 @@ class _Header:
             raise DataError(f"{self.path}: columns 'lon', 'lat' and 'x', 'y' both exist; {cure}")
         crs = declared.crs or present[0]
         meant = "lonlat" if crs == "lonlat" else "planar"
-        x, y = (self.only(role) for role in PAIRS[meant if meant in present else present[0]])
-        return crs, x or "", y or ""
+        chosen = meant if meant in present else present[0]
+        x, y = (self.only(role) or "" for role in PAIRS[chosen])
+        if chosen == "lonlat":
+            self.refuse_meters(crs, x, y)
+        return crs, x, y
+
+    def refuse_meters(self, crs: Crs, x: str, y: str) -> None:
+        """Refuse columns in the roles of longitude and latitude whose system, or names, are those of meters."""
+        declared, names = self.declared, f"columns {x!r} and {y!r}"
+        as_planar = declared.option("columns", f"x={x},y={y}", f"{{'x': {x!r}, 'y': {y!r}}}")
+        if coordinates.is_known(crs) and crs != "lonlat":
+            cure = f"leave out {declared.option('crs')}, or say that they hold its coordinates with {as_planar}"
+            raise DataError(f"{self.path}: {names} are longitude and latitude, but {crs} is not; {cure}")
+        if {_plainly(x), _plainly(y)} & _METERS:
+            cure = f"name their system with {declared.option('crs', 'EPSG:CODE', repr('EPSG:CODE'))}"
+            what = "have names of projected coordinates, but roles of longitude and latitude"
+            raise DataError(f"{self.path}: {names} {what}; {cure} and {as_planar}")
 
     def only(self, role: str) -> str | None:
         """Take the one column of a role, if there is one."""

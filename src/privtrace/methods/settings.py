@@ -313,22 +313,28 @@ class Settings(ABC):
         A path is read as by `privtrace.read`, and a data frame as by `Trajectories.from_pandas` and its kin.
         Noise is fresh and secret unless a test passes its own; the model then says NOT PRIVATE.
         """
+        from privtrace.methods.ending import LastWords, telling
         from privtrace.methods.fitting import Fitting
         from privtrace.methods.registry import method_of
         from privtrace.methods.timed import with_timing
+        from privtrace.observer import Silent
+        from privtrace.space.doubts import doubts
         from privtrace.trajectories import has_users, opened
 
         method = method_of(self)
         with opened(source) as given, self.meeting(given) as (settings, met):
-            fitting = Fitting.begin(settings, met, noise, backend, observer, budget_file)
-            for warning in large(self.exact("epsilon")) if fitting.crossing.ledger.private else ():
-                fitting.observer.warn(warning)
+            heard = LastWords(observer or Silent())
+            fitting = Fitting.begin(settings, met, noise, backend, heard, budget_file)
+            promise = large(self.exact("epsilon")) if fitting.crossing.ledger.private else ()
+            for warning in (*promise, *doubts(self.region, fitting.region)):
+                heard.warn(warning)
             if self.unit == "trajectory" and has_users(met):  # from the header, before any row
-                fitting.observer.say(each_or_all(fitting.crossing.ledger.unit))
-            if settings.times:
-                getattr(met, "tell_untimed", lambda observer: None)(fitting.observer)
-            fitting = with_timing(fitting, met)
-            released = method.recipe(settings, fitting)
+                heard.say(each_or_all(fitting.crossing.ledger.unit))
+            with telling(heard, fitting, budget_file):
+                if settings.times:
+                    getattr(met, "tell_untimed", lambda observer: None)(heard)
+                fitting = with_timing(fitting, met)
+                released = method.recipe(settings, fitting)
             calendar = settings.calendar_of(given)
         release = replace(fitting.release(method.label, method.package), calendar=calendar)
         return method.model(release=release, timing=fitting.timing, **released)

@@ -6,6 +6,7 @@ the few edges at its own height and not with all. Bands follow from the polygon 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -19,6 +20,12 @@ _MAX_BANDS = 1 << 14
 
 #: Entries of all bands per edge, at most: long edges stand in many bands.
 _MAX_ENTRIES = 8
+
+#: Steps per side of the box, in which a tally measures how spread points are: whole numbers add up exactly.
+N_STEPS = 1 << 10
+
+#: Nobody writes a degree beyond this: some count longitudes from 0 to 360.
+_MAX_DEGREE = 360.0
 
 
 class Area(NamedTuple):
@@ -45,11 +52,28 @@ class Tally(NamedTuple):
     n_outside: int = 0
     n_bad: int = 0
     n_swapped: int = 0  # points that would be inside if x and y changed places
+    n_turned: int = 0  # bad points that would be degrees if longitude and latitude changed places
+    n_meters: int = 0  # points, lost to a region of degrees, that are beyond all degrees
+    n_degrees: int = 0  # points, lost to a region beyond all degrees, that could be degrees
+    x: int = 0  # sums over the points inside, in steps of the region's box, and of their squares
+    y: int = 0
+    xx: int = 0
+    yy: int = 0
 
     @property
     def n_points(self) -> int:
         """Count all points, bad ones too."""
         return self.n_inside + self.n_outside + self.n_bad
+
+    @property
+    def covered(self) -> float:
+        """Give the share of the box over which points inside would be as spread if they were uniform there."""
+        if self.n_inside == 0:
+            return 0.0
+        n = self.n_inside
+        variances = [(n * squares - sums**2) / n**2 for sums, squares in ((self.x, self.xx), (self.y, self.yy))]
+        # That of a uniform distribution is a twelfth of its squared width.
+        return 12 * math.sqrt(variances[0] * variances[1]) / N_STEPS**2
 
 
 def added(tallies: Iterable[Tally]) -> Tally:
@@ -124,11 +148,25 @@ def crossing(edges, e, y):  # type: ignore[no-untyped-def]
     return min(max(x, min(edges[e, 0], edges[e, 2])), max(edges[e, 0], edges[e, 2]))
 
 
+@inlined
+def is_beyond_degrees(x, y):  # type: ignore[no-untyped-def]
+    """Tell whether a point, finite, is far from all longitudes and latitudes, as meters are."""
+    return (abs(x) > _MAX_DEGREE or abs(y) > _MAX_DEGREE) and abs(x) < np.inf and abs(y) < np.inf
+
+
+@inlined
+def could_be_degrees(x, y):  # type: ignore[no-untyped-def]
+    """Tell whether a point could be longitude and latitude."""
+    return abs(x) <= 180.0 and abs(y) <= 90.0 and not (x == 0.0 and y == 0.0)
+
+
 @compiled
 def tally(points, offsets, area):  # type: ignore[no-untyped-def]
     """Count how much of some trajectories is in the region."""
-    n_reaching = n_inside = n_outside = n_bad = n_swapped = 0
+    n_reaching = n_inside = n_outside = n_bad = n_swapped = n_turned = n_meters = n_degrees = 0
     bounds, turn, limits, is_box = area.bounds, area.turn, area.limits, area.is_box
+    x_sum = y_sum = xx_sum = yy_sum = 0
+    in_degrees = not is_beyond_degrees(bounds[0], bounds[1]) and not is_beyond_degrees(bounds[2], bounds[3])
     for trajectory in range(len(offsets) - 1):
         found = False
         for p in range(offsets[trajectory], offsets[trajectory + 1]):
@@ -138,12 +176,19 @@ def tally(points, offsets, area):  # type: ignore[no-untyped-def]
             if not bad and is_in_box(at, y, bounds) and (is_box or is_in_polygon(at, y, area)):
                 n_inside += 1
                 found = True
-            elif bad:
-                n_bad += 1
+                step_x = int((at - bounds[0]) / (bounds[2] - bounds[0]) * N_STEPS)
+                step_y = int((y - bounds[1]) / (bounds[3] - bounds[1]) * N_STEPS)
+                x_sum, y_sum = x_sum + step_x, y_sum + step_y
+                xx_sum, yy_sum = xx_sum + step_x * step_x, yy_sum + step_y * step_y
             else:
-                n_outside += 1
+                n_bad += bad
+                n_outside += not bad
+                n_turned += bad and could_be_degrees(y, x)
+                n_meters += in_degrees and is_beyond_degrees(x, y)
+                n_degrees += not in_degrees and could_be_degrees(x, y)
             at = unwrapped(y, bounds, turn)
             if is_in_box(at, x, bounds) and not is_bad(y, x, limits):
                 n_swapped += is_box or is_in_polygon(at, x, area)
         n_reaching += found
-    return Tally(len(offsets) - 1, n_reaching, n_inside, n_outside, n_bad, n_swapped)
+    counts = n_reaching, n_inside, n_outside, n_bad, n_swapped, n_turned, n_meters, n_degrees
+    return Tally(len(offsets) - 1, *counts, x_sum, y_sum, xx_sum, yy_sum)
