@@ -59,7 +59,9 @@ def united(parts: Array, owners: Integers, names: Sequence[str]) -> Array:
             mine = mended[order[bounds[zone] : bounds[zone + 1]]]
             polygons[zone] = mine[0] if len(mine) == 1 else shapely.union_all(mine)
     except shapely.GEOSException:
-        raise SettingsError("its polygons cannot be mended; repair or simplify them first") from None
+        raise SettingsError(
+            "its polygons are not valid and cannot be fixed; repair or simplify them first"
+        ) from None
     nothing = np.flatnonzero(~(shapely.area(polygons) > 0))
     if len(nothing):
         raise SettingsError(f"zone {names[nothing[0]]!r} has no area; draw it as a polygon, or leave it out")
