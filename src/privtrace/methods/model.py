@@ -18,9 +18,8 @@ from privtrace.about import MODEL
 from privtrace.backends.base import Backend
 from privtrace.caching import cached_property
 from privtrace.errors import CappedWalks, ModelFormatError
-from privtrace.methods.sampled import sampled
 from privtrace.methods.sampling import BLOCK_POINTS, BLOCK_TRAJECTORIES, capped_walks, gathered, sample_parts
-from privtrace.methods.view import Flows, Layer, View
+from privtrace.methods.view import View
 from privtrace.paths import Paths
 from privtrace.privacy.epsilon import decimal
 from privtrace.privacy.ledger import CLAMP
@@ -37,9 +36,6 @@ if TYPE_CHECKING:
 
 #: The fields of a model that are no arrays of its method.
 GIVEN = ("release", "timing")
-
-#: How it is said that trips are those of sampled walks.
-SAMPLED = "Flows are counted on walks of the model, which is also how synthetic trips are made."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -92,7 +88,7 @@ class Model(ABC):
 
     @abstractmethod
     def view(self) -> View:
-        """Show cells with their noisy numbers, trips and moves. Post-processing."""
+        """Show what was measured: cells with their noisy numbers, and moves. Post-processing."""
 
     @abstractmethod
     def summary(self) -> dict[str, Any]:
@@ -177,18 +173,6 @@ class Model(ABC):
         if n_capped:
             warnings.warn(capped_walks(n_capped), CappedWalks, stacklevel=2)
         return made
-
-    def timed(self, view: View) -> View:
-        """Add to a view what it shows of points and times, where the model has them, by sampled trips."""
-        if self.timing is None:
-            return view
-        counted = sampled(self, view.layers, view.trips.layer)
-        return replace(view, spreads=counted.spreads, hours=counted.hours)
-
-    def view_of_samples(self, layers: tuple[Layer, ...], zones: int, moves: tuple[Flows, ...]) -> View:
-        """Show trips between the cells of the layer `zones` as sampled ones go, where they are not measured."""
-        counted = sampled(self, layers, zones)
-        return View(layers, counted.trips, SAMPLED, moves, counted.spreads, counted.hours)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """List the arrays that a model file holds, as the method's SCHEMA names them: all fields."""

@@ -18,16 +18,13 @@ from privtrace.methods.adatrace.trips import clean_trips
 from privtrace.methods.common.normcut import normcut, shrunk
 from privtrace.methods.common.placing import decode
 from privtrace.methods.model import Model
-from privtrace.methods.view import Flows, Layer, Noisy, View, error_of
+from privtrace.methods.view import Flows, Layer, Noisy, Trips, View, error_of
 from privtrace.paths import Paths
 from privtrace.runs import Runs
 from privtrace.soundness import check_sound, within_limits
 from privtrace.space.grid import MAX_DIVISION, Grid
 from privtrace.space.shortest_paths import ShortestPaths, connect, graph_distances, shortest_paths
 from privtrace.trajectories import Integers, Trajectories
-
-#: How trips are known.
-_MEASURED = "Flows between cells were measured with noise, which was then reduced as far as possible."
 
 #: The arrays of a model file: name, type, number of axes.
 SCHEMA = {
@@ -151,7 +148,7 @@ class AdaTraceModel(Model):
         return decode(self.fine_cells.choose(paths, first, seed), self.fine, first, seed)
 
     def view(self) -> View:
-        """Show cells and fine cells, measured trips, and moves to neighbors."""
+        """Show cells and fine cells, trips as measured, and moves to neighbors."""
         release, m = self.release, self.grid.n_cells
         ends_error = error_of(release, "trips", m)
         numbers = (
@@ -167,8 +164,8 @@ class AdaTraceModel(Model):
         moves = Flows.to_neighbors(
             0, np.arange(m), self.shortest.neighbors, bridge.transitions, error_of(release, "transitions")
         )
-        trips = Flows.of_table(0, bridge.trips, error_of(release, "trips"))
-        return self.timed(View(tuple(layers), trips, _MEASURED, (moves,)))
+        trips = Trips(0, np.arange(m), Noisy.of("trips", self.trips.ravel(), error_of(release, "trips")))
+        return View(tuple(layers), 0, (moves,), trips)
 
     def summary(self) -> dict[str, Any]:
         """Describe sizes for a reader."""

@@ -13,7 +13,8 @@ from privtrace.backends.base import Backend
 from privtrace.backends.local import Threads
 from privtrace.caching import cached_property
 from privtrace.methods.bridgetrace.hitting import hitting_probabilities
-from privtrace.methods.bridgetrace.initial import normalized
+from privtrace.methods.bridgetrace.initial import clean_density, normalized
+from privtrace.methods.bridgetrace.measure import measured_visits
 from privtrace.methods.bridgetrace.polyline import Placing, place_on_lines
 from privtrace.methods.bridgetrace.sampler import CERTAIN, Sampler
 from privtrace.methods.bridgetrace.settings import MOST_BY_RULE, MOST_DIVISION, MOST_HITTING, BridgeTrace
@@ -21,8 +22,9 @@ from privtrace.methods.bridgetrace.states import N_CLASSES, StateSpace
 from privtrace.methods.bridgetrace.tuning import LOSSES
 from privtrace.methods.common.normcut import normcut
 from privtrace.methods.model import Model
-from privtrace.methods.view import Flows, Layer, Noisy, View, error_of
+from privtrace.methods.view import Flows, Layer, Noisy, Trips, View, error_of
 from privtrace.paths import Paths
+from privtrace.privacy.unit import WEIGHT
 from privtrace.runs import Runs
 from privtrace.soundness import check_sound, within_limits
 from privtrace.space.grid import Grid
@@ -30,7 +32,7 @@ from privtrace.space.shapes import N_BINS
 from privtrace.space.traverse import trace
 from privtrace.timing.draw import Placed
 from privtrace.timing.lines import spaced
-from privtrace.trajectories import Integers, Trajectories
+from privtrace.trajectories import Floats, Integers, Trajectories
 
 #: The arrays of a model file: name, type, number of axes.
 SCHEMA = {
@@ -193,7 +195,7 @@ class BridgeTraceModel(Model):
         return self.reported(spaced(lines, region, spacing_m, first, seed), first, seed)
 
     def view(self) -> View:
-        """Show coarse cells and cells, trips of walks, and moves over sides."""
+        """Show coarse cells and cells, and moves over sides."""
         release, steps, entries = self.release, self.space.steps, self.space.entries
         coarse = Grid.uniform(release.region, len(self.divisions))
         density = Noisy.of("visits", self.density.ravel()[coarse.slots], error_of(release, "density"))
@@ -207,7 +209,7 @@ class BridgeTraceModel(Model):
             return Noisy.of(name, values, error_of(release, "moves", n_added))
 
         numbers = (
-            summed(np.ones(len(moves), np.bool_), "visits", round(steps.n_entries / n_cells)),
+            Noisy.of("visits", self.visits, error_of(release, "visits")),
             summed(starting, "starts", per_cell),
             summed(entries.is_end, "ends", per_cell),
         )
@@ -222,8 +224,19 @@ class BridgeTraceModel(Model):
             clean,
             error_of(release, "moves", per_cell),
         )
-        layers = (Layer("coarse cells", coarse, (density,)), Layer("states", self.grid, numbers))
-        return self.view_of_samples(layers, 0, (flows,))
+        states = Layer("states", self.grid, numbers, self._visits_of)
+        between_zones = Noisy.of("trips", self.trips.ravel(), error_of(release, "trips"))
+        trips = Trips(1, self.space.zone_of, between_zones)
+        return View((Layer("coarse cells", coarse, (density,)), states), 0, (flows,), trips)
+
+    def _visits_of(self, runs: Runs) -> Floats:
+        """Count visits of synthetic trips as those of real ones were measured."""
+        release, settings = self.release, self.settings
+        coarse = Grid.uniform(release.region, len(self.divisions))
+        noisy, count = self.density.ravel()[coarse.slots], self.count / WEIGHT
+        density = clean_density(noisy, count, settings.error("density"), settings.tuning)
+        weights = self.space.visit_weights(coarse.spread(density), settings.tuning)
+        return measured_visits(self.encode(runs), np.ones(len(runs)), weights)
 
     def summary(self) -> dict[str, Any]:
         """Describe sizes for a reader."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -18,11 +19,11 @@ from privtrace.methods.dpt.settings import DPT, EVENTS_PER_SIDE_CELL
 from privtrace.methods.dpt.systems import STOP, Systems, kept
 from privtrace.methods.dpt.walker import TreeWalker
 from privtrace.methods.model import Model
-from privtrace.methods.view import Flows, Layer, Noisy, View, error_of
+from privtrace.methods.view import Flows, Layer, Noisy, View, error_of, visits_evenly
 from privtrace.paths import Paths
 from privtrace.runs import Runs
 from privtrace.soundness import check_sound, within_limits
-from privtrace.trajectories import Integers, Trajectories
+from privtrace.trajectories import Floats, Integers, Trajectories
 
 #: Trips are shown between the cells of the finest system that has at most so many.
 _ZONES = 1024
@@ -128,7 +129,7 @@ class DPTModel(Model):
         return decode(paths, self.systems, first, seed)
 
     def view(self) -> View:
-        """Show the systems from coarse to fine, trips of sampled walks, and what follows single cells."""
+        """Show the systems from coarse to fine, and what follows single cells."""
         systems, release = self.systems, self.release
         bounds = [*pairwise(systems.first_cell.tolist())][::-1]
         layers = tuple(
@@ -139,6 +140,7 @@ class DPTModel(Model):
                     Noisy.of("visits", self.arrivals[first:last], error_of(release, "level 1")),
                     Noisy.of("starts", self.starts[first:last], error_of(release, "starts")),
                 ),
+                partial(self._visits_of, first, last),
             )
             for grid, (first, last) in zip(systems.grids[::-1], bounds, strict=True)
         )
@@ -150,7 +152,14 @@ class DPTModel(Model):
             flows = cells[here] - first, neighbors, events[here]
             moves.append(Flows.to_neighbors(layer, *flows, error_of(release, "level 2")))
         zones = max(layer for layer, (first, last) in enumerate(bounds) if layer == 0 or last - first <= _ZONES)
-        return self.view_of_samples(layers, zones, tuple(moves))
+        return View(layers, zones, tuple(moves))
+
+    def _visits_of(self, first: int, last: int, runs: Runs) -> Floats:
+        """Count where strings of synthetic trips arrive, in the cells numbered from `first` until `last`."""
+        strings = Mapper.of(self.systems, self.settings).strings(runs)
+        here = (strings.cells >= first) & (strings.cells < last)
+        paths = Paths(np.where(here, strings.cells - first, -1), strings.offsets)
+        return visits_evenly(paths, last - first, n_more=1)  # the stop shares the weight of a string
 
     @property
     def _after_single_cells(self) -> tuple[Integers, Integers]:

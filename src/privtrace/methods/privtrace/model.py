@@ -15,16 +15,13 @@ from privtrace.methods.common.placing import decode
 from privtrace.methods.model import Model, only_number
 from privtrace.methods.privtrace.transitions import Transitions
 from privtrace.methods.privtrace.walker import Walker
-from privtrace.methods.view import Flows, Layer, Noisy, View, error_of
+from privtrace.methods.view import Flows, Layer, Noisy, View, error_of, visits_evenly
 from privtrace.paths import Paths
 from privtrace.release import Release
 from privtrace.runs import Runs
 from privtrace.soundness import check_sound, within_limits
 from privtrace.space.grid import MAX_DIVISION, Grid
 from privtrace.trajectories import Integers, Trajectories
-
-#: How trips are known.
-_ESTIMATED = "Flows are estimated from noisy starts and ends and the shortest paths between them."
 
 #: The arrays of a model file: name, type, number of axes.
 SCHEMA = {
@@ -116,7 +113,7 @@ class PrivTraceModel(Model):
         return decode(paths, self.grid, first, seed)
 
     def view(self) -> View:
-        """Show coarse cells and states, estimated trips, and first-order moves between states."""
+        """Show coarse cells and states, and first-order moves between states."""
         region, m = self.release.region, self.grid.n_cells
         largest = int(np.bincount(self.grid.components()).max())
         coarse = Grid.uniform(region, len(self.divisions))
@@ -128,15 +125,15 @@ class PrivTraceModel(Model):
             Noisy.of("starts", self.moves[-1], error),
             Noisy.of("ends", self.moves[:-1].diagonal(), error),
         )
-        layers = (Layer("coarse cells", coarse, (visits,)), Layer("states", self.grid, numbers))
+        # A path's start shares its weight, besides its states.
+        states = Layer("states", self.grid, numbers, lambda runs: visits_evenly(self.encode(runs), m, 1))
+        layers = (Layer("coarse cells", coarse, (visits,)), states)
         origins = np.repeat(np.arange(m + 1), np.diff(self.first.offsets))
         between = (origins < m) & (origins != self.first.successors)  # leaves starts and ends out
         moves = Flows.of(
             1, origins[between], self.first.successors[between], self.first.weights[between], error
         )
-        if not self.trips.any():
-            return self.view_of_samples(layers, 1, (moves,))
-        return self.timed(View(layers, Flows.of_table(1, self.trips, None), _ESTIMATED, (moves,)))
+        return View(layers, 1, (moves,))
 
     def summary(self) -> dict[str, Any]:
         """Describe sizes for a reader."""
