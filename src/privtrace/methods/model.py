@@ -32,6 +32,7 @@ from privtrace.timing.model import Timing
 from privtrace.trajectories import Integers, Trajectories
 
 if TYPE_CHECKING:
+    from privtrace.methods.usability import Usability
     from privtrace.report.document import Report
 
 #: The fields of a model that are no arrays of its method.
@@ -93,6 +94,12 @@ class Model(ABC):
     @abstractmethod
     def summary(self) -> dict[str, Any]:
         """Describe sizes for a reader."""
+
+    def usability(self) -> Usability:
+        """Say what may be read from the model, and what is noise; `print` it to read it. Post-processing."""
+        from privtrace.methods.usability import usability
+
+        return usability(self)
 
     @cached_property
     def checksum(self) -> str:
