@@ -1,7 +1,7 @@
 """Judge what may be read from a model: its noisy numbers against their noise, level by level.
 
-It takes noisy numbers and what is known of their noise. It samples and fits nothing, so that it costs nothing at
-the end of a fit. Post-processing. How far fitted numbers are off is in `fitted`: that is more than noise.
+It takes noisy numbers and what is known of their noise. It samples and fits nothing, so that it costs nothing
+at the end of a fit. Post-processing. How far fitted numbers are off is in `fitted`: that is more than noise.
 """
 
 from __future__ import annotations

@@ -226,6 +226,22 @@ def plain(value: float, digits: int) -> str:
     return f"{float(f'{value:.{digits}g}'):,.15g}"
 
 
+def amount(number: float) -> str:
+    """Write a fitted number of trips: three digits that matter, and no more than one after the point."""
+    return plain(short(number), 3)
+
+
+def short(number: float) -> float:
+    """Round a fitted number of trips as pages write it; whole numbers are whole, as they are shorter."""
+    rounded = float(f"{round(number, 1):.3g}")
+    return int(rounded) if rounded.is_integer() else rounded
+
+
+def between(number: float, low: float, high: float) -> str:
+    """Write a fitted number of trips with its bounds."""
+    return f"{amount(number)} ({amount(low)} to {amount(high)})"
+
+
 def extent(region: Region) -> str:
     """Say how wide and high a region is."""
     return f"{distance(region.width_m, region)} by {distance(region.height_m, region)}"

@@ -16,8 +16,12 @@ import numpy as np
 
 from privtrace.caching import cached_property
 from privtrace.export.tables import areas
-from privtrace.methods.view import Flows, Layer, Passing
+from privtrace.methods.estimating import Estimates
+from privtrace.methods.fitted import Cells, Speeds
+from privtrace.methods.plan import rounded
+from privtrace.methods.view import Layer
 from privtrace.report.colors import SHADES, STEPS
+from privtrace.report.document import short
 from privtrace.space.grid import Grid
 from privtrace.space.region import Region
 from privtrace.trajectories import Floats, Integers, Trajectories
@@ -186,13 +190,15 @@ def _shaded(letter: str, shades: Integers, elements: Sequence[str]) -> Iterable[
         yield f'<path class="{letter}{shade}" d="{chosen}"/>'
 
 
-def arcs(sheet: Sheet, grid: Grid, flows: Flows, words: Sequence[str]) -> str:
+def arcs(
+    sheet: Sheet, grid: Grid, origins: Integers, destinations: Integers, weights: Floats, words: Sequence[str]
+) -> str:
     """Draw flows as arcs from center to center, the stronger the wider, each with its words."""
     centers = sheet.place(grid.pieces.centers)
-    starts, ends = centers[flows.origins], centers[flows.destinations]
+    starts, ends = centers[origins], centers[destinations]
     aside = (ends - starts)[:, ::-1] * np.array([1, -1]) * _BEND
     bends = (starts + ends) / 2 + aside
-    widths = 0.8 + 5 * flows.weights / flows.weights.max(initial=1e-9)
+    widths = 0.8 + 5 * weights / weights.max(initial=1e-9)
     drawn = (
         f'<path class="flow" stroke-width="{width:.1f}" d="M{a:.1f} {b:.1f}Q{c:.1f} {d:.1f} {e:.1f} {f:.1f}">'
         f"<title>{escape(text)}</title></path>"
@@ -211,43 +217,61 @@ def _line(points: Floats) -> str:
     return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points.tolist())
 
 
-def grid_data(layer: Layer, passing: Passing | None = None) -> dict[str, Any]:
-    """Say what is shown about the cells of a layer: their noisy numbers with their noise, and their areas.
+def grid_data(
+    layer: Layer, cells: Cells, speeds: Speeds | None = None, passing: Estimates | None = None
+) -> dict[str, Any]:
+    """Say what is shown about the cells of a layer: fitted numbers with their bounds, and noisy visits beside.
 
     Where there are times also their speeds, and by part of the day, who passes them.
     """
     grid = layer.grid
     in_meters = grid.region.in_meters
-    numbers = [
-        {
-            "name": number.name,
-            "values": np.round(number.values, 1).tolist(),
-            "error": round(number.error, 1),
-            "unit": "",
-        }
-        for number in layer.numbers
+    fitted = [
+        _with_bounds(name, *laid_out(one))
+        for name, one in (("trips", cells.trips), ("starts", cells.starts), ("ends", cells.ends))
     ]
-    area = {
-        "name": "area",
-        "values": [float(f"{size:.3g}") for size in areas(grid).tolist()],
-        "error": None,
-        "unit": " km²" if in_meters else " square units",
+    area = _plainly("area", areas(grid), " km²" if in_meters else " square units")
+    visits = {
+        "name": f"measured, with noise: {layer.visits.name}",
+        "values": np.round(layer.visits.values, 1).tolist(),
+        "error": float(rounded(layer.visits.margin).replace(",", "")),
+        "unit": "",
     }
     data = {
         "name": layer.name.removesuffix("s").capitalize(),
         "size": len(grid.divisions),
         "divisions": None if np.all(grid.divisions == 1) else grid.divisions.ravel().tolist(),
         "cells": None if grid.region.shape is None else grid.cells.tolist(),
-        "numbers": [*numbers, area],
+        "numbers": [*fitted, area, visits],
     }
-    if passing is None:
+    if speeds is None or passing is None:
         return data
-    data["numbers"] = [*numbers, _plainly("mean speed", *_speeds(passing.speeds_of_day, in_meters)), area]
+    data["numbers"] = [*fitted, _plainly("mean speed", *_speeds(speeds.of_day, in_meters)), area, visits]
+    size = -1, grid.n_cells
+    bounds = (one.reshape(size) for one in laid_out(passing))
     data["parts"] = [
-        [_plainly("passing trips", trips, ""), _plainly("mean speed", *_speeds(speeds, in_meters))]
-        for trips, speeds in zip(passing.trips, passing.speeds, strict=True)
+        [
+            _with_bounds("trips", trips, low, high),
+            _plainly("mean speed", *_speeds(moving, in_meters)),
+        ]
+        for trips, low, high, moving in zip(*bounds, speeds.by_part, strict=True)
     ]
     return data
+
+
+def laid_out(estimates: Estimates) -> tuple[Floats, Floats, Floats]:
+    """Give all fitted numbers, also those that are not listed, and their bounds: (size,) each."""
+    numbers = estimates.numbers
+    low, high = np.zeros(numbers.size), np.full(numbers.size, estimates.high_of_none)
+    low[numbers.codes], high[numbers.codes] = estimates.low, estimates.high
+    return estimates.table, low, high
+
+
+def _with_bounds(name: str, values: Floats, low: Floats, high: Floats) -> dict[str, Any]:
+    """Say a fitted number of each cell, and between which bounds the true one is expected."""
+    told = {"values": values, "low": low, "high": high}
+    listed = {key: [short(number) for number in numbers.tolist()] for key, numbers in told.items()}
+    return {"name": name, **listed, "error": None, "unit": ""}
 
 
 def _speeds(speeds: Floats, in_meters: bool) -> tuple[Floats, str]:

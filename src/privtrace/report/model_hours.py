@@ -6,18 +6,35 @@ import numpy as np
 
 from privtrace.calendar import seconds_in
 from privtrace.evaluation.octaves import shown_bins
+from privtrace.methods.fitted import Fitted, Hours, Speeds, Spread
 from privtrace.methods.model import Model
 from privtrace.methods.plan import rounded
-from privtrace.methods.sampled import MOST_TRIPS
-from privtrace.methods.view import Hours, Layer, Passing, Spread, View
+from privtrace.methods.view import Layer
 from privtrace.release import Release
 from privtrace.report import charts, maps
 from privtrace.report.colors import Rising
-from privtrace.report.document import duration, folded, paragraph, percent, plain, section, speed, table
+from privtrace.report.document import (
+    between,
+    duration,
+    folded,
+    paragraph,
+    percent,
+    plain,
+    section,
+    speed,
+    table,
+)
 from privtrace.report.hours import Scale, busiest, by_part, scale_of, span, week
-from privtrace.report.model_map import SPEEDS, per_area, speed_legend, speed_scale, steady_speeds
+from privtrace.report.model_map import (
+    SPEEDS,
+    per_area,
+    speed_legend,
+    speed_scale,
+    steady_speeds,
+    trips_by_part,
+)
 from privtrace.space.region import Region
-from privtrace.trajectories import Integers
+from privtrace.trajectories import Floats, Integers
 
 #: A bin for zero is shown if it holds more than so much of the synthetic trips.
 _TAIL = 0.002
@@ -26,24 +43,25 @@ _TAIL = 0.002
 _SMALL_CELLS = 600
 
 
-def model_hours(model: Model, view: View) -> str:
+def model_hours(model: Model, shown: Fitted) -> str:
     """Show departures, durations, speeds and points, and where trips go by part of the day; or nothing."""
-    if not view.spreads or not model.n_trajectories:
+    if not shown.spreads or not model.n_trajectories:
         return ""
-    release, hours = model.release, view.hours
+    release, hours = model.release, shown.hours
     figures = [] if hours is None else [_week(hours)]
     rows = []
-    for spread in view.spreads:
+    for spread in shown.spreads:
         scale = _scale(spread.name, release.region, is_usual=spread.noisy is not None)
         figures.append(_figure(spread, scale, model.n_trajectories if hours is None else _total(hours)))
         rows.append((f"{scale.heading}, {scale.meaning}", scale.write(spread.median)))
     return section(
         "Point by point" if hours is None else "When, how fast, and point by point",
         paragraph(_introduced(release)),
+        *([] if hours is None else [paragraph(_busiest_hour(hours))]),
         _KEY,
         f'<div class="columns">{"".join(figures)}</div>',
         folded("The same in numbers", table(("Synthetic trips", "Half are below"), rows, n_words=1)),
-        *([] if hours is None else _parts_of_the_day(model, view, hours)),
+        *([] if hours is None else _parts_of_the_day(model, shown, hours)),
     )
 
 
@@ -56,6 +74,14 @@ def _introduced(release: Release) -> str:
     return (
         f"{release.when} Only the weekday and hour of a trip are measured; its date is drawn at random.{tick}"
     )
+
+
+def _busiest_hour(hours: Hours) -> str:
+    """Say how many trips depart in the busiest hour."""
+    trips = hours.departures.table
+    at, names = int(np.argmax(trips)), busiest(trips)
+    bounds = (float(one[at]) for one in (trips, hours.departures.low, hours.departures.high))
+    return f"In the busiest hour of the week, {names}, {between(*bounds)} trips depart."
 
 
 _KEY = (
@@ -74,19 +100,19 @@ def _scale(name: str, region: Region, *, is_usual: bool) -> Scale:
 
 def _total(hours: Hours) -> float:
     """Count trips with times, as the noisy hours do; never so few that noise would be all."""
-    departures = hours.departures
-    return max(float(departures.values.sum()), departures.error)
+    measured = hours.measured
+    return max(float(measured.values.sum()), measured.error)
 
 
 def _week(hours: Hours) -> str:
-    departures = hours.departures
+    measured = hours.measured
     series = [
-        charts.measured(departures.values, departures.error, _total(hours)),
+        charts.measured(measured.values, measured.margin, _total(hours)),
         charts.Series("synthetic", hours.chances),
     ]
     words = (
-        f"the busiest hour of synthetic trips is {busiest(hours.chances)}; the noise of an hour is about "
-        f"{rounded(departures.error)} trips."
+        f"the busiest hour of synthetic trips is {busiest(hours.chances)}; the measured number of an hour is "
+        f"off by up to ± {rounded(measured.margin)} trips."
     )
     return week(series, hours.calendar.zone.name, words)
 
@@ -95,7 +121,7 @@ def _figure(spread: Spread, scale: Scale, total: float) -> str:
     bins = _shown(spread)
     series = [charts.Series("synthetic", spread.shares[bins])]
     if spread.noisy is not None:
-        series.insert(0, charts.measured(spread.noisy.values[bins], spread.noisy.error, total))
+        series.insert(0, charts.measured(spread.noisy.values[bins], spread.noisy.margin, total))
     words = f"half of the synthetic trips are below {scale.write(spread.median)}."
     return scale.figure(spread.bounds[np.append(bins, bins[-1] + 1)], series, words)
 
@@ -108,15 +134,16 @@ def _shown(spread: Spread) -> Integers:
     return np.array([*([0] if has_zero else []), *range(bins.start, bins.stop)])
 
 
-def _parts_of_the_day(model: Model, view: View, hours: Hours) -> list[str]:
+def _parts_of_the_day(model: Model, shown: Fitted, hours: Hours) -> list[str]:
     """Draw where trips go, and how fast, by the part of the day at which they depart, on small maps."""
     region = model.release.region
-    layer, passing = _small_layer(view, hours)
-    sheet, scale = maps.Sheet(region), Rising.over(per_area(layer, passing.trips))
-    speeds, steady = speed_scale(hours, [passing]), steady_speeds(passing)[1:]
+    layer, trips, moving = _small_layer(shown, hours)
+    density = per_area(layer, trips)
+    sheet, scale = maps.Sheet(region), Rising.over(density)
+    speeds, steady = speed_scale(hours, [moving]), steady_speeds(moving)[1:]
     drawn = []
-    for part, (share, mean) in enumerate(zip(hours.shares.tolist(), hours.speeds.tolist(), strict=True)):
-        shades = (scale.shades(per_area(layer, passing.trips)[part]), "q"), (speeds.shades(steady[part]), "d")
+    for part, (share, mean) in enumerate(zip(hours.shares.tolist(), hours.mean_speeds.tolist(), strict=True)):
+        shades = (scale.shades(density[part]), "q"), (speeds.shades(steady[part]), "d")
         cells = [f'<g class="heat">{maps.cells(sheet, layer.grid, *how)}</g>' for how in shades]
         told = f"{percent(share)} of trips", speed(mean, region)
         words = (
@@ -130,7 +157,7 @@ def _parts_of_the_day(model: Model, view: View, hours: Hours) -> list[str]:
         "<h3>By part of the day</h3>",
         paragraph(
             "Where trips go (top) and how fast (bottom), by the part of the day in which they depart. "
-            f"All days together, counted on {min(model.n_trajectories, MOST_TRIPS):,} sampled trips. "
+            f"All days together, counted on {shown.sampling.count:,} synthetic trips. "
             f"{SPEEDS}"
         ),
         by_part(drawn),
@@ -146,7 +173,9 @@ def _parts_of_the_day(model: Model, view: View, hours: Hours) -> list[str]:
     ]
 
 
-def _small_layer(view: View, hours: Hours) -> tuple[Layer, Passing]:
-    """Choose the finest layer that small maps can show."""
-    pairs = [*zip(view.layers, hours.passing, strict=True)]
-    return ([pair for pair in pairs if pair[0].grid.n_cells <= _SMALL_CELLS] or pairs[:1])[-1]
+def _small_layer(shown: Fitted, hours: Hours) -> tuple[Layer, Floats, Speeds]:
+    """Choose the finest layer that small maps can show: trips that pass its cells by part, and their speeds."""
+    layers = shown.view.layers
+    number = max((n for n, layer in enumerate(layers) if layer.grid.n_cells <= _SMALL_CELLS), default=0)
+    layer = layers[number]
+    return layer, trips_by_part(layer, hours.passing[number]), hours.speeds[number]

@@ -1,7 +1,7 @@
-"""Draw a model on a map: its cells with their noisy visits, the strongest flows, and synthetic trips.
+"""Draw a model on a map: its cells with fitted numbers, the strongest flows, and synthetic trips.
 
-Where a model has times, controls show the same by part of the day, and cells by mean speed; without a script,
-and until they are used, the map shows the whole day.
+Noisy numbers stand beside the fitted ones. Where a model has times, controls show the same by part of the day,
+and cells by mean speed; without a script, and until they are used, the map shows the whole day.
 """
 
 from __future__ import annotations
@@ -9,17 +9,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from privtrace.calendar import hours_of_week, seconds_of
 from privtrace.export.tables import areas
+from privtrace.methods.estimating import Estimates
+from privtrace.methods.fitted import Cells, Fitted, Hours, Speeds
 from privtrace.methods.plan import rounded
-from privtrace.methods.view import Flows, Hours, Layer, Passing, View
+from privtrace.methods.usability import NOISE, Usability
+from privtrace.methods.view import Layer
 from privtrace.report import maps
 from privtrace.report.colors import Around, Rising
-from privtrace.report.document import folded, paragraph, percent, plain, section, speed, table
+from privtrace.report.document import (
+    amount,
+    between,
+    folded,
+    paragraph,
+    percent,
+    plain,
+    section,
+    speed,
+    table,
+)
 from privtrace.report.hours import span
 from privtrace.space.region import Region
 from privtrace.timing.bins import HOURS_OF_PART, N_PARTS
@@ -45,48 +58,83 @@ SPEEDS = (
 )
 
 
-def model_map(view: View, trips: Trajectories, region: Region) -> str:
-    """Show what a view shows, with the first of some synthetic trips over it."""
-    sheet = maps.Sheet(region)
-    shown = [n for n, layer in enumerate(view.layers) if layer.grid.n_cells <= _MOST_CELLS] or [0]
-    layers = [view.layers[n] for n in shown]
-    densities = [per_area(layer, layer.visits.values) for layer in layers]
+def model_map(shown: Fitted, usability: Usability, trips: Trajectories, region: Region) -> str:
+    """Show what synthetic trips say of a model's cells, with the first of some over them."""
+    sheet, view = maps.Sheet(region), shown.view
+    numbers = [n for n, layer in enumerate(view.layers) if layer.grid.n_cells <= _MOST_CELLS] or [0]
+    layers, cells = [view.layers[n] for n in numbers], [shown.cells[n] for n in numbers]
+    densities = [per_area(layer, of.trips.table) for layer, of in zip(layers, cells, strict=True)]
     scales = [Rising.over(density) for density in densities]
-    drawn, flows = trips[:_DRAWN_TRIPS], view.trips.strongest(_ARCS)
+    drawn, flows = trips[:_DRAWN_TRIPS], _Strongest.of(shown.trips, shown.zones.n_cells)
     grounds = "\n".join(
         f'<g class="cells" data-layer="{number}"{_hidden(number, layers)}>'
         f"{maps.cells(sheet, layer.grid, scale.shades(density))}</g>"
         for number, (layer, density, scale) in enumerate(zip(layers, densities, scales, strict=True))
     )
-    day = None if view.hours is None else _Day.of(view.hours, layers, shown)
-    arcs = _arcs(sheet, view, flows) if day is None else _arcs_by_part(sheet, view, day.hours)
+    day = None if shown.hours is None else _Day.of(shown.hours, layers, numbers)
+    arcs = _arcs(sheet, shown, flows) if day is None else _arcs_by_part(sheet, shown, flows, day.hours)
     lines = maps.lines(sheet, drawn) if day is None else _lines_by_part(sheet, drawn, day.hours)
     drawing = f"{grounds}\n<g data-trips>{lines}</g>\n<g data-flows>{arcs}</g>"
     legends = "\n".join(
-        f'<div data-legend="visits {number}"{_hidden(number, layers)}>'
-        f"{_legend(layer, scale, 'Noisy visits')}</div>"
+        f'<div data-legend="day {number}"{_hidden(number, layers)}>{_legend(layer, scale)}</div>'
         for number, (layer, scale) in enumerate(zip(layers, scales, strict=True))
     )
     words = (_bounds(region), "small"), (_READING, "small"), (_MOVING, "small hands")
     beside = [_tools(layers), *([] if day is None else [_tools_of_day()]), legends]
     beside += [] if day is None else [day.legends(layers), day.words()]
     beside += [paragraph(text, css) for text, css in words]
+    n_flows, ends = len(flows.weights), view.layers[view.zones].name
+    grids = [*map(maps.grid_data, layers, cells)] if day is None else day.grids(layers, cells)
     return section(
         "The model on a map",
+        *_warnings(usability),
         paragraph(
-            f"{_known(layers)} Colors show the noisy number of visits per cell. Arcs are the "
-            f"{len(flows.weights)} strongest flows between different cells; thin lines are the first "
-            f"{len(drawn)} synthetic trips. {view.trips_from}"
+            f"{_known(layers)} Colors show how many trips pass a cell, for its area: fitted numbers, counted "
+            f"on synthetic trips. Arcs are the {n_flows} strongest flows between different {ends}, counted in "
+            f"the same way; thin lines are the first {len(drawn)} synthetic trips."
         ),
         maps.panel(
             sheet,
-            [maps.Map("", _described(layers[-1], len(flows.weights), len(drawn)), drawing)],
-            [maps.grid_data(layer) for layer in layers] if day is None else day.grids(layers),
-            "Point at the map to read a cell's noisy numbers and their noise.",
+            [maps.Map("", _described(layers[-1], cells[-1], n_flows, len(drawn)), drawing)],
+            grids,
+            "Point at the map to read a cell's fitted numbers, and what was measured.",
             "\n".join(beside),
         ),
-        folded(f"The busiest {layers[-1].name} as a table", _busiest(layers[-1])),
+        folded(f"The busiest {layers[-1].name} as a table", _busiest(layers[-1], cells[-1])),
     )
+
+
+def _warnings(usability: Usability) -> list[str]:
+    """Warn of colors and arcs that show nothing but noise."""
+    noise = [
+        words
+        for kind, words in (("visits", "the colors"), ("flows", "the arcs"))
+        if usability.best(kind) == NOISE
+    ]
+    if not noise:
+        return []
+    text = f"On this map {' and '.join(noise)} are noise: the real trips may have gone elsewhere."
+    return [paragraph(text, "alarm")]
+
+
+class _Strongest(NamedTuple):
+    """Hold the strongest fitted flows between different cells, the strongest first."""
+
+    origins: Integers  # (n,)
+    destinations: Integers  # (n,)
+    weights: Floats  # (n,): in trajectories
+    low: Floats  # (n,)
+    high: Floats  # (n,)
+
+    @classmethod
+    def of(cls, trips: Estimates, n_cells: int, part: int = 0) -> _Strongest:
+        """Choose them among all flows, or among those of a part of the day."""
+        codes, weights = trips.numbers.codes, trips.numbers.values
+        parts, pairs = np.divmod(codes, n_cells**2)
+        origins, destinations = np.divmod(pairs, n_cells)
+        there = np.flatnonzero((parts == part) & (origins != destinations) & (weights > 0))
+        best = there[np.argsort(-weights[there], kind="stable")[:_ARCS]]
+        return cls(origins[best], destinations[best], weights[best], trips.low[best], trips.high[best])
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,38 +142,43 @@ class _Day:
     """Hold what of the layers that are drawn is shown by part of the day."""
 
     hours: Hours
-    passing: Sequence[Passing]  # layer by layer
-    scales: Sequence[Rising]  # of trips for each area, by layer, the same for all parts
-    speeds: Around  # the same for all layers and parts
+    passing: Sequence[Estimates]  # layer by layer
+    densities: Sequence[Floats]  # (N_PARTS, n_cells) by layer: of trips, for each area
+    speeds: Sequence[Speeds]  # layer by layer
+    scales: Sequence[Rising]  # of the densities of a layer, the same for all parts
+    speed_scale: Around  # the same for all layers and parts
 
     @classmethod
     def of(cls, hours: Hours, layers: Sequence[Layer], shown: Sequence[int]) -> _Day:
-        passing = [hours.passing[n] for n in shown]
-        scales = [
-            Rising.over(per_area(*pair)) for pair in zip(layers, (one.trips for one in passing), strict=True)
+        passing, speeds = [hours.passing[n] for n in shown], [hours.speeds[n] for n in shown]
+        densities = [
+            per_area(layer, trips_by_part(layer, one)) for layer, one in zip(layers, passing, strict=True)
         ]
-        return cls(hours, passing, scales, speed_scale(hours, passing))
+        scales = [Rising.over(density) for density in densities]
+        return cls(hours, passing, densities, speeds, scales, speed_scale(hours, speeds))
 
-    def grids(self, layers: Sequence[Layer]) -> list[dict[str, Any]]:
+    def grids(self, layers: Sequence[Layer], cells: Sequence[Cells]) -> list[dict[str, Any]]:
         """Say what is shown about the cells of each layer, and in which shades: a letter for each cell."""
         return [
             {
-                **maps.grid_data(layer, passing),
+                **maps.grid_data(layer, of, speeds, passing),
                 "shades": {
-                    "trips": [_letters(scale.shades(trips)) for trips in per_area(layer, passing.trips)],
-                    "speed": [_letters(self.speeds.shades(speeds)) for speeds in steady_speeds(passing)],
+                    "trips": [_letters(scale.shades(trips)) for trips in density],
+                    "speed": [_letters(self.speed_scale.shades(some)) for some in steady_speeds(speeds)],
                 },
             }
-            for layer, passing, scale in zip(layers, self.passing, self.scales, strict=True)
+            for layer, of, speeds, passing, scale, density in zip(
+                layers, cells, self.speeds, self.passing, self.scales, self.densities, strict=True
+            )
         ]
 
     def legends(self, layers: Sequence[Layer]) -> str:
         """Show the color scales of trips and of speeds; they are hidden until colors are theirs."""
         trips = [
-            f'<div data-legend="trips {number}" hidden="">{_legend(layer, scale, "Passing trips")}</div>'
+            f'<div data-legend="trips {number}" hidden="">{_legend(layer, scale, _IN_PART)}</div>'
             for number, (layer, scale) in enumerate(zip(layers, self.scales, strict=True))
         ]
-        speeds = speed_legend(self.speeds, layers[0].grid.region) + paragraph(SPEEDS, "small")
+        speeds = speed_legend(self.speed_scale, layers[0].grid.region) + paragraph(SPEEDS, "small")
         return "\n".join([*trips, f'<div data-legend="speed" hidden="">{speeds}</div>'])
 
     def words(self) -> str:
@@ -137,18 +190,24 @@ class _Day:
         )
 
 
-def speed_scale(hours: Hours, passing: Sequence[Passing]) -> Around:
+def trips_by_part(layer: Layer, passing: Estimates) -> Floats:
+    """Lay trips that pass cells out by part of the day: (N_PARTS, n_cells)."""
+    return passing.table.reshape(N_PARTS, layer.grid.n_cells)
+
+
+def speed_scale(hours: Hours, speeds: Sequence[Speeds]) -> Around:
     """Scale speeds around the mean of all."""
-    meters, seconds = (float(getattr(hours.passing[0], name).sum()) for name in ("meters", "seconds"))
+    coarsest = hours.speeds[0]
+    meters, seconds = float(coarsest.meters.sum()), float(coarsest.seconds.sum())
     middle = meters / seconds if meters > 0 else 1.0
-    return Around.over(middle, *(steady_speeds(one) for one in passing))
+    return Around.over(middle, *(steady_speeds(one) for one in speeds))
 
 
-def steady_speeds(passing: Passing) -> Floats:
+def steady_speeds(speeds: Speeds) -> Floats:
     """Give the speeds that rest on enough trips, the others NaN: of the day, then by part, (1 + N_PARTS, n)."""
-    n_trips = np.concatenate([passing.n_sampled.sum(axis=0, keepdims=True), passing.n_sampled])
-    speeds = np.concatenate([passing.speeds_of_day[np.newaxis], passing.speeds])
-    return np.where(n_trips >= _LEAST_TRIPS, speeds, np.nan)
+    n_trips = np.concatenate([speeds.n_sampled.sum(axis=0, keepdims=True), speeds.n_sampled])
+    found = np.concatenate([speeds.of_day[np.newaxis], speeds.by_part])
+    return np.where(n_trips >= _LEAST_TRIPS, found, np.nan)
 
 
 def speed_legend(scale: Around, region: Region) -> str:
@@ -172,26 +231,24 @@ def per_area(layer: Layer, numbers: Floats) -> Floats:
     return density
 
 
-def _arcs(sheet: maps.Sheet, view: View, flows: Flows, when: str = "") -> str:
+def _arcs(sheet: maps.Sheet, shown: Fitted, flows: _Strongest, when: str = "") -> str:
     """Draw flows, each with its words."""
-    layer = view.layers[flows.layer]
-    end = layer.name.removesuffix("s")
+    end = shown.view.layers[shown.view.zones].name.removesuffix("s")
     words = [
-        f"A flow of about {rounded(weight)} trips{when}, from {end} {origin} to {destination}"
-        for origin, destination, weight in zip(flows.origins, flows.destinations, flows.weights, strict=True)
+        f"{between(weight, low, high)} trips{when}, from {end} {origin} to {destination}"
+        for origin, destination, weight, low, high in zip(*flows, strict=True)
     ]
-    return maps.arcs(sheet, layer.grid, flows, words)
+    return maps.arcs(sheet, shown.zones, flows.origins, flows.destinations, flows.weights, words)
 
 
-def _arcs_by_part(sheet: maps.Sheet, view: View, hours: Hours) -> str:
+def _arcs_by_part(sheet: maps.Sheet, shown: Fitted, of_day: _Strongest, hours: Hours) -> str:
     """Draw the strongest flows of the day, and hidden those of each part."""
-    day = _arcs(sheet, view, view.trips.strongest(_ARCS))
     parts = (
-        f'<g data-part="{part}" hidden="">'
-        f"{_arcs(sheet, view, flows.strongest(_ARCS), f' departing from {span(part)}')}</g>"
-        for part, flows in enumerate(hours.trips)
+        f'<g data-part="{part}" hidden="">{_arcs(sheet, shown, strongest, f" departing from {span(part)}")}</g>'
+        for part in range(N_PARTS)
+        for strongest in [_Strongest.of(hours.trips, shown.zones.n_cells, part)]
     )
-    return "\n".join([f'<g data-part="day">{day}</g>', *parts])
+    return "\n".join([f'<g data-part="day">{_arcs(sheet, shown, of_day)}</g>', *parts])
 
 
 def _lines_by_part(sheet: maps.Sheet, trips: Trajectories, hours: Hours) -> str:
@@ -205,9 +262,12 @@ def _lines_by_part(sheet: maps.Sheet, trips: Trajectories, hours: Hours) -> str:
     )
 
 
-def _legend(layer: Layer, scale: Rising, name: str) -> str:
+_IN_PART = " in a part of the day"
+
+
+def _legend(layer: Layer, scale: Rising, when: str = "") -> str:
     unit = "km²" if layer.grid.region.in_meters else "square unit"
-    title, ticks = f"{name} per {unit}, {layer.name}", scale.ticks(rounded)
+    title, ticks = f"Trips per {unit}{when}, {layer.name}", scale.ticks(rounded)
     words = f"Color scale of {title.lower()}, from 0 to {ticks[-1][1]}, logarithmic."
     return maps.legend(title, "q", ticks, words)
 
@@ -235,9 +295,9 @@ def _bounds(region: Region) -> str:
 
 
 _READING = (
-    "± is the standard deviation of the noise: at least two numbers in three are off by less. Every trip "
-    "contributes a total weight of at most 1, spread over the cells that it visits. So visits compare "
-    "cells; they do not count people. Negative numbers are noise around zero."
+    "A trip counts once in each cell that it passes. In measured visits every trip has a total weight of at "
+    "most 1, spread over the cells that it visits, so they are smaller; below zero they are noise. What ± and "
+    "numbers in brackets mean is said at the top."
 )
 _MOVING = (
     "Drag to pan. Zoom with the buttons, a double click, two fingers, or the mouse wheel after clicking "
@@ -277,7 +337,7 @@ def _tools_of_day() -> str:
     colors = "".join(
         f'<label><input type="radio" name="colors" value="{value}" data-shows=""'
         f"{' checked' if value == 'trips' else ''}>{text}</label>"
-        for value, text in (("trips", "Visits"), ("speed", "Mean speed"))
+        for value, text in (("trips", "Trips"), ("speed", "Mean speed"))
     )
     return "".join(
         f'<div class="tools" role="radiogroup" aria-labelledby="{name}"><span id="{name}">{text}</span>'
@@ -286,13 +346,14 @@ def _tools_of_day() -> str:
     )
 
 
-def _described(layer: Layer, n_flows: int, n_trips: int) -> str:
-    visits = layer.visits.values
-    busiest = int(np.argmax(visits))
+def _described(layer: Layer, cells: Cells, n_flows: int, n_trips: int) -> str:
+    trips = cells.trips.table
+    busiest = int(np.argmax(trips))
     return (
-        f"Map of {layer.grid.n_cells:,} {layer.name}, colored by noisy visits, with the {n_flows} strongest "
-        f"flows as arcs and {n_trips} synthetic trips as lines. The busiest has {visits[busiest]:,.0f} visits "
-        f"and lies at {_center(layer, busiest, 5)}. A table below lists the busiest."
+        f"Map of {layer.grid.n_cells:,} {layer.name}, colored by the trips that pass them, with the {n_flows} "
+        f"strongest flows as arcs and {n_trips} synthetic trips as lines. Through the busiest pass "
+        f"{amount(float(trips[busiest]))} trips; it lies at {_center(layer, busiest, 5)}. A table below lists "
+        "the busiest."
     )
 
 
@@ -303,15 +364,17 @@ def _center(layer: Layer, cell: int, n_digits: int) -> str:
     return ", ".join(plain(value, n_digits).replace(",", "") for value in (longitude, y))
 
 
-def _busiest(layer: Layer) -> str:
-    order = np.argsort(-layer.visits.values, kind="stable")[:_BUSIEST]
-    head = [layer.name.removesuffix("s").capitalize(), "Center"]
-    head += [f"{number.name.capitalize()} ± {rounded(number.error)}" for number in layer.numbers]
+def _busiest(layer: Layer, cells: Cells) -> str:
+    fitted = [maps.laid_out(one) for one in (cells.trips, cells.starts, cells.ends)]
+    order = np.argsort(-fitted[0][0], kind="stable")[:_BUSIEST]
+    head = [layer.name.removesuffix("s").capitalize(), "Center", "Trips", "Starts", "Ends"]
+    head.append(f"Measured visits ± {rounded(layer.visits.margin)}")
     rows = [
         [
             str(cell),
             _center(layer, cell, 6),
-            *(f"{number.values[cell]:,.0f}" for number in layer.numbers),
+            *(between(number[cell], low[cell], high[cell]) for number, low, high in fitted),
+            f"{layer.visits.values[cell]:,.0f}",
         ]
         for cell in order.tolist()
     ]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from privtrace.methods.plan import rounded
+from privtrace.methods.view import MARGIN
 from privtrace.privacy.epsilon import LARGE_EPSILON, decimal
 from privtrace.privacy.unit import WEIGHT
 from privtrace.release import MANY_TRIPS, Release, rounded_up
@@ -22,11 +23,11 @@ def promise(release: Release) -> str:
             decimal(Fraction(charge.sensitivity, WEIGHT)),
             decimal(charge.epsilon),
             plain(charge.scale_in_trajectories, 4),
-            f"± {rounded(math.sqrt(2) * charge.scale_in_trajectories)}",
+            f"± {rounded(MARGIN * math.sqrt(2) * charge.scale_in_trajectories)}",
         )
         for charge in release.charges
     ]
-    head = ("Stage", "What was measured", "Sensitivity", "ε", "Noise scale", "Typical error")
+    head = ("Stage", "What was measured", "Sensitivity", "ε", "Noise scale", "Margin")
     foot = ("Spent", "", "", f"{decimal(release.spent)} of {decimal(release.epsilon)}", "", "")
     return section(
         "The privacy promise",
@@ -37,8 +38,8 @@ def promise(release: Release) -> str:
         paragraph(
             "All measurements taken from the data, and the noise added to each. Sensitivity is how much "
             "one protected unit can change a list of numbers, in trips. The noise is discrete Laplace "
-            "with scale sensitivity / ε. Everything else on this page follows from these measurements "
-            "and from public inputs.",
+            "with scale sensitivity / ε; nine numbers in ten are off by less than the margin. Everything "
+            "else on this page follows from these measurements and from public inputs.",
             "small",
         ),
         table(head, rows, foot, n_words=2),

@@ -10,11 +10,13 @@ import numpy as np
 
 from privtrace.calendar import Calendar
 from privtrace.geometry import diameters_m, lengths_m
+from privtrace.methods.fitted import fitted
 from privtrace.methods.model import Model, in_words, settings_in_words
 from privtrace.methods.plan import rounded
 from privtrace.methods.registry import find
 from privtrace.methods.sampling import sample_parts
-from privtrace.methods.view import View, error_of
+from privtrace.methods.usability import BUSY, NOISE, READABLE, Usability
+from privtrace.methods.view import MARGIN, error_of
 from privtrace.privacy.epsilon import decimal
 from privtrace.release import Release
 from privtrace.report import charts
@@ -34,6 +36,7 @@ from privtrace.report.document import (
 from privtrace.report.model_hours import model_hours
 from privtrace.report.model_map import model_map
 from privtrace.report.promise import promise
+from privtrace.report.usable import what_can_be_read
 from privtrace.trajectories import Floats, Trajectories
 
 #: The synthetic trips of the page are the first of this seed, as anyone can make them again.
@@ -43,11 +46,12 @@ _BARS = 36
 
 
 def release_page(model: Model, *, title: str | None = None, note: str | None = None) -> Report:
-    """Show a model as one page: promise, map, distributions, uses and making. It reads the model alone.
+    """Show a model as one page: what can be read, promise, map, distributions, uses and making.
 
-    Title and note are the curator's, and public: what the data is, who publishes it, whom to ask.
+    It reads the model alone. Title and note are the curator's, and public: what the data is, who publishes it,
+    whom to ask.
     """
-    release, view = model.release, model.view()
+    release, shown, usability = model.release, fitted(model), model.usability()
     trips = _trips(model)
     title = title or f"Synthetic trips by {release.label}"
     heading = title if release.private else f"NOT PRIVATE: {title}"
@@ -55,11 +59,12 @@ def release_page(model: Model, *, title: str | None = None, note: str | None = N
         heading,
         [
             _heading(model, title, note),
+            what_can_be_read(usability),
             promise(release),
-            model_map(view, trips, release.region),
+            model_map(shown, usability, trips, release.region),
             _distributions(trips, release),
-            model_hours(model, view),
-            _uses(model, view),
+            model_hours(model, shown),
+            _uses(model, usability),
             _making(model),
         ],
     )
@@ -120,7 +125,7 @@ def _days(calendar: Calendar) -> str:
 def _count_words(model: Model) -> str:
     if model.release.public_count is not None:
         return f"{model.release.public_count:,}, declared"
-    return f"{model.n_trajectories:,} ± {rounded(error_of(model.release, 'count'))}"
+    return f"{model.n_trajectories:,} ± {rounded(MARGIN * error_of(model.release, 'count'))}"
 
 
 def _distributions(trips: Trajectories, release: Release) -> str:
@@ -181,7 +186,30 @@ _STRENGTHS = {
 }
 
 
-_HOURS = "Times: departures by hour of the week, durations, and flows by part of the day."
+_PLACES = {
+    READABLE: "Where people move, and how busy one neighborhood is compared with another.",
+    BUSY: "Which places are the busiest; the others are lost in the noise.",
+}
+_FLOWS = {
+    READABLE: "Flows between neighborhoods, and origin-destination tables (made with privtrace export).",
+    BUSY: "The largest flows between neighborhoods (origin-destination tables are made with privtrace export).",
+}
+_HOURS = {
+    READABLE: "Times: departures by hour of the week, durations, and the parts of the day.",
+    BUSY: "Times: the busiest hours of the week, and durations.",
+}
+_TRIPS = {
+    False: "Software tests, teaching and simulations: as many synthetic trips as you want, at no further "
+    "privacy cost.",
+    True: "Software tests: as many synthetic trips as you want, at no further privacy cost.",
+}
+
+_NOISE_OF = {
+    "visits": "Where people move: the visits of cells are noise.",
+    "flows": "Flows between neighborhoods, and origin-destination tables: they are noise.",
+    "hours": "Times of day: departures by hour are noise.",
+}
+_LOW_FLOWS = "Small flows between neighborhoods: most of them are lost in the noise."
 _NO_TIMES = "Times of day, dates or speeds: synthetic trips have no times."
 _NO_DAYS = (
     "Single days, seasons or holidays, because dates are drawn at random; speeds on a street, because "
@@ -189,30 +217,33 @@ _NO_DAYS = (
 )
 
 
-def _uses(model: Model, view: View) -> str:
+def _uses(model: Model, usability: Usability) -> str:
+    """Say what the model is good for, by what can be read from it."""
     release = model.release
-    finest = view.layers[-1]
+    finest = model.view().layers[-1]
     sides = finest.grid.sizes_m
     small, large = (distance(float(side), release.region) for side in (sides.min(), sides.max()))
-    error = rounded(finest.visits.error)
+    margin = rounded(finest.visits.margin)
     size = f"{small} wide" if small == large else f"{small} to {large} wide"
+    kinds = {"visits": _PLACES, "flows": _FLOWS, **({} if release.times is None else {"hours": _HOURS})}
+    best = {kind: usability.best(kind) for kind in kinds}
+    has_strength = release.method in _STRENGTHS and NOISE not in (best["visits"], best["flows"])
     good = [
-        "Where people move, and how busy one neighborhood is compared with another.",
-        "Flows between neighborhoods, and origin-destination tables (made with privtrace export).",
-        "Software tests, teaching and simulations: as many synthetic trips as you want, at no further "
-        "privacy cost.",
-        *([] if view.hours is None else [_HOURS]),
-        *([_STRENGTHS[release.method]] if release.method in _STRENGTHS else []),
+        *(words[best[kind]] for kind, words in kinds.items() if best[kind] in words),
+        _TRIPS[usability.is_noise],
+        *([_STRENGTHS[release.method]] if has_strength else []),
     ]
     bad = [
+        *(_NOISE_OF[kind] for kind in kinds if best[kind] == NOISE),
+        *([_LOW_FLOWS] if best["flows"] == BUSY else []),
         "Conclusions about individuals: a synthetic trip represents nobody, even if it resembles a real one.",
         f"Details smaller than a cell: cells are {size}, points are placed at random inside them, and "
         "lines between points do not follow streets.",
-        f"Numbers below the noise: the visits of a cell are off by about ± {error}, so small numbers mean "
-        "little, and rare trips may be lost or invented.",
+        f"Numbers below the noise: the measured visits of a cell are off by up to ± {margin}, so small numbers "
+        "mean little, and rare trips may be lost or invented.",
         "Precise statements about long trips: they are reproduced less well than short ones, because "
         "every trip contributes a total weight of 1, no matter how long it is.",
-        _NO_TIMES if view.hours is None else _NO_DAYS,
+        _NO_TIMES if release.times is None else _NO_DAYS,
         "Movement outside the area: it was cut off, so totals hold for the area only.",
     ]
     return section(

@@ -68,7 +68,7 @@
       this.full = { x: this.full.x, y: this.full.y, width: this.full.width, height: this.full.height };
       this.chosen = { layer: this.data.grids.length - 1, part: "day", colors: "trips" };
       this.grounds = [...panel.querySelectorAll(".cells")];
-      this.visits = this.grounds.map((ground) => ground.innerHTML);
+      this.ofDay = this.grounds.map((ground) => ground.innerHTML);
       this.reset();
       this.svgs.forEach((svg) => this.listen(svg));
       panel.querySelectorAll(".zoom button").forEach((button) => {
@@ -110,7 +110,7 @@
     paint(panel) {
       const { layer, part, colors } = this.chosen;
       const ofDay = part === "day";
-      const scale = colors === "trips" && ofDay ? "visits" : colors;
+      const scale = colors === "trips" && ofDay ? "day" : colors;
       panel.querySelectorAll("[data-legend]").forEach((legend) => {
         legend.toggleAttribute("hidden", ![scale, `${scale} ${layer}`].includes(legend.dataset.legend));
       });
@@ -121,8 +121,8 @@
       if (!ground || ground.dataset.shown === `${scale} ${part}`) return;
       // Speeds of the whole day come before those of its parts.
       const number = colors === "speed" ? (ofDay ? 0 : Number(part) + 1) : Number(part);
-      ground.innerHTML = scale === "visits"
-        ? this.visits[layer]
+      ground.innerHTML = scale === "day"
+        ? this.ofDay[layer]
         : drawn(grid, grid.shades[colors][number], colors === "speed" ? "d" : "q", this.full);
       ground.dataset.shown = `${scale} ${part}`;
     }
@@ -285,10 +285,11 @@
 
     tell(grid, { cell, x, y, side }) {
       const told = this.chosen.part === "day" ? grid.numbers : grid.parts[this.chosen.part];
-      const numbers = told.map(({ name, values, error, unit }) => {
+      const numbers = told.map(({ name, values, low, high, error, unit }) => {
         const noise = error === null ? "" : ` ± ${written(error)}`;
+        const bounds = low ? ` (${written(low[cell])} to ${written(high[cell])})` : "";
         // Lines break between numbers, not within.
-        const known = values[cell] === null ? "unknown" : `${written(values[cell])}${noise}${unit}`;
+        const known = values[cell] === null ? "unknown" : `${written(values[cell])}${bounds}${noise}${unit}`;
         return `${name} ${known}`.replaceAll(" ", "\u00a0");
       });
       numbers.push(`at ${this.coordinates((x + side / 2) / grid.size, (y + side / 2) / grid.size)}`);
