@@ -85,9 +85,19 @@ class ProductName(StrEnum):
     transitions = "transitions"
     grid = "grid"
     departures = "departures"
-    hourly_od = "hourly-od"
-    hourly_density = "hourly-density"
     speeds = "speeds"
+    sumo = "sumo"
+    matsim = "matsim"
+    hourly_od = "hourly-od"  # until version 0.3
+    hourly_density = "hourly-density"
+
+
+class HoursName(StrEnum):
+    """Name the hours by which trips can be counted."""
+
+    hour = "hour"
+    part = "part"
+    weekday = "weekday"
 
 
 def export(
@@ -96,49 +106,95 @@ def export(
     what: Annotated[
         ProductName | None,
         typer.Option(
-            help="Which table: trips between cells (od); visits, starts and ends per cell (density); "
-            "moves (transitions); the cells (grid); departures; or trips, density, speeds by part "
-            "of the day.",
+            metavar="NAME",
+            help="Trips between places (od); trips that pass, begin and end in places (density); moves between "
+            "cells (transitions); the cells (grid); departures; speeds; or synthetic trips for the simulators "
+            "SUMO (sumo) and MATSim (matsim).",
             show_default="density for .tif; otherwise required",
         ),
+    ] = None,
+    *,
+    zones: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|h3:N|geohash:N",
+            help="Count in your own public polygons, or in H3 or geohash cells, instead of the model's cells: "
+            "od, density, sumo.",
+        ),
+    ] = None,
+    zone_id: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The attribute of the file with the ids of zones.")
+    ] = None,
+    by: Annotated[
+        HoursName | None,
+        typer.Option(help="Also by hour of the day, part of the day or weekday of departure: od, density."),
+    ] = None,
+    count: Annotated[
+        int | None,
+        typer.Option(min=0, help="How many trips for a simulator; by default the model's own number."),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of trips for a simulator: the same seed gives the same trips.")
+    ] = None,
+    output_crs: Annotated[
+        str | None,
+        typer.Option(metavar="EPSG:CODE", help="Write trips for a simulator in this coordinate system."),
     ] = None,
     force: Force = False,
     threads: ThreadCount = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Export tables and maps of a model. It costs no privacy.
+    """Export tables, maps and trips for simulators. It costs no privacy.
 
-    Export trips, density, moves or the cells; from models with times also departures, and trips, density and
-    speeds by part of the day. docs/export.md explains every column. The file extension sets the format: .csv,
-    .parquet or .geojson; .tif (GeoTIFF) for density, hourly-density or speeds. The output - is standard output.
+    Numbers are counted on synthetic trips of the model. Each has a low and a high bound: nine in ten true
+    numbers are expected between them. docs/export.md explains every column.
+
+    The file extension sets the format. Tables: .csv, .parquet, .xlsx. Maps: .geojson, .gpkg; .tif (GeoTIFF) for
+    density and speeds. Matrices of od: .omx, .xlsx. Simulators: .xml. The output - is standard output.
 
     \b
     Examples:
       privtrace demo --output demo --force
       privtrace export demo/city.model --what od --output od.csv
+      privtrace export demo/city.model --what od --zones h3:8 --output flows.gpkg
+      privtrace export demo/city.model --what density --by hour --zones h3:8 --output hours.xlsx
       privtrace export demo/city.model --what density --output density.geojson
-      privtrace export demo/city.model --what transitions --output moves.parquet
-      privtrace export demo/city.model --what hourly-od --output hourly.csv
+      privtrace export demo/city.model --what sumo --count 1000 --seed 7 --output trips.xml.gz
     """
-    from privtrace.export import PRODUCTS, RASTERS, check_export
-    from privtrace.export import export as write
+    from privtrace.export import about_zones, check_export
     from privtrace.models import load
 
     screen = screen_for(output, quiet, as_json)
-    product, format, target = check_export(what, output, force=force)
-    check_apart({"--output": output}, {"the model": model})
+    wanted = check_export(
+        what,
+        output,
+        force=force,
+        by=by,
+        zones=zones,
+        zone_id=zone_id,
+        count=count,
+        seed=seed,
+        output_crs=output_crs,
+    )
+    check_apart({"--output": output}, {"the model": model, "--zones": zones})
     loaded = load(model)
-    with screen.stage(f"Exporting {product}"):
-        write(loaded, product, target)
-    words = PRODUCTS[product] if format.default is None else RASTERS[product]
-    screen.say(f"{words[:1].upper()}{words[1:]}, written to {target}.")
-    tell_release(loaded, screen, {product: str(output)})
+    asked = wanted.asked(loaded)
+    with screen.stage(f"Exporting {asked.what}"):
+        wanted.write(loaded, asked)
+    words = wanted.words(loaded, asked)
+    screen.say(f"{words[:1].upper()}{words[1:]}, written to {wanted.target}. No further epsilon is spent.")
+    if asked.zones is not None:
+        screen.say(f"Counted in {about_zones(asked.zones)}.")
+    renamed = {} if wanted.renamed is None else {str(what): wanted.renamed}
+    for old, new in renamed.items():
+        screen.warn(f"{old} was {new}")
+    tell_release(loaded, screen, {asked.what: str(output)}, **({"deprecated": renamed} if renamed else {}))
 
 
-def tell_release(model: Model, screen: Screen, files: dict[str, str | None]) -> None:
+def tell_release(model: Model, screen: Screen, files: dict[str, str | None], **more: Any) -> None:
     """Say what came out, and what it promises."""
-    screen.data({"files": files, **_described(model)})
+    screen.data({"files": files, **more, **_described(model)})
     screen.say(model.release.verdict, style="bold" if model.release.private else "bold red")
     if not model.release.private:
         screen.warn(model.release.verdict)

@@ -1,7 +1,7 @@
-"""Write cells and flows as features of GeoJSON (RFC 7946), one feature per line, in chunks.
+"""Write places and flows as features of GeoJSON (RFC 7946), one feature per line, in chunks.
 
-A cell over a polygon is what of it lies inside: the trapezoids of its piece, united. What crosses the
-antimeridian is cut there. Planar coordinates stand as they are, and the file says so.
+Planar coordinates stand as they are, and so do projected ones, with a member that names their system: many
+programs know it, although it is no longer in the standard.
 """
 
 from __future__ import annotations
@@ -14,24 +14,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import shapely
 
-from privtrace.export.tables import Rows, product
-from privtrace.io.printing import chained, content, joined, shortest
+from privtrace.coordinates import is_known
+from privtrace.export.columns import Asked
+from privtrace.export.tables import Rows, product, without_centers
+from privtrace.io.printing import chained, content, joined, json_texts, shortest
 from privtrace.methods.model import Model
-from privtrace.methods.view import View
-from privtrace.space.grid import Grid
-from privtrace.space.pieces import Pieces
-from privtrace.space.region import Region
-from privtrace.trajectories import Array, Floats, Integers
+from privtrace.trajectories import Array, Crs, Floats
 
-#: Cells that are text at once.
-_CHUNK_CELLS = 1 << 14
+#: Features that are text at once.
+_CHUNK_FEATURES = 1 << 14
+
+_KIND = shapely.GeometryType
 
 
-def write(model: Model, view: View, what: str, sink: Any) -> None:
+def write(model: Model, asked: Asked, sink: Any) -> None:
     """Write a collection of features, with the words about the release in a member "privtrace"."""
-    laid_out = product(model, view, what)
+    laid_out = product(model, asked)
     member = json.dumps(_member(laid_out.schema.metadata), ensure_ascii=False)
-    sink.write(f'{{"type":"FeatureCollection","privtrace":{member},"features":['.encode())
+    crs = _crs_member(model.release.crs)
+    sink.write(f'{{"type":"FeatureCollection",{crs}"privtrace":{member},"features":['.encode())
     before = "\n"
     for rows in laid_out.rows:
         if rows.table.num_rows == 0:
@@ -53,128 +54,71 @@ def _member(metadata: dict[bytes, bytes]) -> dict[str, Any]:
     return member
 
 
+def _crs_member(crs: Crs) -> str:
+    """Name a projected system, as GeoJSON did before 2016."""
+    if crs == "lonlat" or not is_known(crs):
+        return ""
+    authority, code = crs.split(":")
+    name = {"name": f"urn:ogc:def:crs:{authority}::{code}"}
+    return f'"crs":{json.dumps({"type": "name", "properties": name})},'
+
+
 def _write_features(rows: Rows, sink: Any) -> None:
     """Write features separated by commas."""
-    for first in range(0, len(rows.cells), _CHUNK_CELLS):
-        chunk = slice(first, first + _CHUNK_CELLS)
-        cells, properties = rows.cells[chunk], _properties(rows.table.slice(first, _CHUNK_CELLS))
-        geometries = (
-            cell_texts(rows.grid, cells)
-            if rows.onto is None
-            else _line_texts(rows.grid, cells, rows.onto[chunk])
-        )
+    assert rows.shapes is not None  # otherwise the format cannot hold it
+    n = rows.table.num_rows
+    for first in range(0, n, _CHUNK_FEATURES):
+        last = min(first + _CHUNK_FEATURES, n)
+        properties = _properties(rows.table.slice(first, last - first))
+        geometries = printed(rows.shapes(np.arange(first, last)))
         features = chained('{"type":"Feature","geometry":', geometries, ',"properties":{', properties, "}},\n")
         text = content(features)
-        is_last = first + _CHUNK_CELLS >= len(rows.cells)
-        sink.write(text[:-2] if is_last else text)
+        sink.write(text[:-2] if last == n else text)
 
 
 def _properties(table: pa.Table) -> pa.Array:
     """Print columns as members of an object. Centers go without saying: the geometry has them."""
+    table = without_centers(table)
     pieces: list[pa.Array | str] = []
     for name, column in zip(table.column_names, table.columns, strict=True):
-        if name.endswith(("_lon", "_lat", "_x", "_y")):
-            continue
-        texts = column.combine_chunks().cast(pa.large_string())
-        is_text = pa.types.is_string(column.type)
-        printed = chained('"', texts, '"') if is_text else texts.fill_null("null")
-        pieces += [f'{"," if pieces else ""}"{name}":', printed]
+        one = column.combine_chunks()
+        if pa.types.is_string(column.type):
+            coded = one.dictionary_encode()
+            printed = json_texts(coded.dictionary).cast(pa.large_string()).take(coded.indices)
+        else:
+            printed = one.cast(pa.large_string())
+        pieces += [f'{"," if pieces else ""}"{name}":', printed.fill_null("null")]
     return chained(*pieces)
 
 
-def cell_texts(grid: Grid, cells: Integers) -> pa.Array:
-    """Print the geometries of cells: a Polygon, or a MultiPolygon where a cell is several polygons."""
-    polygons, owners = shapely.get_parts(_geometries(grid, cells), return_index=True)
-    if grid.region.area.turn:
-        polygons, owners = _cut_at_180(polygons, owners, grid)
-    # Canonical, and then turned: outer rings to the left, as the standard asks.
+def printed(shapes: Array) -> pa.Array:
+    """Print geometries, all of them polygons or all of them lines, in one piece or in several."""
+    parts, owners = shapely.get_parts(shapes, return_index=True)
+    if not len(parts):
+        return pa.array(["null"] * len(shapes), pa.large_string())
+    is_area = shapely.get_type_id(parts[0]) == _KIND.POLYGON
+    texts = _polygon_texts(parts) if is_area else _line_texts(parts)
+    kind = "Polygon" if is_area else "LineString"
+    offsets = np.searchsorted(owners, np.arange(len(shapes) + 1))
+    inside, n_parts = joined(texts, offsets, ","), pa.array(np.diff(offsets))
+    one = chained(f'{{"type":"{kind}","coordinates":', inside, "}")
+    several = chained(f'{{"type":"Multi{kind}","coordinates":[', inside, "]}")
+    found = pc.if_else(pc.equal(n_parts, 1), one, several)
+    return pc.if_else(pc.equal(n_parts, 0), pa.scalar("null", pa.large_string()), found)
+
+
+def _polygon_texts(polygons: Array) -> pa.Array:
+    """Print the rings of polygons: canonical, then turned, outer rings to the left, as the standard asks."""
     polygons = shapely.reverse(shapely.normalize(polygons))
     _, points, (of_rings, of_polygons) = shapely.to_ragged_array(polygons)  # offsets
-    ring_texts = chained("[", joined(_points(points), of_rings.astype(np.int64), ","), "]")
-    polygon_texts = chained("[", joined(ring_texts, of_polygons.astype(np.int64), ","), "]")
-    offsets = np.searchsorted(owners, np.arange(len(cells) + 1))
-    texts = joined(polygon_texts, offsets, ",")
-    return pc.if_else(
-        pa.array(np.diff(offsets) == 1),
-        chained('{"type":"Polygon","coordinates":', texts, "}"),
-        chained('{"type":"MultiPolygon","coordinates":[', texts, "]}"),
-    )
+    rings = chained("[", joined(_points(points), of_rings.astype(np.int64), ","), "]")
+    return chained("[", joined(rings, of_polygons.astype(np.int64), ","), "]")
 
 
-def _geometries(grid: Grid, cells: Integers) -> Array:
-    """Make the geometries of cells: boxes, or their pieces united."""
-    geometries: Array = shapely.box(*grid.boxes[cells].T)
-    lengths = np.diff(grid.pieces.offsets)[cells]
-    if lengths.any():
-        geometries[lengths > 0] = _united(grid.pieces, cells[lengths > 0])
-    return geometries
-
-
-def _united(pieces: Pieces, cells: Integers) -> Array:
-    """Unite the trapezoids of each cell. Those of a piece meet in level sides, so nothing has to be rounded."""
-    lengths = np.diff(pieces.offsets)[cells]
-    owners = np.repeat(np.arange(len(cells)), lengths)
-    within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    south, north, west0, west1, east0, east1 = pieces.trapezoids[pieces.offsets[cells][owners] + within].T
-    has_area = (north > south) & ((east0 > west0) | (east1 > west1))
-    corners = np.stack([west0, south, east0, south, east1, north, west1, north, west0, south], axis=1)
-    trapezoids = shapely.polygons(corners[has_area].reshape(-1, 5, 2))
-    together = shapely.multipolygons(trapezoids, indices=owners[has_area])
-    united: Array = shapely.union_all(together[:, np.newaxis], axis=1)
-    return united
-
-
-def _cut_at_180(polygons: Array, owners: Integers, grid: Grid) -> tuple[Array, Integers]:
-    """Cut polygons at the antimeridian, and bring those beyond it to -180 and up."""
-    west, south, east, north = grid.region.bounds
-    here = shapely.intersection(polygons, shapely.box(west, south, 180.0, north))
-    there = shapely.intersection(polygons, shapely.box(180.0, south, east, north))
-    there = shapely.transform(there, lambda points: points - [grid.region.area.turn, 0.0])
-    halves, which = shapely.get_parts(np.concatenate([here, there]), return_index=True)
-    is_area = (shapely.get_type_id(halves) == shapely.GeometryType.POLYGON) & (shapely.area(halves) > 0)
-    owners = np.tile(owners, 2)[which]
-    order = np.argsort(owners, kind="stable")
-    order = order[is_area[order]]
-    return halves[order], owners[order]
-
-
-def _line_texts(grid: Grid, cells: Integers, onto: Integers) -> pa.Array:
-    """Print lines between the centers of cells; a flow within a cell has no line, and its geometry is null."""
-    here, there = grid.pieces.centers[cells], grid.pieces.centers[onto]
-    turn = grid.region.area.turn
-    beyond = np.minimum(here[:, 0], there[:, 0]) >= 180
-    back = np.stack([np.where(beyond, turn, 0.0), np.zeros(len(cells))], axis=1)
-    lines = chained(
-        '{"type":"LineString","coordinates":[', _points(here - back), ",", _points(there - back), "]}"
-    )
-    if turn:
-        lines = pc.if_else(pa.array(_crosses(here, there)), _cut_lines(here, there, grid.region), lines)
-    return pc.if_else(pa.array(cells != onto), lines, pa.scalar("null", pa.large_string()))
-
-
-def _crosses(here: Floats, there: Floats) -> Array:
-    """Tell which lines cross the antimeridian."""
-    crosses: Array = (here[:, 0] - 180) * (there[:, 0] - 180) < 0
-    return crosses
-
-
-def _cut_lines(here: Floats, there: Floats, region: Region) -> pa.Array:
-    """Print lines cut in two, up to the antimeridian and from it on; only those that cross it are right."""
-    across = np.where(_crosses(here, there), there[:, 0] - here[:, 0], 1.0)
-    height = here[:, 1] + (180 - here[:, 0]) * ((there[:, 1] - here[:, 1]) / across)
-    border = np.where(here[:, 0] < 180, 180.0, -180.0)
-    ends = [np.stack([region.wrap(end[:, 0]), end[:, 1]], axis=1) for end in (here, there)]
-    return chained(
-        '{"type":"MultiLineString","coordinates":[[',
-        _points(ends[0]),
-        ",",
-        _points(np.stack([border, height], axis=1)),
-        "],[",
-        _points(np.stack([-border, height], axis=1)),
-        ",",
-        _points(ends[1]),
-        "]]}",
-    )
+def _line_texts(lines: Array) -> pa.Array:
+    """Print the points of lines."""
+    _, points, (offsets,) = shapely.to_ragged_array(lines)
+    return chained("[", joined(_points(points), offsets.astype(np.int64), ","), "]")
 
 
 def _points(points: Floats) -> pa.Array:

@@ -1,4 +1,4 @@
-"""Write density or speeds of a model's layers as a raster, one band per layer and part of the day, north up.
+"""Write density or speeds of a model's layers as a raster, one band per layer and slot of time, north up.
 
 Across the antimeridian longitudes go on beyond 180, as a raster cannot be cut there.
 """
@@ -6,63 +6,37 @@ Across the antimeridian longitudes go on beyond 180, as a raster cannot be cut t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from privtrace.coordinates import code_of
 from privtrace.errors import OutputError
-from privtrace.export.columns import AREA_UNIT, SPEED, words
-from privtrace.export.tables import hours_of, per_area, trips_per_area
+from privtrace.export.columns import AREA_UNIT, PER_AREA, SPEED, Asked, words
+from privtrace.export.tables import product
 from privtrace.io.extras import require
 from privtrace.methods.model import Model
-from privtrace.methods.view import View
 from privtrace.space.grid import Grid
 from privtrace.space.region import Region
-from privtrace.timing.bins import HOURS_OF_PART, N_PARTS
-from privtrace.trajectories import Crs, Floats, Integers
+from privtrace.trajectories import Integers
 
 #: Pixels of a side at most.
 MOST_PIXELS = 2048
 
 
-class Band(NamedTuple):
-    """Hold one band: its name, and a number of each cell of a grid, NaN for none."""
-
-    name: str
-    grid: Grid
-    values: Floats  # (n_cells,)
+def check(model: Model, asked: Asked) -> None:
+    """Refuse cells that a raster cannot show, before the work."""
+    pixels_per_side([layer.grid for layer in model.view().layers])
 
 
-def bands_of(view: View, what: str) -> Iterator[Band]:
-    """List the bands: layer by layer, and of what is by part of the day, part by part."""
-    for number, layer in enumerate(view.layers):
-        if what == "density":
-            yield Band(layer.name, layer.grid, per_area(layer))
-            continue
-        passing = hours_of(view).passing[number]
-        values = trips_per_area(layer, passing) if what == "hourly-density" else passing.speeds
-        for part in range(N_PARTS):
-            hours = f"{part * HOURS_OF_PART} to {(part + 1) * HOURS_OF_PART} h"
-            yield Band(f"{layer.name}, {hours}", layer.grid, values[part])
-
-
-def _said(what: str, crs: Crs) -> str:
-    """Say what the bands hold."""
-    if what == "density":
-        return f"visits per {AREA_UNIT[crs]}, one band per layer"
-    numbers = f"trips per {AREA_UNIT[crs]}" if what == "hourly-density" else SPEED[crs].replace("_", " ")
-    return f"{numbers}, one band per layer and part of the day"
-
-
-def write(model: Model, view: View, what: str, sink: Any) -> None:
-    """Write a band for each layer, with no data outside the region, and the words about the release as tags."""
+def write(model: Model, asked: Asked, sink: Any) -> None:
+    """Write a band for each layer and slot, with no data outside the region, and words about it as tags."""
     rasterio = require("rasterio", "GeoTIFF")
-    bands = [*bands_of(view, what)]
-    size = pixels_per_side([layer.grid for layer in view.layers])
-    release = model.release
+    release, laid_out = model.release, product(model, asked)
+    column = (SPEED if asked.what == "speeds" else PER_AREA)[release.crs]
+    bands = [*laid_out.rows]
+    size = pixels_per_side([layer.grid for layer in model.view().layers])
     west, south, east, north = release.region.bounds.tolist()
     profile = {
         "driver": "GTiff",
@@ -78,15 +52,26 @@ def write(model: Model, view: View, what: str, sink: Any) -> None:
     # In memory: the library would take some paths for addresses, and leave files beside.
     with rasterio.MemoryFile() as file:
         with file.open(**profile) as raster:
-            raster.update_tags(**words(model, what), **{"privtrace.bands": _said(what, release.crs)})
+            raster.update_tags(**words(model, asked), **{"privtrace.bands": said(model, asked)})
             cells, shown = np.zeros(0, np.int64), None  # of the pixels, and the grid that they are of
             for number, band in enumerate(bands, start=1):
+                assert band.grid is not None  # otherwise the format cannot hold it
                 if band.grid is not shown:
                     cells, shown = cells_of_pixels(band.grid, size), band.grid
-                values = np.where(cells < 0, math.nan, band.values[cells])
-                raster.write(values[::-1].astype(np.float32), number)  # rows come from the north
-                raster.set_band_description(number, band.name)
+                values = band.table[column].to_numpy()
+                shades = np.where(cells < 0, math.nan, values[cells])
+                raster.write(shades[::-1].astype(np.float32), number)  # rows come from the north
+                raster.set_band_description(number, f"{band.layer}, {band.slot}" if band.slot else band.layer)
         sink.write(file.read())
+
+
+def said(model: Model, asked: Asked) -> str:
+    """Say what the bands hold."""
+    crs = model.release.crs
+    if asked.what == "speeds":
+        return f"{SPEED[crs].replace('_', ' ')}, one band per layer and part of the day"
+    bands = "one band per layer" if asked.by is None else f"one band per layer and {asked.by}"
+    return f"trips per {AREA_UNIT[crs]}, {bands}"
 
 
 def pixels_per_side(grids: list[Grid]) -> int:

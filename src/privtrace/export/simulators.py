@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from privtrace.calendar import Zone, milliseconds_of
-from privtrace.coordinates import is_known
+from privtrace.coordinates import is_known, transformed
 from privtrace.errors import OutputError
 from privtrace.io.printing import chained, content, peeked, rounded, shortest
 from privtrace.methods.declaring import spelled
@@ -59,18 +59,20 @@ def write_sumo(
     begin: np.datetime64,
     zones: NamedZones | None,
     about: Mapping[str, str],
+    crs: Crs | None = None,
 ) -> None:
     """Write trips of SUMO by departure, in seconds since `begin`, a local midnight.
 
     Longitude and latitude are given as such; other coordinates have to be those of the network. With zones, a
-    trip begins and ends anywhere in its zone, or else where it did.
+    trip begins and ends anywhere in its zone, or else where it did. A system that is given is that of the file.
     """
     first, parts = peeked(parts)
-    blocks = (_trips(part, before, begin, zones) for part, before in _numbered(parts))
+    crs = first.crs if crs is None else crs
+    blocks = (_trips(part, before, begin, zones, crs) for part, before in _numbered(parts))
     schema = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:noNamespaceSchemaLocation'
     sink.write(f'{_XML}{_comment(about)}<routes {schema}="http://sumo.dlr.de/xsd/routes_file.xsd">\n'.encode())
     for trips in _by_departure(blocks):
-        sink.write(content(_sumo_texts(trips, first.crs, zones)))
+        sink.write(content(_sumo_texts(trips, crs, zones)))
     sink.write(b"</routes>\n")
 
 
@@ -80,21 +82,28 @@ def write_matsim(
     begin: np.datetime64,
     about: Mapping[str, str],
     mode: str = "car",
+    crs: Crs | None = None,
 ) -> None:
     """Write plans of MATSim, a person per trip, part by part; times count from `begin`, a local midnight."""
     first, parts = peeked(parts)
-    if first.crs == "lonlat":
+    crs = first.crs if crs is None else crs
+    check_matsim(crs)
+    kind = '<!DOCTYPE population SYSTEM "http://www.matsim.org/files/dtd/population_v6.dtd">\n'
+    sink.write(f"{_XML}{_comment(about)}{kind}<population>\n{_system(crs)}".encode())
+    for part, before in _numbered(parts):
+        trips = _trips(part, before, begin, None, crs)
+        for start in range(0, len(trips), _CHUNK_TRIPS):
+            sink.write(content(_matsim_texts(trips.take(slice(start, start + _CHUNK_TRIPS)), mode)))
+    sink.write(b"</population>\n")
+
+
+def check_matsim(crs: Crs) -> None:
+    """Refuse coordinates that MATSim cannot use."""
+    if crs == "lonlat":
         raise OutputError(
             "MATSim plans: MATSim takes coordinates in meters, not longitude and latitude; pass "
             f"{spelled('output_crs')} EPSG:..., a projected system of the area"
         )
-    kind = '<!DOCTYPE population SYSTEM "http://www.matsim.org/files/dtd/population_v6.dtd">\n'
-    sink.write(f"{_XML}{_comment(about)}{kind}<population>\n{_system(first.crs)}".encode())
-    for part, before in _numbered(parts):
-        trips = _trips(part, before, begin, None)
-        for start in range(0, len(trips), _CHUNK_TRIPS):
-            sink.write(content(_matsim_texts(trips.take(slice(start, start + _CHUNK_TRIPS)), mode)))
-    sink.write(b"</population>\n")
 
 
 def _numbered(parts: Iterable[Trajectories]) -> Iterator[tuple[Trajectories, int]]:
@@ -105,8 +114,10 @@ def _numbered(parts: Iterable[Trajectories]) -> Iterator[tuple[Trajectories, int
         n_before += len(part)
 
 
-def _trips(part: Trajectories, n_before: int, begin: np.datetime64, zones: NamedZones | None) -> _Trips:
-    """Keep of trajectories what makes a trip; one without points makes none."""
+def _trips(
+    part: Trajectories, n_before: int, begin: np.datetime64, zones: NamedZones | None, crs: Crs
+) -> _Trips:
+    """Keep of trajectories what makes a trip, in a system; one without points makes none."""
     if part.times is None or not part.on_calendar:
         raise OutputError(
             "simulators need to know when trips depart, and these have no times; fit a model with --times "
@@ -117,10 +128,11 @@ def _trips(part: Trajectories, n_before: int, begin: np.datetime64, zones: Named
     origins, destinations = part.points[firsts], part.points[lasts]
     found = [] if zones is None else [zones.of_points(origins), zones.of_points(destinations)]
     in_zones = np.array(found, np.int32).reshape(len(found), len(which)).T
-    ends = np.hstack([_rounded(origins, part.crs), _rounded(destinations, part.crs)])
+    # Zones are looked up before, in the system that they are in.
+    ends = np.hstack([_rounded(transformed(some, part.crs, crs), crs) for some in (origins, destinations)])
     if not np.isfinite(ends).all():
         raise OutputError(
-            f"some trips lie where {part.crs} has no coordinates; pass {spelled('output_crs')} EPSG:..., a "
+            f"some trips lie where {crs} has no coordinates; pass {spelled('output_crs')} EPSG:..., a "
             "projected system of the area"
         )
     departures = _departures(part.times[firsts], part.zone, begin)

@@ -1,20 +1,43 @@
-"""Lay out what a model says of cells, trips and moves as tables, a chunk at a time. Post-processing."""
+"""Lay out what a model says of cells, zones, trips and moves as tables, a chunk at a time. Post-processing.
+
+What has to be counted for several tables is counted once, on the same synthetic trips.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from functools import partial
+from itertools import islice
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import shapely
 
-from privtrace.export.columns import AREA, AXES, FLOWS, PER_AREA, SPEED, TRIPS_PER_AREA, schema
+from privtrace.caching import cached_property
+from privtrace.export.columns import AREA, AXES, DAYS, FLOWS, PER_AREA, SPEED, Asked, schema, slot_name
+from privtrace.export.geometries import cells_drawn, lines_drawn, zones_drawn
+from privtrace.methods.counting import (
+    CellPlaces,
+    Counter,
+    Departures,
+    Ends,
+    Pairs,
+    Passing,
+    Places,
+    Visits,
+    ZonePlaces,
+)
+from privtrace.methods.estimating import Estimates, estimated
+from privtrace.methods.fitted import fitted
 from privtrace.methods.model import Model
-from privtrace.methods.view import Flows, Hours, Layer, Passing, View
+from privtrace.methods.view import MARGIN, Layer, Noisy, View, error_of
 from privtrace.space.grid import Grid
-from privtrace.timing.bins import HOURS, HOURS_OF_PART, N_PARTS
-from privtrace.trajectories import Crs, Floats, Integers
+from privtrace.space.region import Region
+from privtrace.timing.bins import HOURS, HOURS_OF_PART
+from privtrace.trajectories import Array, Crs, Floats, Integers
+from privtrace.zones import Zones
 
 #: Rows of flows that are held at once, as text too.
 CHUNK_ROWS = 1 << 16
@@ -22,19 +45,37 @@ CHUNK_ROWS = 1 << 16
 #: After the point; numbers are whole 2**-20 of a trajectory, so that further ones say nothing.
 _DIGITS = 6
 
-_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+#: Bounds are rounded to so many steps of one, away from the number.
+_STEPS = 100
 
 Columns: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Hold rows of a table, all of one layer, and the cells that they are about, if they are about cells."""
+    """Hold rows of a table that are about the same layer of cells or about zones, and how to draw them."""
 
-    grid: Grid
-    cells: Integers  # (n,); none of hours
-    onto: Integers | None  # (n,): where the flows lead, for flows
     table: pa.Table
+    layer: str = ""  # "zones" where they are about a user's own; of hours there is none
+    slot: str = ""  # in words, where all rows are of one
+    grid: Grid | None = None  # of cells
+    shapes: Callable[[Integers], Array] | None = None  # the geometries of some of the rows
+
+
+@dataclass(frozen=True, eq=False)
+class Matrix:
+    """Hold trips between places, slot by slot."""
+
+    names: Sequence[str]
+    by: str | None
+    n_slots: int
+    trips: Estimates  # (n_slots, n, n)
+
+    def of_slot(self, slot: int) -> dict[str, Floats]:
+        """Lay out the trips of a slot, and their bounds: (n, n) each."""
+        n = len(self.names)
+        codes = np.arange(n * n) + slot * n * n
+        return {name: one.reshape(n, n) for name, one in _with_bounds("trips", self.trips, codes).items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,14 +84,51 @@ class Product:
 
     schema: pa.Schema  # its metadata say what the release promises and what the columns mean
     rows: Iterator[Rows]
+    matrix: Matrix | None = None  # of trips
 
 
-def product(model: Model, view: View, what: str) -> Product:
-    """Lay out one of the PRODUCTS."""
-    columns = schema(model, what, view.trips_from)
-    if what == "departures":
-        return Product(columns, _departures(view, columns))
-    return Product(columns, _flows(view, what, columns) if what in FLOWS else _cells(view, what, columns))
+class _Plan(NamedTuple):
+    """Say what a table counts, and how it is laid out from that."""
+
+    counters: Sequence[Counter]
+    lay_out: Callable[[Sequence[Estimates]], Product]
+
+
+def product(model: Model, asked: Asked) -> Product:
+    """Lay out a table."""
+    (laid_out,) = products(model, asked)
+    return laid_out
+
+
+def products(model: Model, *asked: Asked) -> list[Product]:
+    """Lay out several tables, all counted on the same trips."""
+    view = model.view()
+    plans = [_PLANS[one.what](model, view, one) for one in asked]
+    counters = [counter for plan in plans for counter in plan.counters]
+    are_zoned = any(one.zones is not None for one in asked)
+    moved = view.layers[-1].grid if are_zoned else None  # a model knows nothing below its finest cells
+    found = iter(estimated(model, counters, moved=moved) if counters else ())
+    return [plan.lay_out([*islice(found, len(plan.counters))]) for plan in plans]
+
+
+def n_rows(model: Model, asked: Asked) -> int | None:
+    """Count the rows of a table before the work, if they are known then."""
+    if asked.what == "od":
+        return None  # of flows only those that occur have rows
+    view, n_slots = model.view(), asked.slots.n
+    if asked.what == "departures":
+        return HOURS
+    if asked.what == "transitions":
+        return sum(len(flows.weights) for flows in view.moves)
+    if asked.what == "speeds":
+        n_slots = 24 // HOURS_OF_PART
+    return n_slots * sum(len(place.areas) for place in _places(view, asked))
+
+
+def trip_places(model: Model, asked: Asked) -> int:
+    """Count the places between which trips are counted."""
+    view = model.view()
+    return view.layers[view.zones].grid.n_cells if asked.zones is None else len(asked.zones)
 
 
 def areas(grid: Grid) -> Floats:
@@ -65,90 +143,205 @@ def areas(grid: Grid) -> Floats:
     return sizes
 
 
-def per_area(layer: Layer) -> Floats:
-    """Divide the visits of each cell by its area: (n_cells,)."""
-    density: Floats = layer.visits.values / areas(layer.grid)
-    return density
+def without_centers(table: pa.Table) -> pa.Table:
+    """Leave out the coordinates of centers, where a geometry has them."""
+    centers = [name for name in table.column_names if name.endswith(("_lon", "_lat", "_x", "_y"))]
+    return table.drop_columns(centers)
 
 
-def trips_per_area(layer: Layer, passing: Passing) -> Floats:
-    """Divide the trips that pass each cell by its area: (N_PARTS, n_cells)."""
-    density: Floats = passing.trips / areas(layer.grid)
-    return density
+# --- places ---
 
 
-def hours_of(view: View) -> Hours:
-    """Give what a view shows of times, for what only models with times have."""
-    assert view.hours is not None  # otherwise it was refused
-    return view.hours
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """Hold places that rows are about: cells of a layer, or zones."""
+
+    name: str  # of the layer; "zones"
+    places: Places
+    ids: pa.Array  # as tables have them
+    areas: Floats
+    columns: Columns  # what tables say of each of them
+    drawn: Callable[[Integers], Array]
+    region: Region
+    layer: Layer | None  # of cells
+
+    @cached_property
+    def centers(self) -> Floats:
+        """Give a point in each place, with longitudes that go on beyond 180."""
+        if self.layer is not None:
+            return self.layer.grid.pieces.centers
+        assert isinstance(self.places, ZonePlaces)
+        zones = self.places.zones
+        inside = np.where(shapely.is_empty(zones.clipped), zones.polygons, zones.clipped)
+        points: Floats = shapely.get_coordinates(shapely.point_on_surface(inside))
+        return points
+
+    def rows(self, columns: Columns, into: pa.Schema, slot: str = "") -> Rows:
+        """Make a row for each place."""
+        grid = None if self.layer is None else self.layer.grid
+        table = _table({**self.columns, **columns}, len(self.areas), into)
+        return Rows(table, self.name, slot, grid, self.drawn)
 
 
-def _departures(view: View, into: pa.Schema) -> Iterator[Rows]:
-    """Lay out the hours of the week."""
-    departures, hours = hours_of(view).departures, np.arange(HOURS)
+def _places(view: View, asked: Asked) -> list[_Known]:
+    """List the places that a table of places is about, layer by layer."""
+    if asked.zones is not None:
+        return [_zones(asked.zones)]
+    return [_cells(layer) for layer in view.layers]
+
+
+def _cells(layer: Layer) -> _Known:
+    """Know the cells of a layer, with their boxes."""
+    grid = layer.grid
+    west, south, east, north = grid.boxes.T
+    turn, sizes = grid.region.area.turn, areas(grid)
     columns = {
-        "hour_of_week": hours,
-        "weekday": np.array(_DAYS)[hours // 24],
-        "hour": hours % 24,
-        "trips": np.round(departures.values, _DIGITS),
-        "error": departures.error,
-        "share": hours_of(view).chances,
+        "layer": layer.name,
+        "cell": np.arange(grid.n_cells),
+        # A box across the antimeridian has its west greater than its east, as regions have it.
+        "west": np.where(west >= 180, west - turn, west) if turn else west,
+        "south": south,
+        "east": grid.region.wrap(east),
+        "north": north,
+        AREA[_crs(grid.region)]: sizes,
     }
-    yield Rows(view.layers[0].grid, np.zeros(0, np.int64), None, _table(columns, HOURS, into))
+    ids, drawn = pa.array(np.arange(grid.n_cells)), partial(cells_drawn, grid)
+    return _Known(layer.name, CellPlaces(grid), ids, sizes, columns, drawn, grid.region, layer)
 
 
-def _cells(view: View, what: str, into: pa.Schema) -> Iterator[Rows]:
-    """Lay out the cells layer by layer, with their boxes and what is to be said of them."""
-    for number, layer in enumerate(view.layers):
-        grid = layer.grid
-        numbers = np.arange(grid.n_cells)
-        west, south, east, north = grid.boxes.T
-        turn = grid.region.area.turn
+def _zones(zones: Zones) -> _Known:
+    """Know a user's own zones."""
+    ids, sizes = pa.array(zones.names, pa.string()), zones.areas
+    columns = {"zone": ids, AREA[_crs(zones.region)]: sizes}
+    return _Known(
+        "zones", ZonePlaces(zones), ids, sizes, columns, partial(zones_drawn, zones), zones.region, None
+    )
+
+
+# --- tables ---
+
+
+def _departures(model: Model, view: View, asked: Asked) -> _Plan:
+    """Lay out the hours of the week."""
+
+    def lay_out(found: Sequence[Estimates]) -> Product:
+        timing, hours, into = model.timing, np.arange(HOURS), schema(model, asked)
+        assert timing is not None and timing.timetable is not None  # otherwise it was refused
+        noisy = Noisy.of("trips", timing.timetable.departures, error_of(model.release, "departures"))
         columns = {
-            "layer": layer.name,
-            "cell": numbers,
-            # A box across the antimeridian has its west greater than its east, as regions have it.
-            "west": np.where(west >= 180, west - turn, west),
-            "south": south,
-            "east": grid.region.wrap(east),
-            "north": north,
-            AREA[_crs(grid)]: areas(grid),
+            "hour_of_week": hours,
+            "weekday": np.array(DAYS)[hours // 24],
+            "hour": hours % 24,
+            **_with_bounds("trips", found[0], hours),
+            "share": timing.chances,
+            **_measured("trips", noisy),
         }
-        for told in _told(view, what, number):
-            yield Rows(grid, numbers, None, _table({**columns, **told}, len(numbers), into))
+        return Product(into, iter([Rows(_table(columns, HOURS, into))]))
+
+    return _Plan([Departures()], lay_out)
 
 
-def _told(view: View, what: str, number: int) -> Iterator[Columns]:
-    """Give what is said of the cells of a layer: once, or for each part of the day."""
-    layer = view.layers[number]
-    if what == "density":
-        yield _numbers(layer)
-    elif what == "grid":
-        yield _divisions(layer.grid)
-    else:
-        passing, crs = hours_of(view).passing[number], _crs(layer.grid)
-        per_area, speeds = trips_per_area(layer, passing), passing.speeds
-        for part in range(N_PARTS):
-            yield {
-                **_part(part),
-                "trips": np.round(passing.trips[part], _DIGITS),
-                TRIPS_PER_AREA[crs]: per_area[part],
-                SPEED[crs]: np.round(speeds[part], _DIGITS),
-                "sampled_trips": passing.n_sampled[part],
-            }
+def _density(model: Model, view: View, asked: Asked) -> _Plan:
+    """Lay out who passes, begins and ends in places."""
+    places, slots = _places(view, asked), asked.slots
+    counters: list[Counter] = []
+    for one in places:
+        counters += [Passing(one.places, slots), *(Ends(one.places, first, slots) for first in (True, False))]
+        if one.layer is not None and asked.by is None:
+            counters.append(Visits(one.layer))
+
+    def rows(found: Sequence[Estimates], into: pa.Schema) -> Iterator[Rows]:
+        names, n_each = ("trips", "starts", "ends", "visits"), len(counters) // len(places)
+        for number, one in enumerate(places):
+            n, own = len(one.areas), found[number * n_each : (number + 1) * n_each]
+            noisy = {} if one.layer is None or asked.by else {noisy.name: noisy for noisy in one.layer.numbers}
+            for slot in range(slots.n):
+                codes = np.arange(n) + slot * n
+                columns = _slot_columns(asked.by, np.full(n, slot))
+                for name, estimates in zip(names, own, strict=False):
+                    columns |= _with_bounds(name, estimates, codes)
+                columns[PER_AREA[_crs(one.region)]] = _ratio(columns["trips"], one.areas)
+                for name, values in noisy.items():
+                    columns |= _measured(name, values)
+                yield one.rows(columns, into, slot_name(asked.by, slot))
+
+    def lay_out(found: Sequence[Estimates]) -> Product:
+        into = schema(model, asked)
+        return Product(into, rows(found, into))
+
+    return _Plan(counters, lay_out)
 
 
-def _part(part: int) -> Columns:
-    """Say from when to when a part of the day is."""
-    return {"hour_from": part * HOURS_OF_PART, "hour_to": (part + 1) * HOURS_OF_PART}
+def _trips(model: Model, view: View, asked: Asked) -> _Plan:
+    """Lay out trips from place to place."""
+    place = _cells(view.layers[view.zones]) if asked.zones is None else _zones(asked.zones)
+    n, noisy = len(place.areas), None if asked.by or asked.zones else _noisy_trips(view)
+
+    def rows(found: Estimates, into: pa.Schema) -> Iterator[Rows]:
+        codes = found.numbers.codes[found.numbers.values > 0]
+        for first in range(0, len(codes), CHUNK_ROWS):
+            chunk = codes[first : first + CHUNK_ROWS]
+            slots, pairs = np.divmod(chunk, n * n)
+            columns = {**_slot_columns(asked.by, slots), **_with_bounds("trips", found, chunk)}
+            if noisy is not None:
+                columns |= _measured("trips", noisy, pairs)
+            yield _flow_rows(asked.what, place, *np.divmod(pairs, n), columns, into)
+
+    def lay_out(found: Sequence[Estimates]) -> Product:
+        (trips,), into = found, schema(model, asked)
+        names = [str(name) for name in place.ids.to_pylist()]
+        return Product(into, rows(trips, into), Matrix(names, asked.by, asked.slots.n, trips))
+
+    return _Plan([Pairs(place.places, asked.slots)], lay_out)
 
 
-def _numbers(layer: Layer) -> Columns:
-    """Give the noisy numbers of a layer's cells."""
-    columns: Columns = {PER_AREA[_crs(layer.grid)]: per_area(layer)}
-    for number in layer.numbers:
-        columns |= {number.name: np.round(number.values, _DIGITS), f"{number.name}_error": number.error}
-    return columns
+def _moves(model: Model, view: View, asked: Asked) -> _Plan:
+    """Lay out moves from cell to cell."""
+
+    def rows(into: pa.Schema) -> Iterator[Rows]:
+        for flows in view.moves:
+            place = _cells(view.layers[flows.layer])
+            for first in range(0, len(flows.weights), CHUNK_ROWS):
+                chunk = slice(first, first + CHUNK_ROWS)
+                weights = np.round(flows.weights[chunk], _DIGITS)
+                columns = {FLOWS[asked.what][2]: weights, "margin": MARGIN * flows.error}
+                yield _flow_rows(
+                    asked.what, place, flows.origins[chunk], flows.destinations[chunk], columns, into
+                )
+
+    def lay_out(found: Sequence[Estimates]) -> Product:
+        into = schema(model, asked)
+        return Product(into, rows(into))
+
+    return _Plan([], lay_out)
+
+
+def _flow_rows(
+    what: str, place: _Known, origins: Integers, destinations: Integers, columns: Columns, into: pa.Schema
+) -> Rows:
+    """Lay out flows between places, with the centers of the places where the table has them."""
+    centers = place.centers
+    columns = {"layer": place.name, **columns}
+    for name, ends in zip(FLOWS[what], (origins, destinations), strict=False):
+        columns[name] = place.ids.take(pa.array(ends))
+        x, y = centers[ends].T
+        x_name, y_name = AXES[_crs(place.region)]
+        columns |= {f"{name}_{x_name}": place.region.wrap(x), f"{name}_{y_name}": y}
+
+    def drawn(which: Integers) -> Array:
+        return lines_drawn(centers[origins[which]], centers[destinations[which]], place.region)
+
+    return Rows(_table(columns, len(origins), into), place.name, shapes=drawn)
+
+
+def _grid(model: Model, view: View, asked: Asked) -> _Plan:
+    """Lay out the cells."""
+
+    def lay_out(found: Sequence[Estimates]) -> Product:
+        into = schema(model, asked)
+        return Product(into, (_cells(one).rows(_divisions(one.grid), into) for one in view.layers))
+
+    return _Plan([], lay_out)
 
 
 def _divisions(grid: Grid) -> Columns:
@@ -158,38 +351,88 @@ def _divisions(grid: Grid) -> Columns:
     return {"coarse_row": row, "coarse_column": column, "division": grid.divisions.ravel()[coarse]}
 
 
-def _flows(view: View, what: str, into: pa.Schema) -> Iterator[Rows]:
-    """Lay out flows chunk by chunk, with the centers of the cells that they go between."""
-    origin, destination, weight = FLOWS[what]
-    for flows, part in _all_flows(view, what):
-        layer = view.layers[flows.layer]
-        for first in range(0, len(flows.weights), CHUNK_ROWS):
-            chunk = slice(first, first + CHUNK_ROWS)
-            origins, destinations = flows.origins[chunk], flows.destinations[chunk]
-            columns = {
-                "layer": layer.name,
-                **_ends(layer.grid, origin, origins),
-                **_ends(layer.grid, destination, destinations),
-                weight: np.round(flows.weights[chunk], _DIGITS),
-                "error": flows.error,
-                **part,
-            }
-            yield Rows(layer.grid, origins, destinations, _table(columns, len(origins), into))
+def _speeds(model: Model, view: View, asked: Asked) -> _Plan:
+    """Lay out how fast trips go through the cells, by part of the day."""
+
+    def rows(into: pa.Schema) -> Iterator[Rows]:
+        hours = fitted(model).hours
+        assert hours is not None  # otherwise it was refused
+        for layer, speeds in zip(view.layers, hours.speeds, strict=True):
+            place = _cells(layer)
+            for part, by_cell in enumerate(speeds.by_part):
+                columns = {
+                    **_slot_columns("part", np.full(len(by_cell), part)),
+                    SPEED[_crs(layer.grid.region)]: np.round(by_cell, _DIGITS),
+                    "sampled_trips": speeds.n_sampled[part],
+                }
+                yield place.rows(columns, into, slot_name("part", part))
+
+    def lay_out(found: Sequence[Estimates]) -> Product:
+        into = schema(model, asked)
+        return Product(into, rows(into))
+
+    return _Plan([], lay_out)
 
 
-def _all_flows(view: View, what: str) -> Iterator[tuple[Flows, Columns]]:
-    """List flows, each with the part of the day that they are of, if they are of one."""
-    if what == "hourly-od":
-        yield from ((flows, _part(part)) for part, flows in enumerate(hours_of(view).trips))
-    else:
-        yield from ((flows, {}) for flows in ((view.trips,) if what == "od" else view.moves))
+_PLANS: dict[str, Callable[[Model, View, Asked], _Plan]] = {
+    "od": _trips,
+    "density": _density,
+    "transitions": _moves,
+    "grid": _grid,
+    "departures": _departures,
+    "speeds": _speeds,
+}
 
 
-def _ends(grid: Grid, name: str, cells: Integers) -> Columns:
-    """Give the cells where flows begin or end, and their centers."""
-    x, y = grid.pieces.centers[cells].T
-    x_name, y_name = AXES[_crs(grid)]
-    return {name: cells, f"{name}_{x_name}": grid.region.wrap(x), f"{name}_{y_name}": y}
+# --- columns ---
+
+
+def _with_bounds(name: str, found: Estimates, codes: Integers) -> Columns:
+    """Give numbers with their bounds; a number that is not listed is 0, and may be more."""
+    listed, prefix = found.numbers.codes, "" if name == "trips" else f"{name}_"
+    known, places = np.zeros(len(codes), np.bool_), np.zeros(len(codes), np.int64)
+    if len(listed):
+        places = np.minimum(np.searchsorted(listed, codes), len(listed) - 1)
+        known = listed[places] == codes
+
+    def column(values: Floats, otherwise: float) -> Floats:
+        spread = np.full(len(codes), otherwise)
+        spread[known] = values[places[known]]
+        return spread
+
+    low, high = column(found.low, 0.0), column(found.high, found.high_of_none)
+    return {
+        name: np.round(column(found.numbers.values, 0.0), _DIGITS),
+        f"{prefix}low": np.floor(low * _STEPS) / _STEPS,
+        f"{prefix}high": np.ceil(high * _STEPS) / _STEPS,
+    }
+
+
+def _measured(name: str, noisy: Noisy, which: Integers | slice = slice(None)) -> Columns:
+    """Give numbers as they were measured."""
+    values = np.round(noisy.values[which], _DIGITS)
+    return {f"noisy_{name}": values, f"noisy_{name}_margin": noisy.margin}
+
+
+def _noisy_trips(view: View) -> Noisy | None:
+    """Give trips between cells as they were measured, if they were measured cell by cell."""
+    trips = view.trips
+    are_there = trips is not None and trips.layer == view.zones and trips.are_of_cells
+    return trips.noisy if trips is not None and are_there else None
+
+
+def _slot_columns(by: str | None, slots: Integers) -> Columns:
+    """Say by which hours rows are."""
+    if by == "hour":
+        return {"hour": slots}
+    if by == "part":
+        return {"hour_from": slots * HOURS_OF_PART, "hour_to": (slots + 1) * HOURS_OF_PART}
+    return {} if by is None else {"weekday": np.array(DAYS)[slots]}
+
+
+def _ratio(some: Floats, others: Floats) -> Floats:
+    ratios: Floats = np.where(others > 0, some / np.where(others > 0, others, 1.0), np.nan)
+    return ratios
 
 
 def _table(columns: Columns, length: int, into: pa.Schema) -> pa.Table:
@@ -199,11 +442,13 @@ def _table(columns: Columns, length: int, into: pa.Schema) -> pa.Table:
         column = columns.get(field.name)
         if isinstance(column, np.ndarray):
             arrays.append(pa.array(column, field.type, from_pandas=True))  # what is NaN is missing
+        elif isinstance(column, pa.Array):
+            arrays.append(column.cast(field.type))
         else:
             arrays.append(pa.repeat(pa.scalar(column, field.type), length))
     return pa.table(arrays, schema=into)
 
 
-def _crs(grid: Grid) -> Crs:
-    assert grid.region.crs is not None  # settled when the region met the data
-    return grid.region.crs
+def _crs(region: Region) -> Crs:
+    assert region.crs is not None  # settled when the region met the data
+    return region.crs

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,20 @@ from privtrace.trajectories import Integers, Trajectories
 if TYPE_CHECKING:
     from privtrace.methods.usability import Usability
     from privtrace.report.document import Report
+
+
+class ExportOptions(TypedDict, total=False):
+    """Say how to export; `privtrace.export.export` tells what each option means."""
+
+    format: str | None
+    force: bool
+    by: str | None
+    zones: str | os.PathLike[str] | None
+    zone_id: str | None
+    count: int | None
+    seed: int | None
+    output_crs: str | None
+
 
 #: The fields of a model that are no arrays of its method.
 GIVEN = ("release", "timing")
@@ -216,13 +230,14 @@ class Model(ABC):
         report = release_page(self, title=title, note=note)
         return report if path is None else report.write(path, force=force)
 
-    def export(
-        self, what: str, path: str | os.PathLike[str], *, format: str | None = None, force: bool = False
-    ) -> None:
-        """Write "od", "density", "departures" and the like as a table or map; see `privtrace.export`."""
+    def export(self, what: str | None, path: str | os.PathLike[str], **options: Unpack[ExportOptions]) -> None:
+        """Write "od", "density", "sumo" and the like as a table, map or demand; see `privtrace.export.export`.
+
+        Options are format, force, by, zones, zone_id, count, seed and output_crs.
+        """
         from privtrace.export import export
 
-        export(self, what, path, format=format, force=force)
+        export(self, what, path, **options)
 
 
 def in_words(summary: Mapping[str, Any]) -> str:
