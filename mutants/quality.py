@@ -758,4 +758,99 @@ TIMING = (
     ),
 )
 
-MUTANTS = (*BRIDGETRACE, *PRIVTRACE, *ADATRACE, *DPT, *LINES, *TIMES, *TIMING)
+_ESTIMATING = "methods/test_estimating.py"
+_COUNTING = "methods/test_counting.py"
+_MISFIT = "methods/test_misfit.py"
+
+NUMBERS = (
+    Mutant(
+        "draw-and-noise-left-out",
+        "bounds allow for misfit, and not for noise and draw",
+        "methods/estimating.py",
+        "variances = _shared(*_pairs(replicas), values) + misfit(values)",
+        "variances = misfit(values)",
+        (_ESTIMATING,),
+    ),
+    Mutant(
+        "places-within-cells-known",
+        "zones that cut cells are as sure as cells",
+        "methods/estimating.py",
+        "variances = variances + apart",
+        "variances = variances + 0.0 * apart",
+        (_ESTIMATING,),
+    ),
+    Mutant(
+        "contents-leave-their-cells",
+        "contents of cells move to others, so that zones made of cells are unsure too",
+        "methods/estimating.py",
+        "moved[inside] = places[cells] + _TOGETHER * (points[inside] - places[cells])",
+        "moved[inside] = points[inside] + (places[cells] - corners[cells]) * _TOGETHER",
+        (_ESTIMATING,),
+    ),
+    Mutant(
+        "replicas-fit-alike",
+        "replicas have as much noise, however few trips stand for many",
+        "methods/estimating.py",
+        "epsilon=release.epsilon * max(scale, Fraction(1, 10**_DIGITS)) / release.unit.contributions",
+        "epsilon=release.epsilon",
+        (_ESTIMATING,),
+    ),
+    Mutant(
+        "misfit-unseen",
+        "the world is as the model is",
+        "methods/misfit.py",
+        "beyond = numbers[known], (numbers - noisy.values)[known] ** 2 - noisy.error**2",
+        "beyond = numbers[known], 0.0 * noisy.values[known]",
+        (_MISFIT,),
+    ),
+    Mutant(
+        "hidden-misfit-forgotten",
+        "what could hide behind the noise is not there",
+        "methods/misfit.py",
+        "(known + np.sqrt(np.maximum(unknown, 0.0)) / 2) / 4",
+        "known / 4",
+        (_MISFIT,),
+    ),
+    Mutant(
+        "noise-taken-for-misfit",
+        "noise is counted as misfit",
+        "methods/misfit.py",
+        "(numbers - noisy.values)[known] ** 2 - noisy.error**2",
+        "(numbers - noisy.values)[known] ** 2",
+        (_MISFIT,),
+    ),
+    Mutant(
+        "guessed-trips-believed",
+        "trips between small places are as sure as between large ones",
+        "methods/misfit.py",
+        "most = np.maximum(most, share * self.guessed.of_roots(numbers, n_each))",
+        "most = np.maximum(most, 0.0)",
+        (_MISFIT,),
+    ),
+    Mutant(
+        "lasts-for-firsts",
+        "trips end where they begin",
+        "methods/counting.py",
+        "return self.runs.points[self.runs.offsets[1:] - 1]",
+        "return self.runs.points[self.runs.offsets[:-1]]",
+        (_COUNTING,),
+    ),
+    Mutant(
+        "departures-in-utc",
+        "hours are those of UTC",
+        "methods/counting.py",
+        "hours_of_week(calendar.zone.to_local(departures))",
+        "hours_of_week(departures)",
+        (_COUNTING,),
+    ),
+    Mutant(
+        "overlaps-count-once",
+        "of zones that overlap, trips begin in the first only",
+        "methods/counting.py",
+        "pairs = np.repeat(origins, n_each) * self.places.n + destinations",
+        "pairs = np.repeat(np.minimum(origins, origins[:1]), n_each) * self.places.n + destinations",
+        (_COUNTING,),
+    ),
+)
+
+MUTANTS = (*BRIDGETRACE, *PRIVTRACE, *ADATRACE, *DPT, *LINES, *TIMES, *TIMING, *NUMBERS)

@@ -72,7 +72,10 @@ class Lines:
 class Places(Protocol):
     """Know some places, numbered from 0."""
 
-    n: int
+    @property
+    def n(self) -> int:
+        """Count the places."""
+        ...
 
     def holding(self, points_m: Floats) -> tuple[Integers, Integers]:
         """Find the places of points: numbers of points, in order, and of places."""
@@ -171,7 +174,7 @@ class Slots:
     of_hours: Callable[[Integers], Integers] = field(repr=False)  # from hours of the week
 
     def codes(self, lines: Lines, trips: Integers, numbers: Integers, n_numbers: int) -> Integers:
-        """Number what was found of trips, slot by slot."""
+        """Give what was found of trips numbers, slot by slot."""
         codes: Integers = self.of_hours(lines.hours)[trips] * n_numbers + numbers
         return codes
 
@@ -196,8 +199,20 @@ KINDS = ("visits", "ends", "trips", "departures")
 class Counter(Protocol):
     """Say which numbers trips add to, each of them one at most, or a weight."""
 
-    kind: str  # one of KINDS
-    size: int
+    @property
+    def kind(self) -> str:
+        """Name one of KINDS."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """Count the numbers."""
+        ...
+
+    @property
+    def slots(self) -> Slots:
+        """Say by which hours they are."""
+        ...
 
     def codes(self, lines: Lines) -> tuple[Integers, Floats | None]:
         """List the numbers that trips add to, and with which weights, if not with one."""
@@ -272,6 +287,7 @@ class Visits:
     """Count visits of the cells of a layer as they were measured: each trip with a total weight of one."""
 
     layer: Layer
+    slots: Slots = ALL
     kind: str = "visits"
 
     @property
@@ -289,6 +305,7 @@ class Departures:
     """Count trips by the hour of the week in which they depart."""
 
     size: int = HOURS
+    slots: Slots = ALL
     kind: str = "departures"
 
     def codes(self, lines: Lines) -> tuple[Integers, None]:
@@ -342,9 +359,11 @@ class Sum:
         size = self._counter.size
         if len(self._table):
             return Numbers(size, np.arange(size), self._table * per_trip)
-        codes, values = (np.concatenate([[], *some]) for some in zip(*self._listed, strict=True))
-        occurring, places = np.unique(codes.astype(np.int64), return_inverse=True)
-        return Numbers(size, occurring, np.bincount(places, values, len(occurring)) * per_trip)
+        codes = np.concatenate([np.zeros(0, np.int64), *(some for some, _ in self._listed)])
+        values = np.concatenate([np.zeros(0), *(some for _, some in self._listed)])
+        occurring, places = np.unique(codes, return_inverse=True)
+        sums = np.bincount(places, values, len(occurring)).astype(np.float64)
+        return Numbers(size, occurring, sums * per_trip)
 
 
 def lines_of(model: Model, count: int, seed: int) -> Iterator[tuple[Trajectories, Lines]]:

@@ -8,7 +8,8 @@ Three things set them apart from the true numbers, and each is found without the
 - Misfit. The world may not be as any such model. Where fitted and noisy numbers differ by more than the known
   noise, that is what shows of it. As much as could hide behind the noise is added.
 - Places below the size of cells. A model knows nothing of how trips lie within its cells, and zones cut
-  cells. Trips are counted again with the contents of each cell moved, by up to half a cell.
+  cells. Trips are counted again with the contents of each cell drawn together around some place in it, for so
+  they are around stations and along streets. All of a cell stays in it: whole cells are as sure as ever.
 
 Errors are those of square roots of numbers: there, noise of counts is about the same for small and large ones,
 and no interval reaches below zero. Numbers of about the same size share their errors.
@@ -16,32 +17,21 @@ and no interval reaches below zero. Numbers of about the same size share their e
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from privtrace.methods.counting import (
-    KINDS,
-    CellPlaces,
-    Counter,
-    Departures,
-    Ends,
-    GroupPlaces,
-    Lines,
-    Numbers,
-    Pairs,
-    Sum,
-    Visits,
-    counted,
-    lines_of,
-)
+from privtrace.methods.counting import Counter, Lines, Numbers, Sum, counted, lines_of
+from privtrace.methods.misfit import UNDER_ROOT, Misfits, measured_of
 from privtrace.methods.registry import find
+from privtrace.methods.sampling import gathered, sample_parts
 from privtrace.methods.settings import Settings
-from privtrace.methods.view import MARGIN, Noisy, error_of
+from privtrace.methods.view import MARGIN
+from privtrace.observer import Silent
 from privtrace.privacy.unit import WEIGHT
 from privtrace.privacy.unsafe_noise import SeededNoise
 from privtrace.runs import Runs
@@ -55,21 +45,15 @@ if TYPE_CHECKING:
 #: Trips that are counted: so many for each of the model's, and in all.
 _PER_TRIP, _LEAST_TRIPS, MOST_TRIPS = 4, 2_000, 100_000
 
-#: Replicas of a model, and how often the contents of its cells are moved.
-_REPLICAS, _MOVED = 2, 2
+#: Replicas of a model, and how often the contents of its cells are moved, and drawn together to what share.
+_REPLICAS, _MOVED, _TOGETHER = 2, 2, 1 / 3
 
 #: Seeds of the trips that a replica is fitted to, of its noise and of its own trips; those of the model have 0.
 _SEED = 1 << 20
 
-#: Put under square roots: with it, those of small counts spread as those of large ones do (Anscombe, 1948).
-_UNDER_ROOT = 0.375
-
-#: How near numbers have to be to share their errors, in natural logarithms, and at how many sizes that is worked
-#: out; what all sizes have in common counts as one number.
+#: How near numbers have to be to share their errors, in natural logarithms, and at how many sizes that is
+#: worked out; what all sizes have in common counts as one number.
 _NEAR, _SIZES, _COMMON = 0.5, 48, 1.0
-
-#: Numbers below this say nothing of misfit; and how often its likelihood is climbed.
-_LEAST, _ROUNDS = 1.0, 30
 
 #: Digits of epsilon that a replica is fitted with, after the point.
 _DIGITS = 6
@@ -143,7 +127,7 @@ def estimated(
     numbers = [one.total(sampling.per_trip) for one in sums]
     fitted, known = numbers[: len(counters)], numbers[len(counters) :]
     others = [[one.total(sampling.per_trip) for one in again] for again in shifted]
-    misfits = _misfits(measured, known)
+    misfits = Misfits.of(model, measured, known)
     replicas = [*_replicas(model, counters)] if sampling.count else []
     count = model.count / WEIGHT
     return [
@@ -151,72 +135,11 @@ def estimated(
             fitted[n],
             [(one.fitted[n], one.true[n]) for one in replicas],
             [again[n] for again in others] if moved is not None else [],
-            # In numbers that a trip adds to several of, it is off in all of them.
-            misfits[counter.kind] * float(fitted[n].values.sum()) / max(count, 1e-9),
+            partial(misfits.of_roots, counter, total=count),
             count,
         )
         for n, counter in enumerate(counters)
     ]
-
-
-class Measured(NamedTuple):
-    """Hold noisy numbers of a kind, and how to count them on synthetic trips."""
-
-    kind: str
-    counter: Counter
-    noisy: Noisy
-
-
-def measured_of(model: Model) -> list[Measured]:
-    """List what was measured of a model that synthetic trips can be held against."""
-    view = model.view()
-    found = [Measured("visits", Visits(layer), layer.visits) for layer in view.layers]
-    if view.trips is not None:
-        noisy, n = view.trips.noisy, view.trips.n_groups
-        groups = GroupPlaces(CellPlaces(view.layers[view.trips.layer].grid), view.trips.groups, n)
-        found.append(Measured("trips", Pairs(groups), noisy))
-        error, table = math.sqrt(n) * noisy.error, noisy.values.reshape(n, n)
-        for axis, name in enumerate(("ends", "starts")):
-            ends = Noisy(name, table.sum(axis=axis), error)
-            found.append(Measured("ends", Ends(groups, name == "starts"), ends))
-    if model.timing is not None and model.timing.timetable is not None:
-        weights, error = model.timing.timetable.departures, error_of(model.release, "departures")
-        found.append(Measured("departures", Departures(), Noisy.of("departures", weights, error)))
-    return found
-
-
-def _misfits(measured: Sequence[Measured], known: Sequence[Numbers]) -> dict[str, float]:
-    """Find the misfit of each kind of numbers: that of visits at least, which are known in the smallest cells."""
-    found = {
-        kind: misfit_of(
-            [(one.table, by.noisy) for by, one in zip(measured, known, strict=True) if by.kind == kind]
-        )
-        for kind in KINDS
-    }
-    return {kind: max(misfit, found["visits"]) for kind, misfit in found.items()}
-
-
-def misfit_of(pairs: Sequence[tuple[Floats, Noisy]]) -> float:
-    """Find how far numbers are off beyond their noise: the variance of a number for each trip in it.
-
-    What fitted and noisy numbers differ by has the variance of the noise, if the fit is right; what is more is
-    misfit. Each number counts by how much it can say: its likelihood is maximal. The standard error of that is
-    added: so much might be there and not show.
-    """
-    fitted = np.concatenate([np.zeros(0), *(numbers for numbers, _ in pairs)])
-    differences = np.concatenate([np.zeros(0), *(numbers - noisy.values for numbers, noisy in pairs)])
-    noise = np.concatenate([np.zeros(0), *(np.full(len(numbers), noisy.error**2) for numbers, noisy in pairs)])
-    known = fitted > _LEAST
-    fitted, squares, noise = fitted[known], differences[known] ** 2, noise[known]
-    if not len(fitted):
-        return 0.0
-    found = float(((squares - noise) / fitted).max(initial=1.0))
-    for _ in range(_ROUNDS):
-        weights = fitted / (noise + found * fitted) ** 2
-        found = max(float((weights * (squares - noise)).sum() / (weights * fitted).sum()), 0.0)
-    weights = fitted / (noise + found * fitted) ** 2
-    beyond = weights * (squares - noise - found * fitted)
-    return found + math.sqrt(float((beyond**2).sum())) / float((weights * fitted).sum())
 
 
 def _replicas(model: Model, counters: Sequence[Counter]) -> Iterator[_Replica]:
@@ -231,12 +154,22 @@ def _replicas(model: Model, counters: Sequence[Counter]) -> Iterator[_Replica]:
     settings = _settings_again(model, count, Fraction(round(scale * 10**_DIGITS), 10**_DIGITS))
     for number in range(_REPLICAS):
         seed = _SEED + 3 * number
-        trips = model.sample(count, seed=seed)
-        again = settings.fit(trips, noise=SeededNoise(seed + 1))
+        trips, _ = gathered(sample_parts(model, count, seed), count)
+        again = settings.fit(trips, noise=SeededNoise(seed + 1), observer=_Unmoved())
         true = counted(counters, _blocks(trips, model), scale)
         sampling = Sampling.of(again)
         lines = (lines for _, lines in lines_of(again, sampling.count, seed + 2))
         yield _Replica(counted(counters, lines, sampling.per_trip * scale), true)
+
+
+class _Unmoved(Silent):
+    """Pass on nothing of how a replica is fitted: whoever asks for numbers has heard it of the model."""
+
+    def note(self, text: str, *, loud: bool = False) -> None:
+        """Drop it."""
+
+    def warn(self, text: str) -> None:
+        """Drop it."""
 
 
 def _blocks(trips: Trajectories, model: Model) -> Iterator[Lines]:
@@ -247,7 +180,7 @@ def _blocks(trips: Trajectories, model: Model) -> Iterator[Lines]:
 
 
 def _settings_again(model: Model, count: int, scale: Fraction) -> Settings:
-    """Give the settings that a model was fitted with, for its own trips: each of them is protected by itself."""
+    """Give the settings that a model was fitted with, for its own trips: each is protected by itself."""
     release = model.release
     settings = find(release.method).settings.of_release(release)
     return replace(
@@ -261,14 +194,18 @@ def _settings_again(model: Model, count: int, scale: Fraction) -> Settings:
 
 
 def _displaced(lines: Lines, grid: Grid, turn: int) -> Lines:
-    """Move the contents of each cell by up to half a cell, in another direction each turn; none leave the box."""
-    points, region = lines.runs.points, lines.region
+    """Draw the contents of each cell together around a place in it, another place each turn."""
+    points, region = lines.runs.points, grid.region
     cells = cells_of(points, grid.lattice)
-    # Evenly spread over directions and lengths, and the same each time: multiples of two irrational numbers.
+    inside = np.flatnonzero(cells >= 0)
+    cells = cells[inside]
+    # Evenly spread over the cell, and the same each time: multiples of two irrational numbers.
     steps = (np.arange(1, grid.n_cells + 1)[:, np.newaxis] + turn * grid.n_cells) * np.array([_FIRST, _SECOND])
-    moves = np.vstack([(steps % 1.0 - 0.5) * grid.sizes_m, np.zeros(2)])  # the last is of none
-    most = np.array([region.width_m, region.height_m]) * (1 - 1e-9)
-    return replace(lines, runs=Runs(np.clip(points + moves[cells], 0.0, most), lines.runs.offsets))
+    corners = (grid.boxes[:, :2] - region.bounds[:2]) * np.array(region.scale_m)
+    places = corners + steps % 1.0 * grid.sizes_m
+    moved = points.copy()
+    moved[inside] = places[cells] + _TOGETHER * (points[inside] - places[cells])
+    return replace(lines, runs=Runs(moved, lines.runs.offsets))
 
 
 #: The powers of the inverse of the plastic number, whose multiples fill a square evenly.
@@ -279,14 +216,14 @@ def _bounded(
     fitted: Numbers,
     replicas: Sequence[tuple[Numbers, Numbers]],
     moved: Sequence[Numbers],
-    misfit: float,
+    misfit: Callable[[Floats], Floats],
     total: float,
 ) -> Estimates:
     """Find between which bounds the true numbers are expected, and last that of a number that is not listed."""
     values = np.append(fitted.values, 0.0)
     if not replicas:
         return Estimates(fitted, np.zeros(len(fitted.values)), np.full(len(fitted.values), total), total)
-    variances = _shared(*_pairs(replicas), values) + misfit / 4
+    variances = _shared(*_pairs(replicas), values) + misfit(values)
     if moved:
         apart = np.mean([_squares(one.at(fitted.codes), fitted.values) for one in moved], axis=0)
         # Half by each number itself, since borders cut some cells and others not; half by all of its size.
@@ -298,21 +235,21 @@ def _bounded(
 
 def _interval(values: Floats, margins: Floats) -> tuple[Floats, Floats]:
     """Go to both sides of numbers by margins of their square roots; none reaches below zero."""
-    roots = np.sqrt(values + _UNDER_ROOT)
-    low = np.maximum(roots - margins, math.sqrt(_UNDER_ROOT)) ** 2 - _UNDER_ROOT
-    high = (roots + margins) ** 2 - _UNDER_ROOT
+    roots = np.sqrt(values + UNDER_ROOT)
+    low = np.maximum((roots - margins).clip(0.0) ** 2 - UNDER_ROOT, 0.0)
+    high = (roots + margins) ** 2 - UNDER_ROOT
     return np.minimum(low, values), np.maximum(high, values)
 
 
 def _squares(some: Floats, others: Floats) -> Floats:
     """Square the differences of the square roots of numbers."""
-    roots = (np.sqrt(np.maximum(numbers, 0.0) + _UNDER_ROOT) for numbers in (some, others))
+    roots = (np.sqrt(np.maximum(numbers, 0.0) + UNDER_ROOT) for numbers in (some, others))
     squares: Floats = np.subtract(*roots) ** 2
     return squares
 
 
 def _pairs(replicas: Sequence[tuple[Numbers, Numbers]]) -> tuple[Floats, Floats]:
-    """Compare what replicas say with what was true: their numbers, and their squared errors; zeros are left out."""
+    """Compare what replicas say with what was true: numbers, and their squared errors; zeros are left out."""
     sizes, squares = [], []
     for fitted, true in replicas:
         codes = np.union1d(fitted.codes, true.codes)

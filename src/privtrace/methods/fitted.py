@@ -1,6 +1,6 @@
-"""Show a model as its synthetic trips do: numbers of cells, trips between them, hours, and how far off they are.
+"""Show a model as its synthetic trips do: numbers of cells, trips between them, hours, and how sure they are.
 
-These numbers are nearer to the truth than the noisy ones in `view`, since all that was measured bears on each of
+They are nearer to the truth than the noisy ones in `view`, since all that was measured bears on each of
 them. One sample does for all that is counted, and is held block by block. Post-processing.
 """
 
@@ -17,6 +17,7 @@ from privtrace.geometry import lengths_m
 from privtrace.methods.counting import (
     SLOTS,
     CellPlaces,
+    Counter,
     Departures,
     Ends,
     Lines,
@@ -24,7 +25,7 @@ from privtrace.methods.counting import (
     Passing,
     Visits,
 )
-from privtrace.methods.estimating import Estimates, Sampling, estimated
+from privtrace.methods.estimating import Estimates, Sampling, Watching, estimated
 from privtrace.methods.view import Noisy, View, error_of
 from privtrace.paths import count_once
 from privtrace.space.grid import Grid
@@ -133,7 +134,7 @@ def fitted(model: Model) -> Fitted:
     view, timing, calendar = model.view(), model.timing, model.release.times
     places = [CellPlaces(layer.grid) for layer in view.layers]
     zones = places[view.zones]
-    counters = [
+    counters: list[Counter] = [
         counter
         for layer, place in zip(view.layers, places, strict=True)
         for counter in (Passing(place), Visits(layer), Ends(place, True), Ends(place, False))
@@ -144,7 +145,7 @@ def fitted(model: Model) -> Fitted:
         counters += [Departures(), Pairs(zones, part), *(Passing(place, part) for place in places)]
     sizes = _Sizes()
     speeds = [_Speeding(place.grid) for place in places] if calendar is not None else []
-    also = [*([] if timing is None else [sizes]), *speeds]
+    also: list[Watching] = [*([] if timing is None else [sizes]), *speeds]
     found = iter(estimated(model, counters, also=also))
     cells = tuple(Cells(*(next(found) for _ in range(4))) for _ in places)
     trips = next(found)
@@ -210,7 +211,7 @@ class _Sizes:
         self._kept.append((np.diff(runs.offsets), lengths_m(runs.points, runs.offsets), seconds, usual))
 
     def columns(self) -> tuple[Integers, Floats, Floats, Integers]:
-        """Give numbers of points, meters, seconds, and the bins of usual seconds between points; -1 for none."""
+        """Give numbers of points, meters, seconds, and bins of the usual seconds between points, or -1."""
         n_points, meters, seconds, usual = (np.concatenate(column) for column in zip(*self._kept, strict=True))
         return n_points, meters, seconds, usual
 

@@ -20,8 +20,8 @@ from privtrace.runs import Runs
 from privtrace.space.grid import Grid
 from privtrace.trajectories import Floats, Integers
 
-#: What ± says, in standard deviations: nine numbers in ten are off by less. Of a single Laplace variable nine in
-#: ten are within 1.628, of sums of many within 1.645.
+#: What ± says, in standard deviations: nine numbers in ten are off by less. Of a single Laplace variable nine
+#: in ten are within 1.628, of sums of many within 1.645.
 MARGIN = 1.645
 
 
@@ -134,7 +134,7 @@ class View:
 
 
 def visits_evenly(paths: Paths, n_cells: int, n_more: int = 0) -> Floats:
-    """Count visits, each path with a total weight of one that n_more others share; -1 is no cell: (n_cells,)."""
+    """Count visits, (n_cells,): each path has a weight of one, shared with n_more others; -1 is no cell."""
     sizes = np.diff(paths.offsets)
     weights, here = np.repeat(1.0 / np.maximum(sizes + n_more, 1), sizes), paths.cells >= 0
     return np.bincount(paths.cells[here], weights[here], n_cells).astype(np.float64)
