@@ -149,3 +149,15 @@ def test_a_guess_keeps_the_trips_between_larger_zones(model: pt.Model) -> None:
     guessed = guess(uneven, layer)
     assert guessed.sum() == pytest.approx(uneven.noisy.values.sum())
     assert np.abs(guessed - uneven.noisy.values).sum() > 0.1 * guessed.sum()
+
+
+def test_trips_are_unknown_where_neither_they_nor_ends_were_measured(
+    city: tuple[pt.Trajectories, pt.Region],
+) -> None:
+    numbers = np.array([100.0, 1000.0])
+    for method, is_known in ((pt.DPT, False), (pt.PrivTrace, True)):
+        model = method(epsilon=2, region=city[1]).fit(city[0], noise=pt.SeededNoise(1))
+        found = Misfits.of(model, [], [])
+        pairs = Pairs(CellPlaces(model.view().layers[0].grid))
+        low = np.sqrt(numbers) - MARGIN * np.sqrt(found.of_roots(pairs, numbers, numbers.sum()))
+        assert np.all((low**2 > 0.2 * numbers) == is_known), method

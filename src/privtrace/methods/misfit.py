@@ -1,12 +1,14 @@
 """Find how far fitted numbers are off beyond their noise: what shows of a world unlike the model.
 
-Fitted numbers and noisy ones of the same thing differ by the noise, which is known, and by misfit. Three things
+Fitted numbers and noisy ones of the same thing differ by the noise, which is known, and by misfit. Four things
 cannot be seen that way, and are allowed for:
 
 - What could hide behind the noise: half of the standard error of the misfit is added to it.
 - Trips between places smaller than the zones between which trips were measured, and by hours. There a model can
   only guess who goes where. What guessing costs shows one size up: zones are joined to larger ones, trips
   between zones are guessed from trips between these, and the guess is held against what was measured.
+- Trips of methods that measure neither trips nor ends. Nothing says there which ends belong to which starts, so
+  that bounds go from next to nothing to several times the number.
 - Other numbers by hours. Of the misfit of a place, some is the same at all hours and some is not: each hour has
   the geometric mean of both cases.
 """
@@ -45,6 +47,9 @@ _LEAST, _FEWEST, _ROUNDS = 1.0, 3, 60
 
 #: Of what a guess of trips costs: walks know more than the guess, such as how long trips are.
 _GUESSED = 1 / 3
+
+#: Relative variance of trips where neither they nor ends were measured: bounds begin near zero.
+_UNKNOWN = 1.5
 
 _TINY = 1e-9
 _NONE: Floats = np.zeros((2, 2))
@@ -106,7 +111,7 @@ class Misfits:
 
     by_kind: Mapping[str, Sequence[Misfit]]
     guessed: Misfit  # of trips between places smaller than the zones between which trips were measured
-    n_zones: int
+    n_zones: int  # 0 where trips were not measured
 
     @classmethod
     def of(cls, model: Model, measured: Sequence[Measured], known: Sequence[Numbers]) -> Misfits:
@@ -118,7 +123,8 @@ class Misfits:
         # Visits are known in the smallest cells; what they are off by, all else may be.
         by_kind = {kind: misfits + (visits if kind != "visits" else []) for kind, misfits in found.items()}
         if trips is None:
-            return cls(by_kind, Misfit(), 0)
+            measured_ends = any(one.name == "ends" for layer in model.view().layers for one in layer.numbers)
+            return cls(by_kind, Misfit() if measured_ends else Misfit(per_square=_UNKNOWN), 0)
         by_kind["trips"] = found["trips"]
         layer = model.view().layers[trips.layer]
         guessed = misfit_of(guess(trips, layer), trips.noisy).scaled(_GUESSED)
@@ -130,10 +136,10 @@ class Misfits:
         n_each = max(float(numbers.sum()) / max(total, _TINY), _TINY)
         n_slots = counter.slots.n
         most = _largest(self.by_kind[counter.kind], numbers, n_each) / math.sqrt(n_slots)
-        if counter.kind == "trips" and self.n_zones:
+        if counter.kind == "trips":
             # Of places as large as several zones, trips were measured, but not by hours.
             n_places = math.isqrt(counter.size // n_slots)
-            share = 1.0 if n_slots > 1 else min(1.0, n_places / self.n_zones)
+            share = 1.0 if n_slots > 1 else min(1.0, n_places / max(self.n_zones, 1))
             most = np.maximum(most, share * self.guessed.of_roots(numbers, n_each))
         return most
 
