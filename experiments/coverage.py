@@ -3,9 +3,9 @@
     python -m experiments.coverage [--methods bridgetrace] [--runs 3] [--data porto,geolife,brinkhoff]
         [--epsilons 0.5,1,2] > table.md
 
-Zones are the model's own coarse cells, and districts that cut cells: as many as a region has coarse cells,
-around places that are drawn evenly. A number counts where the export has a row for it that is not 0, or where
-the true number is not 0; large ones are above 50 trips, by the export.
+Zones are the model's own coarse cells, and districts that cut cells, around places that are drawn evenly: as
+many as a region has coarse cells, and few large ones. A number counts where the export has a row for it that
+is not 0, or where the true number is not 0; large ones are above 50 trips, by the export.
 
 Reads real data: NOT PRIVATE.
 """
@@ -37,13 +37,14 @@ from privtrace.methods.counting import (
 )
 from privtrace.methods.estimating import Estimates, estimated
 from privtrace.methods.model import Model
-from privtrace.runs import Runs
 from privtrace.space.clip import clip
-from privtrace.space.grid import Grid
 from privtrace.zones import Zones
 
 #: Numbers above this are large.
 LARGE = 50.0
+
+#: Large districts of a region.
+FEW = 16
 
 
 class Share(NamedTuple):
@@ -129,13 +130,13 @@ def coverage(estimates: Estimates, true: Numbers) -> Coverage:
 
 
 def coverages(trips: pt.Trajectories, model: Model, seed: int) -> Iterator[tuple[str, str, Coverage]]:
-    """Check all numbers of a model: in its own cells, and in districts about as large."""
+    """Check all numbers of a model: in its own cells, in districts about as large, and in larger ones."""
     region, timed = model.release.region, model.release.times is not None
-    coarse = model.view().layers[0].grid
-    zones = districts(region, coarse.n_cells, seed)
+    coarse, cells = model.view().layers[0].grid, model.view().layers[-1].grid
     for name, places, moved in (
         ("coarse cells", CellPlaces(coarse), None),
-        ("districts", ZonePlaces(zones), model.view().layers[-1].grid),
+        ("districts", ZonePlaces(districts(region, coarse.n_cells, seed)), cells),
+        ("large districts", ZonePlaces(districts(region, FEW, seed)), cells),
     ):
         counters = counters_of(places, timed=timed)
         found = estimated(model, [*counters.values()], moved=moved)

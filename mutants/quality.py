@@ -823,8 +823,16 @@ NUMBERS = (
         "guessed-trips-believed",
         "trips between small places are as sure as between large ones",
         "methods/misfit.py",
-        "most = np.maximum(most, share * self.guessed.of_roots(numbers, n_each))",
+        "most = np.maximum(most, self.guessed.of_roots(numbers, n_each))",
         "most = np.maximum(most, 0.0)",
+        (_MISFIT,),
+    ),
+    Mutant(
+        "guessed-ends-believed",
+        "where trips begin and end is as sure as how many pass",
+        "methods/misfit.py",
+        'by_kind["ends"] = by_kind["ends"] + [guessed_ends(trips, layer).scaled(_GUESSED_ENDS)]',
+        'by_kind["ends"] = by_kind["ends"]',
         (_MISFIT,),
     ),
     Mutant(
@@ -853,4 +861,47 @@ NUMBERS = (
     ),
 )
 
-MUTANTS = (*BRIDGETRACE, *PRIVTRACE, *ADATRACE, *DPT, *LINES, *TIMES, *TIMING, *NUMBERS)
+SHOWING = (
+    Mutant(
+        "few-busy-places-are-noise",
+        "few numbers that stand out are called noise, however high",
+        "methods/usability.py",
+        "return are_few and of_highest > _HIGHEST_BY_CHANCE",
+        "return are_few",
+        ("methods/test_usability.py",),
+    ),
+    Mutant(
+        "noise-praised",
+        "a page of noise says what it would be good for",
+        "report/release_page.py",
+        "*(words[best[kind]] for kind, words in kinds.items() if best[kind] in words),",
+        "*(words[READABLE] for kind, words in kinds.items()),",
+        ("report/test_release_page.py",),
+    ),
+    Mutant(
+        "noisy-map",
+        "the map is colored by measured numbers, not by fitted ones",
+        "report/model_map.py",
+        "densities = [per_area(layer, of.trips.table) for layer, of in zip(layers, cells, strict=True)]",
+        "densities = [per_area(layer, layer.visits.values) for layer in layers]",
+        ("report/test_maps.py",),
+    ),
+    Mutant(
+        "visits-counted-unlike-the-data",
+        "synthetic trips are counted without the start that shares a path's weight",
+        "methods/privtrace/model.py",
+        "visits_evenly(self.encode(runs), m, 1)",
+        "visits_evenly(self.encode(runs), m)",
+        ("methods/test_view.py",),
+    ),
+    Mutant(
+        "margin-is-a-deviation",
+        "± is one standard deviation, and is said to hold nine in ten",
+        "methods/view.py",
+        "return MARGIN * self.error",
+        "return self.error",
+        ("methods/test_view.py",),
+    ),
+)
+
+MUTANTS = (*BRIDGETRACE, *PRIVTRACE, *ADATRACE, *DPT, *LINES, *TIMES, *TIMING, *NUMBERS, *SHOWING)

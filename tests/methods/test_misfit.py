@@ -7,8 +7,8 @@ import pytest
 import scipy.stats
 
 import privtrace as pt
-from privtrace.methods.counting import CellPlaces, Ends, Pairs, Passing, counted, lines_of
-from privtrace.methods.misfit import Misfit, Misfits, guess, measured_of, misfit_of
+from privtrace.methods.counting import ALL, SLOTS, CellPlaces, Ends, Pairs, Passing, counted, lines_of
+from privtrace.methods.misfit import Misfit, Misfits, guess, guessed_ends, measured_of, misfit_of
 from privtrace.methods.view import MARGIN, Noisy, Trips
 
 SIZES = np.geomspace(2, 4000, 300)
@@ -113,16 +113,29 @@ def test_starts_and_ends_of_zones_have_the_noise_of_their_sums(model: pt.Model) 
     )
 
 
-def test_trips_between_small_places_are_allowed_more_than_between_large_ones(
-    model: pt.Model, misfits: Misfits
-) -> None:
-    view = model.view()
+def test_trips_are_allowed_what_guessing_costs(model: pt.Model, misfits: Misfits) -> None:
     numbers, total = np.array([5.0, 50.0]), len_of(model)
-    coarse, fine = (Pairs(CellPlaces(layer.grid)) for layer in view.layers)
-    assert misfits.n_zones < fine.places.n
-    few = misfits.of_roots(fine, numbers, total)
-    assert np.all(few >= misfits.guessed.of_roots(numbers, numbers.sum() / total) - 1e-12)
-    assert np.all(misfits.of_roots(coarse, numbers, total) <= few + 1e-12)
+    for layer in model.view().layers:
+        for slots, factor in ((ALL, 1.0), (SLOTS["hour"], 1.0)):
+            few = misfits.of_roots(Pairs(CellPlaces(layer.grid), slots), numbers, total)
+            guessed = misfits.guessed.of_roots(numbers, numbers.sum() / total)
+            assert np.all(few >= factor * guessed - 1e-12) and np.all(guessed > 0)
+
+
+def test_ends_are_allowed_what_guessing_them_from_visits_costs(model: pt.Model, misfits: Misfits) -> None:
+    view = model.view()
+    assert view.trips is not None
+    layer, n = view.layers[view.trips.layer], view.trips.n_groups
+    found = guessed_ends(view.trips, layer)
+    assert found.per_trip + found.per_square > 0
+    numbers, total = np.array([30.0, 300.0]), len_of(model)
+    roots = misfits.of_roots(Ends(CellPlaces(layer.grid), True), numbers, total)
+    assert np.all(roots >= found.scaled(1 / 4).of_roots(numbers, numbers.sum() / total) - 1e-12)
+    # Where trips begin and end as often as visits are, guessing costs nothing.
+    visits = np.maximum(np.bincount(view.trips.groups, layer.visits.values, n), 1.0)
+    even = Noisy("trips", np.outer(visits, visits).ravel() / visits.sum(), 0.01)
+    none = guessed_ends(Trips(view.trips.layer, view.trips.groups, even), layer)
+    assert none.per_trip == pytest.approx(0, abs=1e-3) and none.per_square == pytest.approx(0, abs=1e-5)
 
 
 def test_what_visits_are_off_by_starts_may_be_off_by(misfits: Misfits, model: pt.Model) -> None:

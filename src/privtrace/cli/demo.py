@@ -73,6 +73,7 @@ def demo(
     for warning in caught:
         screen.warn(str(warning.message))
     screen.say(model.release.verdict, style="bold")
+    screen.say(model.usability().verdict)
     for name, path in files.items():
         screen.say(f"  {name:10} {path}")
     screen.say("Open in a browser:", style="bold")

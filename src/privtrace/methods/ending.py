@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
@@ -12,6 +13,7 @@ from privtrace.privacy.epsilon import decimal
 
 if TYPE_CHECKING:
     from privtrace.methods.fitting import Fitting
+    from privtrace.methods.model import Model
     from privtrace.privacy.budget_file import BudgetFile
 
 
@@ -69,3 +71,15 @@ def spent(epsilon: Fraction, budget_file: BudgetFile | None, *, private: bool, d
         return f"no noise was drawn, and nothing was charged to {budget_file.path}"
     charged = f"epsilon {decimal(budget_file.charged)} stays charged to {budget_file.path}"
     return charged if drew else f"{charged}, although no noise was drawn"
+
+
+def log_noise(model: Model) -> None:
+    """Log of a model that it is all noise. A Python warning may be an error, and would lose the model."""
+    log = logging.getLogger("privtrace")
+    try:
+        usability = model.usability()
+    except Exception:  # a foreign method's view may fail, but its model is paid for
+        log.exception("what may be read from this model is not known; usability() fails")
+        return
+    if usability.is_noise:
+        log.warning(" ".join([usability.verdict, *usability.advice]))

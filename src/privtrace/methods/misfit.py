@@ -4,9 +4,10 @@ Fitted numbers and noisy ones of the same thing differ by the noise, which is kn
 cannot be seen that way, and are allowed for:
 
 - What could hide behind the noise: half of the standard error of the misfit is added to it.
-- Trips between places smaller than the zones between which trips were measured, and by hours. There a model can
+- Trips between places that are not the zones between which trips were measured, and by hours. There a model can
   only guess who goes where. What guessing costs shows one size up: zones are joined to larger ones, trips
-  between zones are guessed from trips between these, and the guess is held against what was measured.
+  between zones are guessed from trips between these, and the guess is held against what was measured. Likewise
+  starts and ends, which are guessed from visits.
 - Trips of methods that measure neither trips nor ends. Nothing says there which ends belong to which starts, so
   that bounds go from next to nothing to several times the number.
 - Other numbers by hours. Of the misfit of a place, some is the same at all hours and some is not: each hour has
@@ -45,8 +46,9 @@ UNDER_ROOT = 0.375
 #: Numbers below this say nothing of misfit, and so few neither; and how often its likelihood is climbed.
 _LEAST, _FEWEST, _ROUNDS = 1.0, 3, 60
 
-#: Of what a guess of trips costs: walks know more than the guess, such as how long trips are.
-_GUESSED = 1 / 3
+#: Of what guesses of trips, and of their ends, cost: walks know more, such as how long trips are. And of what
+#: visits are off by, for trips: much of it is not about ends.
+_GUESSED_TRIPS, _GUESSED_ENDS, _OF_VISITS = 1 / 3, 1 / 4, 1 / 2
 
 #: Relative variance of trips where neither they nor ends were measured: bounds begin near zero.
 _UNKNOWN = 1.5
@@ -110,8 +112,7 @@ class Misfits:
     """Hold the misfits of a model, by the kind of what was measured."""
 
     by_kind: Mapping[str, Sequence[Misfit]]
-    guessed: Misfit  # of trips between places smaller than the zones between which trips were measured
-    n_zones: int  # 0 where trips were not measured
+    guessed: Misfit  # of trips between places that are not the zones between which trips were measured
 
     @classmethod
     def of(cls, model: Model, measured: Sequence[Measured], known: Sequence[Numbers]) -> Misfits:
@@ -119,16 +120,18 @@ class Misfits:
         found: dict[str, list[Misfit]] = {kind: [] for kind in KINDS}
         for by, one in zip(measured, known, strict=True):
             found[by.kind].append(misfit_of(one.table, by.noisy))
-        visits, trips = found["visits"], model.view().trips
+        view = model.view()
         # Visits are known in the smallest cells; what they are off by, all else may be.
-        by_kind = {kind: misfits + (visits if kind != "visits" else []) for kind, misfits in found.items()}
-        if trips is None:
-            measured_ends = any(one.name == "ends" for layer in model.view().layers for one in layer.numbers)
-            return cls(by_kind, Misfit() if measured_ends else Misfit(per_square=_UNKNOWN), 0)
-        by_kind["trips"] = found["trips"]
-        layer = model.view().layers[trips.layer]
-        guessed = misfit_of(guess(trips, layer), trips.noisy).scaled(_GUESSED)
-        return cls(by_kind, guessed, trips.n_groups)
+        by_kind = {
+            kind: misfits + (found["visits"] if kind != "visits" else []) for kind, misfits in found.items()
+        }
+        by_kind["trips"] = found["trips"] + [misfit.scaled(_OF_VISITS) for misfit in found["visits"]]
+        if view.trips is None:
+            has_ends = any(one.name == "ends" for layer in view.layers for one in layer.numbers)
+            return cls(by_kind, Misfit() if has_ends else Misfit(per_square=_UNKNOWN))
+        trips, layer = view.trips, view.layers[view.trips.layer]
+        by_kind["ends"] = by_kind["ends"] + [guessed_ends(trips, layer).scaled(_GUESSED_ENDS)]
+        return cls(by_kind, misfit_of(guess(trips, layer), trips.noisy).scaled(_GUESSED_TRIPS))
 
     def of_roots(self, counter: Counter, numbers: Floats, total: float) -> Floats:
         """Give the variances of the square roots of numbers of a counter, of so many trips in all."""
@@ -136,11 +139,8 @@ class Misfits:
         n_each = max(float(numbers.sum()) / max(total, _TINY), _TINY)
         n_slots = counter.slots.n
         most = _largest(self.by_kind[counter.kind], numbers, n_each) / math.sqrt(n_slots)
-        if counter.kind == "trips":
-            # Of places as large as several zones, trips were measured, but not by hours.
-            n_places = math.isqrt(counter.size // n_slots)
-            share = 1.0 if n_slots > 1 else min(1.0, n_places / max(self.n_zones, 1))
-            most = np.maximum(most, share * self.guessed.of_roots(numbers, n_each))
+        if counter.kind == "trips":  # by hours no less: none were measured so
+            most = np.maximum(most, self.guessed.of_roots(numbers, n_each))
         return most
 
 
@@ -162,6 +162,18 @@ def guess(trips: Trips, layer: Layer) -> Floats:
     shares = of_starts[:, np.newaxis] * of_ends
     guessed: Floats = np.maximum(between, 0.0)[larger[:, np.newaxis], larger] * shares
     return guessed.reshape(n * n)
+
+
+def guessed_ends(trips: Trips, layer: Layer) -> Misfit:
+    """Guess how many trips begin and end in zones, by visits and larger zones, and see how far that is off."""
+    n, larger = trips.n_groups, _joined(trips, layer)
+    visits = np.maximum(np.bincount(trips.groups, layer.visits.values, n), _LEAST)
+    shares = visits / np.bincount(larger, visits)[larger]
+    table = trips.noisy.values.reshape(n, n)
+    measured = [table.sum(axis=axis) for axis in (1, 0)]
+    guesses = [np.maximum(np.bincount(larger, ends), 0.0)[larger] * shares for ends in measured]
+    noisy = Noisy("ends", np.concatenate(measured), math.sqrt(n) * trips.noisy.error)
+    return misfit_of(np.concatenate(guesses), noisy)
 
 
 def _joined(trips: Trips, layer: Layer) -> Integers:

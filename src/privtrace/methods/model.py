@@ -81,8 +81,12 @@ class Model(ABC):
         ]
         ledger = table(("stage", "epsilon", "noise scale, in trips"), charges, n_words=1)
         spent = f"Spent: epsilon {decimal(release.spent)} of {decimal(release.epsilon)}"
-        verdict = line(release.verdict, red=not release.private)
-        return card(type(self).__name__, verdict, facts(known), folded(spent, ledger))
+        usability = self.usability()
+        verdicts = [
+            line(release.verdict, red=not release.private),
+            line(usability.verdict, red=usability.is_noise),
+        ]
+        return card(type(self).__name__, *verdicts, facts(known), folded(spent, ledger))
 
     @property
     @abstractmethod
