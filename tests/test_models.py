@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import privtrace as pt
+from privtrace.methods.fitted import fitted
 from privtrace.methods.privtrace.model import SCHEMA
 from privtrace.models import from_bytes, to_bytes
 from privtrace.testing.data import timed_wanderers
@@ -272,9 +273,11 @@ def test_a_period_without_times_keeps_the_zone_of_its_days(
     # It has no times for all that.
     assert again.release.times is None and again.release.when == "Synthetic trips have no times."
     assert again.sample(5, seed=1).times is None and "privtrace.times" not in again.release.about
-    assert again.view().hours is None and "synthetic trips have no times" in again.report().html
-    with pytest.raises(pt.SettingsError, match="the model has no times"):
-        again.export("departures", tmp_path / "a.csv")
+    assert fitted(again).hours is None and "synthetic trips have no times" in again.report().html
+    for what, by in (("departures", None), ("sumo", None), ("od", "hour")):
+        with pytest.raises(pt.SettingsError, match="the model has no times"):
+            again.export(what, tmp_path / ("a.xml" if what == "sumo" else "a.csv"), by=by)
+    assert not [*tmp_path.iterdir()]
 
 
 def test_neither_times_nor_a_period_need_a_zone(of_days: pt.Trajectories, region: pt.Region) -> None:

@@ -7,42 +7,43 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 import shapely
 from shapely.geometry import shape
 from tests import polygons
-from tests.export.samples import MODELS, POLYGONS, TIMED_MODELS, model
+from tests.export.samples import MODELS, POLYGONS, TIMED_MODELS, model, partition, table, zone_file
 
 import privtrace as pt
 from privtrace.export import FORMATS, TIMED, geojson
-from privtrace.export.geojson import _line_texts, cell_texts
+from privtrace.export.geojson import printed
+from privtrace.export.geometries import cells_drawn, lines_drawn
 from privtrace.space.grid import Grid
 
 MAPS = FORMATS["geojson"].products
-PAIRS = [(name, what) for name in MODELS for what in MAPS if what not in TIMED]
-PAIRS += [(name, what) for name in TIMED_MODELS for what in MAPS if what in TIMED]
+MAPPED = [(name, what, None) for name in MODELS for what in MAPS if what not in TIMED]
+MAPPED += [(name, "speeds", None) for name in TIMED_MODELS]
+MAPPED += [("adatrace, frame, times", what, "part") for what in ("od", "density")]
 
 
-def exported(name: str, what: str, folder: Path) -> dict[str, Any]:
-    model(name).export(what, folder / "a.geojson")
+def exported(name: str, what: str, folder: Path, **options: Any) -> dict[str, Any]:
+    model(name).export(what, folder / "a.geojson", **options)
     return json.loads((folder / "a.geojson").read_text())  # type: ignore[no-any-return]
 
 
 def cells(grid: Grid) -> list[Any]:
-    return [shape(json.loads(text)) for text in cell_texts(grid, np.arange(grid.n_cells)).to_pylist()]
+    texts = printed(cells_drawn(grid, np.arange(grid.n_cells)))
+    return [shape(json.loads(text)) for text in texts.to_pylist()]
 
 
-@pytest.mark.parametrize(("name", "what"), PAIRS)
+@pytest.mark.parametrize(("name", "what", "by"), MAPPED)
 def test_properties_are_the_rows_of_the_table_and_geometry_is_valid(
-    name: str, what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, what: str, by: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(geojson, "_CHUNK_CELLS", 10)
-    features = exported(name, what, tmp_path)["features"]
-    model(name).export(what, tmp_path / "a.parquet")
-    table = pq.read_table(tmp_path / "a.parquet")
-    centers = [column for column in table.column_names if column.endswith(("_x", "_y", "_lon", "_lat"))]
-    assert [feature["properties"] for feature in features] == table.drop_columns(centers).to_pylist()
+    monkeypatch.setattr(geojson, "_CHUNK_FEATURES", 10)
+    features = exported(name, what, tmp_path, by=by)["features"]
+    rows = table(name, what, by)
+    centers = [column for column in rows.column_names if column.endswith(("_x", "_y", "_lon", "_lat"))]
+    assert [feature["properties"] for feature in features] == rows.drop_columns(centers).to_pylist()
     assert {feature["type"] for feature in features} <= {"Feature"}
     for feature in features:
         if feature["geometry"] is None:
@@ -135,14 +136,20 @@ def test_lines_at_the_antimeridian(case: str) -> None:
     """Four columns of cells, from 176 to 184, with centers at 177, 179, 181 and 183."""
     (here, there), wanted = LINES[case]
     grid = Grid.uniform(pt.Region.box(176, 0, -176, 4, crs="lonlat"), 4)
-    (text,) = _line_texts(grid, np.array([here]), np.array([there])).to_pylist()
+    (text,) = lines(grid, [here], [there])
     assert json.loads(text) == wanted
+
+
+def lines(grid: Grid, here: list[int], there: list[int]) -> Any:
+    """Draw lines between cells."""
+    centers = grid.pieces.centers
+    return printed(lines_drawn(centers[here], centers[there], grid.region)).to_pylist()
 
 
 def test_lines_that_touch_the_antimeridian_are_not_cut() -> None:
     """Three columns, the middle one with its center on the line: it is 180 or -180 as the line comes."""
     grid = Grid.uniform(pt.Region.box(177, 0, -177, 3, crs="lonlat"), 3)
-    texts = _line_texts(grid, np.array([0, 1, 1]), np.array([1, 2, 4])).to_pylist()
+    texts = lines(grid, [0, 1, 1], [1, 2, 4])
     assert [json.loads(text)["coordinates"] for text in texts] == [
         [[178, 0.5], [180, 0.5]],
         [[-180, 0.5], [-178, 0.5]],
@@ -156,6 +163,26 @@ def test_lines_lead_from_center_to_center(tmp_path: Path) -> None:
     for feature in features:
         ends = [feature["properties"][end] for end in ("from", "to")]
         assert np.array_equal(feature["geometry"]["coordinates"], centers[ends])
+
+
+@pytest.mark.parametrize("name", ["adatrace, across", "privtrace, strait"])
+def test_zones_across_the_antimeridian_are_cut_there(name: str, tmp_path: Path) -> None:
+    pieces = partition(model(name).release.region)
+    options = {"zones": zone_file(tmp_path, pieces, range(len(pieces))), "zone_id": "id"}
+    found = [shape(one["geometry"]) for one in exported(name, "density", tmp_path, **options)["features"]]
+    assert all(one.is_valid and np.abs(one.bounds).max() <= 180 for one in found)
+    for one, piece in zip(found, pieces, strict=True):
+        assert _unwrapped(one, 360).symmetric_difference(piece).area < 1e-6 * piece.area
+    model(name).export("od", tmp_path / "b.geojson", **options)
+    for one in json.loads((tmp_path / "b.geojson").read_text())["features"]:
+        origin, onto = (int(one["properties"][end]) for end in ("origin", "destination"))
+        assert (one["geometry"] is None) == (origin == onto)
+        if one["geometry"] is not None:
+            ends = shape(one["geometry"])
+            ends = shapely.get_coordinates(ends.geoms if "Multi" in ends.geom_type else ends)[[0, -1]]
+            ends[:, 0] += np.where(ends[:, 0] < 0, 360, 0)
+            assert pieces[origin].contains(shapely.Point(ends[0]))
+            assert pieces[onto].contains(shapely.Point(ends[1]))
 
 
 def test_the_release_goes_along(tmp_path: Path) -> None:

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
 import pytest
-from tests.export.samples import MODELS, POLYGONS, TIMED_MODELS, model
+from tests.export.samples import MODELS, POLYGONS, TIMED_MODELS, column, model, table
 
 import privtrace as pt
 from privtrace.export import geotiff
 from privtrace.export.geotiff import cells_of_pixels, pixels_per_side
-from privtrace.export.tables import areas, per_area
 from privtrace.space.clip import clip
 from privtrace.space.grid import Grid
 
@@ -32,14 +32,16 @@ def raster(name: str, folder: Path) -> Any:
 @pytest.mark.parametrize("name", MODELS)
 def test_points_have_the_density_of_their_cells(name: str, tmp_path: Path) -> None:
     """Looked up at all centers of pixels; a cell so small that none lies in it has one pixel all the same."""
-    view = model(name).view()
+    view, density = model(name).view(), table(name, "density")
+    unit = next(one for one in density.column_names if one.startswith("trips_per_"))
     with raster(name, tmp_path) as file:
         assert file.descriptions == tuple(layer.name for layer in view.layers) and np.isnan(file.nodata)
         rows, columns = np.indices(file.shape)
         x, y = rasterio.transform.xy(file.transform, rows.ravel(), columns.ravel())
         for band, layer in enumerate(view.layers, start=1):
             cells = cells_at(np.stack([x, y], axis=1), layer.grid)
-            wanted = np.where(cells < 0, np.nan, per_area(layer)[cells]).astype(np.float32)
+            per_area = column(density.filter(pc.equal(density["layer"], layer.name)), unit)
+            wanted = np.where(cells < 0, np.nan, per_area[cells]).astype(np.float32)
             same = (wanted == file.read(band).ravel()) | np.isnan(wanted) & np.isnan(file.read(band).ravel())
             hidden = set(range(layer.grid.n_cells)) - set(cells.tolist())
             assert (~same).sum() == len(hidden)
@@ -47,21 +49,37 @@ def test_points_have_the_density_of_their_cells(name: str, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("name", TIMED_MODELS)
-@pytest.mark.parametrize("what", ["hourly-density", "speeds"])
-def test_every_layer_has_a_band_for_each_part_of_the_day(name: str, what: str, tmp_path: Path) -> None:
-    view = model(name).view()
-    model(name).export(what, tmp_path / "a.tif")
+@pytest.mark.parametrize(("what", "by"), [("density", "part"), ("speeds", None)])
+def test_every_layer_has_a_band_for_each_part_of_the_day(
+    name: str, what: str, by: str | None, tmp_path: Path
+) -> None:
+    view, rows, first = model(name).view(), table(name, what, by), 0
+    unit = next(one for one in rows.column_names if one.startswith("trips_per_") or one.endswith("_second"))
+    model(name).export(what, tmp_path / "a.tif", by=by)
     with rasterio.open(tmp_path / "a.tif") as file:
         spans = ("0 to 4 h", "4 to 8 h", "8 to 12 h", "12 to 16 h", "16 to 20 h", "20 to 24 h")
         assert file.descriptions == tuple(f"{layer.name}, {span}" for layer in view.layers for span in spans)
-        assert ("trips per" if what == "hourly-density" else "per second") in file.tags()["privtrace.bands"]
+        assert ("trips per" if what == "density" else "per second") in file.tags()["privtrace.bands"]
         for number, layer in enumerate(view.layers):
-            cells, passing = cells_of_pixels(layer.grid, file.width)[::-1], view.hours.passing[number]
-            numbers = passing.trips / areas(layer.grid) if what == "hourly-density" else passing.speeds
+            cells = cells_of_pixels(layer.grid, file.width)[::-1]
             for part in range(6):
                 shown = file.read(6 * number + part + 1)
-                wanted = np.where(cells < 0, np.nan, numbers[part][cells]).astype(np.float32)
-                assert np.array_equal(shown, wanted, equal_nan=True)
+                numbers = column(rows.slice(first, layer.grid.n_cells), unit)
+                first += layer.grid.n_cells
+                wanted = np.where(cells < 0, np.nan, numbers[cells]).astype(np.float32)
+                assert np.array_equal(shown, wanted, equal_nan=True) and np.nanmax(shown) > 0
+
+
+def test_weekdays_have_a_band_each(tmp_path: Path) -> None:
+    model("adatrace, frame, times").export("density", tmp_path / "a.tif", by="weekday")
+    with rasterio.open(tmp_path / "a.tif") as file:
+        assert file.descriptions[:7] == tuple(
+            f"cells, {day}"
+            for day in ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+        )
+        assert file.tags()["privtrace.bands"] == (
+            "trips per squared coordinate unit, one band per layer and weekday"
+        )
 
 
 def cells_at(points: Any, grid: Grid) -> Any:

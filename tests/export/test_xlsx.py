@@ -29,7 +29,7 @@ ABOUT = {"privtrace.guarantee": "pure", "privtrace.columns": '{"zone": "its id",
 
 def workbook(*sheets: Sheet) -> bytes:
     sink = io.BytesIO()
-    write_workbook(sink, sheets, ABOUT, path="a.xlsx")
+    write_workbook(sink, sheets, ABOUT)
     return sink.getvalue()
 
 
@@ -105,7 +105,7 @@ def test_the_same_tables_make_the_same_file_and_a_pipe_will_do() -> None:
 
     assert workbook(sheet("od", TABLE)) == workbook(sheet("od", TABLE))
     pipe = Pipe()
-    write_workbook(pipe, [sheet("o'd & <x>", TABLE)], ABOUT, path="a.xlsx")  # type: ignore[arg-type]
+    write_workbook(pipe, [sheet("o'd & <x>", TABLE)], ABOUT)  # type: ignore[arg-type]
     assert read(pipe.content).sheetnames == ["o'd & <x>", "About"]
     with zipfile.ZipFile(io.BytesIO(pipe.content)) as archive:
         assert {entry.date_time for entry in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
@@ -123,7 +123,7 @@ def test_what_excel_cannot_hold_is_refused(monkeypatch: pytest.MonkeyPatch) -> N
 
     wide = pa.schema([(f"{number}", pa.int64()) for number in range(16_385)])
     refused = [
-        (Sheet("od", text, long()), "a.xlsx: sheet 'od' has 1,200,000 rows .* at most 1,048,575; write .csv"),
+        (Sheet("od", text, long()), "^sheet 'od' has 1,200,000 rows .* at most 1,048,575; write .csv"),
         (Sheet("od", wide, []), "'od' has 16,385 columns, .* 16,384; write .csv or .parquet"),
         (of_text(32_768), "'od' has a cell of 32,768 characters, .* at most 32,767"),
         (of_text(16_384, "😀"), "a cell of 32,768 characters"),
@@ -135,6 +135,12 @@ def test_what_excel_cannot_hold_is_refused(monkeypatch: pytest.MonkeyPatch) -> N
         with pytest.raises(OutputError, match=message):
             workbook(given)
     assert len(rows(read(workbook(of_text(32_767)))["od"])[1][0]) == 32_767
+    monkeypatch.setattr(xlsx, "MOST_ROWS", len(TABLE) + 1)  # with the header
+    assert len(rows(read(workbook(sheet("od", TABLE)))["od"])) == len(TABLE) + 1
+    monkeypatch.setattr(xlsx, "MOST_ROWS", len(TABLE))
+    with pytest.raises(OutputError, match=r"'od' has 6 rows below its header, .* at most 5"):
+        workbook(sheet("od", TABLE))
+    monkeypatch.undo()
     monkeypatch.setattr(xlsx, "MOST_BYTES", 1000)
     with pytest.raises(OutputError, match=r"at least 1,\d{3} bytes of XML, .*; write .csv"):
         workbook(sheet("od", *[TABLE] * 2))

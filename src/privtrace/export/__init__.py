@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -134,10 +135,8 @@ class Wanted:
             )
         zones = None if self.zones is None else read_zones(self.zones, release.region, self.zone_id)
         asked = replace(self.asks, zones=zones)
-        try:
+        with self._naming_target():
             self.format.check(model, asked)
-        except OutputError as error:
-            raise OutputError(f"{self.target}: {error}") from None
         return asked
 
     def words(self, model: Model, asked: Asked) -> str:
@@ -147,11 +146,20 @@ class Wanted:
     def write(self, model: Model, asked: Asked) -> None:
         """Write it; the file appears complete or not at all."""
         if self.format.is_path:
-            with replacing(self.target) as temporary:
+            with replacing(self.target) as temporary, self._naming_target():
                 self.format.write(model, asked, temporary)
             return
-        with streaming(self.target, packed=self.format.is_packed(self.target.path)) as sink:
+        packed = self.format.is_packed(self.target.path)
+        with streaming(self.target, packed=packed) as sink, self._naming_target():
             self.format.write(model, asked, sink)
+
+    @contextmanager
+    def _naming_target(self) -> Iterator[None]:
+        """Say, of what a format cannot do, for which file it was."""
+        try:
+            yield
+        except OutputError as error:
+            raise OutputError(f"{self.target}: {error}") from None
 
 
 def check_export(

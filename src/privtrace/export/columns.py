@@ -144,7 +144,8 @@ def about_zones(zones: Zones) -> str:
     overlap = "they overlap, so a trip may count in several" if zones.overlaps else "they do not overlap"
     covered = zones.covered
     share = "all" if covered > _ALL else f"{100 * covered:.3g} %"
-    return f"{len(zones):,} {zones.title}, which cover {share} of the region; {overlap}"
+    rest = "" if covered > _ALL else "; nothing is counted outside of them"
+    return f"{len(zones):,} {zones.title}, which cover {share} of the region; {overlap}{rest}"
 
 
 #: A larger share of the region is all of it, but for rounding.
@@ -261,7 +262,8 @@ def _flows(asked: Asked, crs: Crs) -> dict[str, str]:
             "margin": f"the margin of one number before the noise was reduced: {_MARGIN}",
         }
     else:
-        numbers = _estimate(weight, "trips from this origin to this destination; pairs without any have no row")
+        numbers = _estimate(weight, "trips from this origin to this destination")
+        numbers[weight] += "; pairs without any have no row"
     if asked.zones is not None:
         places = {origin: "the zone where trips begin", destination: "the zone where they end"}
         return {**_SLOT_COLUMNS[asked.by], **places, **numbers}

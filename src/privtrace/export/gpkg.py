@@ -60,9 +60,7 @@ def write_layers(path: Path, layers: Sequence[Layer], about: Mapping[str, str], 
                 pyogrio.raw.write_arrow(**_given(layer), path=named, **options, **of_file)
         named.replace(path)
     except (RuntimeError, ValueError, OSError):
-        raise OutputError(
-            f"{path.parent}: {GEOPACKAGE.name} cannot be written here; check space and permissions"
-        ) from None
+        raise OutputError(f"{GEOPACKAGE.name} cannot be written here; check space and permissions") from None
 
 
 def _given(layer: Layer) -> dict[str, Any]:

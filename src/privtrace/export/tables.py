@@ -42,8 +42,8 @@ from privtrace.zones import Zones
 #: Rows of flows that are held at once, as text too.
 CHUNK_ROWS = 1 << 16
 
-#: After the point; numbers are whole 2**-20 of a trajectory, so that further ones say nothing.
-_DIGITS = 6
+#: After the point, so that sums of many rows are right; and significant digits of areas.
+_DIGITS, _SIGNIFICANT = 4, 6
 
 #: Bounds are rounded to so many steps of one, away from the number.
 _STEPS = 100
@@ -203,7 +203,7 @@ def _cells(layer: Layer) -> _Known:
         "south": south,
         "east": grid.region.wrap(east),
         "north": north,
-        AREA[_crs(grid.region)]: sizes,
+        AREA[_crs(grid.region)]: _readable(sizes),
     }
     ids, drawn = pa.array(np.arange(grid.n_cells)), partial(cells_drawn, grid)
     return _Known(layer.name, CellPlaces(grid), ids, sizes, columns, drawn, grid.region, layer)
@@ -212,7 +212,7 @@ def _cells(layer: Layer) -> _Known:
 def _zones(zones: Zones) -> _Known:
     """Know a user's own zones."""
     ids, sizes = pa.array(zones.names, pa.string()), zones.areas
-    columns = {"zone": ids, AREA[_crs(zones.region)]: sizes}
+    columns = {"zone": ids, AREA[_crs(zones.region)]: _readable(sizes)}
     return _Known(
         "zones", ZonePlaces(zones), ids, sizes, columns, partial(zones_drawn, zones), zones.region, None
     )
@@ -260,7 +260,7 @@ def _density(model: Model, view: View, asked: Asked) -> _Plan:
                 columns = _slot_columns(asked.by, np.full(n, slot))
                 for name, estimates in zip(names, own, strict=False):
                     columns |= _with_bounds(name, estimates, codes)
-                columns[PER_AREA[_crs(one.region)]] = _ratio(columns["trips"], one.areas)
+                columns[PER_AREA[_crs(one.region)]] = _readable(_ratio(columns["trips"], one.areas))
                 for name, values in noisy.items():
                     columns |= _measured(name, values)
                 yield one.rows(columns, into, slot_name(asked.by, slot))
@@ -279,7 +279,7 @@ def _trips(model: Model, view: View, asked: Asked) -> _Plan:
 
     def rows(found: Estimates, into: pa.Schema) -> Iterator[Rows]:
         codes = found.numbers.codes[found.numbers.values > 0]
-        for first in range(0, len(codes), CHUNK_ROWS):
+        for first in range(0, max(len(codes), 1), CHUNK_ROWS):  # without trips too, a layer of maps
             chunk = codes[first : first + CHUNK_ROWS]
             slots, pairs = np.divmod(chunk, n * n)
             columns = {**_slot_columns(asked.by, slots), **_with_bounds("trips", found, chunk)}
@@ -301,10 +301,10 @@ def _moves(model: Model, view: View, asked: Asked) -> _Plan:
     def rows(into: pa.Schema) -> Iterator[Rows]:
         for flows in view.moves:
             place = _cells(view.layers[flows.layer])
-            for first in range(0, len(flows.weights), CHUNK_ROWS):
+            for first in range(0, max(len(flows.weights), 1), CHUNK_ROWS):
                 chunk = slice(first, first + CHUNK_ROWS)
                 weights = np.round(flows.weights[chunk], _DIGITS)
-                columns = {FLOWS[asked.what][2]: weights, "margin": MARGIN * flows.error}
+                columns = {FLOWS[asked.what][2]: weights, "margin": round(MARGIN * flows.error, _DIGITS)}
                 yield _flow_rows(
                     asked.what, place, flows.origins[chunk], flows.destinations[chunk], columns, into
                 )
@@ -411,7 +411,7 @@ def _with_bounds(name: str, found: Estimates, codes: Integers) -> Columns:
 def _measured(name: str, noisy: Noisy, which: Integers | slice = slice(None)) -> Columns:
     """Give numbers as they were measured."""
     values = np.round(noisy.values[which], _DIGITS)
-    return {f"noisy_{name}": values, f"noisy_{name}_margin": noisy.margin}
+    return {f"noisy_{name}": values, f"noisy_{name}_margin": round(noisy.margin, _DIGITS)}
 
 
 def _noisy_trips(view: View) -> Noisy | None:
@@ -428,6 +428,14 @@ def _slot_columns(by: str | None, slots: Integers) -> Columns:
     if by == "part":
         return {"hour_from": slots * HOURS_OF_PART, "hour_to": (slots + 1) * HOURS_OF_PART}
     return {} if by is None else {"weekday": np.array(DAYS)[slots]}
+
+
+def _readable(values: Floats) -> Floats:
+    """Round to the digits that areas have: those of a projection are off by more."""
+    sizes = np.where((values != 0) & np.isfinite(values), np.abs(values), 1.0)
+    factors = 10.0 ** (_SIGNIFICANT - 1 - np.floor(np.log10(sizes)))
+    readable: Floats = np.round(values * factors) / factors
+    return readable
 
 
 def _ratio(some: Floats, others: Floats) -> Floats:

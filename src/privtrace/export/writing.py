@@ -70,7 +70,7 @@ def write_xlsx(model: Model, asked: Asked, sink: BinaryIO) -> None:
         fitting, why = _matrix_sheets(laid_out.matrix)
         sheets += fitting
         about["privtrace.matrix"] = why
-    xlsx.write_workbook(sink, sheets, about, path="the workbook")
+    xlsx.write_workbook(sink, sheets, about)
 
 
 def _matrix_sheets(matrix: Matrix) -> tuple[list[xlsx.Sheet], str]:

@@ -65,10 +65,10 @@ class Sheet(NamedTuple):
     n_fixed: int = 0  # columns on the left that stay in view
 
 
-def write_workbook(sink: BinaryIO, sheets: Iterable[Sheet], about: Mapping[str, str], *, path: str) -> None:
+def write_workbook(sink: BinaryIO, sheets: Iterable[Sheet], about: Mapping[str, str]) -> None:
     """Write sheets and, as the last one, the words about them; what Excel cannot hold is refused."""
     sheets = [*sheets, _about_sheet(about)]
-    _check_sheets(sheets, path)
+    _check_sheets(sheets)
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
         # First, since programs tell by it what kind of archive this is.
         _write(archive, "[Content_Types].xml", _content_types(len(sheets)))
@@ -77,7 +77,7 @@ def write_workbook(sink: BinaryIO, sheets: Iterable[Sheet], about: Mapping[str, 
         areas = []
         for number, sheet in enumerate(sheets, start=1):
             with archive.open(_entry(f"xl/{_file_of(number)}"), "w") as file:
-                areas.append(_write_sheet(cast(BinaryIO, file), sheet, number == 1, path))
+                areas.append(_write_sheet(cast(BinaryIO, file), sheet, number == 1))
         _write(archive, "xl/workbook.xml", _workbook(sheets, areas))
         parts = [
             *(("worksheet", _file_of(number + 1)) for number in range(len(sheets))),
@@ -119,21 +119,21 @@ def _rows_of(key: str, text: str) -> list[dict[str, str]]:
     return [{"key": f"{key}: {name}", "value": value} for name, value in texts.items()]
 
 
-def _check_sheets(sheets: Sequence[Sheet], path: str) -> None:
+def _check_sheets(sheets: Sequence[Sheet]) -> None:
     """Refuse names and numbers of columns that Excel cannot hold."""
     seen: set[str] = set()
     for sheet in sheets:
         name = sheet.name
         if len(name) > MOST_NAME:
-            _refuse(f"{path}: the sheet name {name!r} has {len(name)} characters", MOST_NAME, "shorten it")
+            _refuse(f"the sheet name {name!r} has {len(name)} characters", MOST_NAME, "shorten it")
         if re.search(r"[\[\]:*?/\\]|^'|'$", name) or not name or name.lower() in seen:
             raise OutputError(
-                f"{path}: {name!r} cannot name a sheet; names must differ, and have none of []:*?/\\ and no "
+                f"{name!r} cannot name a sheet; names must differ, and have none of []:*?/\\ and no "
                 "apostrophe at either end"
             )
         seen.add(name.lower())
         if len(sheet.schema) > MOST_COLUMNS:
-            _refuse(f"{path}: sheet {name!r} has {len(sheet.schema):,} columns", MOST_COLUMNS)
+            _refuse(f"sheet {name!r} has {len(sheet.schema):,} columns", MOST_COLUMNS)
 
 
 def _refuse(what: str, limit: int, instead: str = "write .csv or .parquet instead") -> NoReturn:
@@ -151,9 +151,9 @@ def _write(archive: zipfile.ZipFile, name: str, text: str) -> None:
     archive.writestr(_entry(name), text)
 
 
-def _write_sheet(file: BinaryIO, sheet: Sheet, is_first: bool, path: str) -> str:
+def _write_sheet(file: BinaryIO, sheet: Sheet, is_first: bool) -> str:
     """Write the XML of a sheet from top to bottom; return the area that its filter is for."""
-    where = f"{path}: sheet {sheet.name!r}"
+    where = f"sheet {sheet.name!r}"
     names = [_letters(number) for number in range(len(sheet.schema))]
     tables = iter(sheet.tables)
     first = next(tables, sheet.schema.empty_table())
