@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 
 import privtrace as pt
-from privtrace.methods.plan import rounded
+from privtrace.methods.plan import StagePlan, rounded
 
 SETTINGS = pt.PrivTrace(epsilon=1, region=pt.Region.box(-8.70, 41.10, -8.54, 41.22))
 
 
 def test_noise_in_plain_words() -> None:
     sentences = [stage.sentence for stage in SETTINGS.plan(25_000).stages]
-    assert "a first-order count is off by about ±3.5 trips" in sentences
-    assert "the total is off by about ±71 trips" in sentences
+    assert "a first-order count is off by about ±5.8 trips" in sentences
+    assert "the total is off by about ±120 trips" in sentences
+
+
+def test_nine_draws_of_noise_in_ten_are_within_what_plus_minus_says() -> None:
+    drawn = pt.SeededNoise(1).laplace(20_000, Fraction(300))
+    stage = StagePlan("density", Fraction(1, 300), 300.0, "a cell")
+    assert np.mean(np.abs(drawn) < stage.margin) == pytest.approx(0.9, abs=0.01)
+    assert stage.margin == pytest.approx(1.645 * stage.error)
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def fit(trips: InputPath, output: OutputPath, options: FitOptions) -> None:
         tell_release(model, screen, {"model": str(output)})
         show_model(model, screen)
         spending.tell(screen)
-        screen.say(f"Model written to {output}. Next: privtrace generate {output} --output synthetic.parquet")
+        screen.say(f"\nModel written to {output}. Next: privtrace generate {output} --output synthetic.parquet")
         tell_unusable(trips, options, spending, screen)
 
 

@@ -42,6 +42,7 @@ def inspect(model: ModelPath, as_json: AsJson = False) -> None:
     screen.say("\nSettings", style="bold")
     for name, setting in settings_in_words(loaded.release).items():
         screen.say(f"  {name:20}{setting:>24}")
+    _show_usability(loaded, screen)
 
 
 def report(
@@ -201,11 +202,23 @@ def tell_release(model: Model, screen: Screen, files: dict[str, str | None], **m
 
 
 def show_model(model: Model, screen: Screen) -> None:
-    """Show what was spent, and the sizes of a model."""
+    """Show what was spent, the sizes of a model, and what may be read from it."""
     from privtrace.methods.model import in_words
 
     _show_ledger(model, screen)
     screen.say(f"The model: {in_words(model.summary())}")
+    _show_usability(model, screen)
+
+
+def _show_usability(model: Model, screen: Screen) -> None:
+    """Say what may be read from a model; that it is noise, even with --quiet."""
+    usability = model.usability()
+    if usability.is_noise:
+        screen.warn(" ".join([usability.verdict, *usability.advice]))
+    else:
+        screen.say(f"\n{usability.verdict}", style="bold")
+    for level in usability.levels:
+        screen.say(f"  {level.sentence}")
 
 
 def _show_ledger(model: Model, screen: Screen) -> None:
@@ -218,7 +231,7 @@ def _show_ledger(model: Model, screen: Screen) -> None:
 
 
 def _described(model: Model) -> dict[str, Any]:
-    """Describe a model for a program: the header of its file, the statement and the sizes."""
+    """Describe a model for a program: the header of its file, the statement, sizes, and what may be read."""
     from privtrace.models import public_facts
 
     return {
@@ -227,4 +240,5 @@ def _described(model: Model) -> dict[str, Any]:
         "verdict": model.release.verdict,
         "statement": dict(model.release.statement()),
         "summary": model.summary(),
+        "usability": model.usability().facts(),
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from privtrace.space.region import Region
 
 
-@takes(MethodOptions)
+@takes(
+    MethodOptions,
+    notes={"epsilon": "The privacy budget, for example 0.5. [required, unless there is a --target]"},
+)
 def plan(
     count: Annotated[
         int,
@@ -32,25 +35,86 @@ def plan(
         ),
     ],
     options: MethodOptions,
+    target: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="Find the least epsilon for this, such as 'od error 20%'."),
+    ] = None,
+    districts: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Equal districts that errors are for, 4 to 400; 9 by default."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Predict what a fit would give, before spending anything.
 
-    Shows states, noise, memory and time. Reads no data.
+    Shows how far off numbers would be, noise, memory and time; with --target, finds epsilon. Reads no data.
+
+    A target names a number and by how much it may be off. Numbers are: district (trips through it), od (a
+    flow between two districts), hour (departures in the busiest), length (of trips), street (trips on it).
 
     \b
     Examples:
-      privtrace plan --region=-8.70,41.10,-8.54,41.22 --epsilon 1 --count 25000
-      privtrace plan --region=-8.70,41.10,-8.54,41.22 --epsilon 1 --count 25000 --unit user --max-per-user 5
+      privtrace plan --region=-8.70,41.10,-8.54,41.22 --count 25000 --target "od error 20%"
+      privtrace plan --region=-8.70,41.10,-8.54,41.22 --count 25000 --target "hour 10%, district 10%"
+      privtrace plan --region=-8.70,41.10,-8.54,41.22 --count 25000 --epsilon 1 --districts 16
+      privtrace plan --region=-8.70,41.10,-8.54,41.22 --count 25000 --epsilon 1 --unit user --max-per-user 5
     """
-    synthesizer = options.synthesizer()
-    asked = synthesizer.plan(count)
-    half, twice = (
-        synthesizer.at(asked.epsilon * factor).plan(count) for factor in (Fraction(1, 2), Fraction(2))
+    from privtrace.methods.foreseeing import DISTRICTS, Target, what_would_help
+    from privtrace.privacy.epsilon import LARGE_EPSILON
+
+    n_districts = DISTRICTS if districts is None else districts
+    synthesizer = _planned_synthesizer(options, target, count, n_districts)
+    half, asked, twice = (
+        _plan_at(synthesizer, synthesizer.exact("epsilon") * factor, count, n_districts)
+        for factor in (Fraction(1, 2), Fraction(1), Fraction(2))
     )
     screen = Screen(as_json=as_json)
-    screen.data({**_described(asked), "instead": [_described(half), _described(twice)]})
-    screen.say(f"{asked.heading}\n", style="bold")
+    found = {} if target is None else {"target": target}
+    screen.data({**found, **_described(asked), "instead": [_described(half), _described(twice)]})
+    if target is not None:
+        screen.say(_found(asked, target), style="bold")
+    _show_plan(half, asked, twice, screen)
+    for warning in asked.warnings:
+        screen.warn(warning)
+    if target is not None and asked.epsilon > LARGE_EPSILON:
+        screen.warn(f"what would help: {what_would_help(synthesizer, Target.read(target), count, n_districts)}")
+    if refusal := _refusal_in_degrees(synthesizer.region):
+        screen.warn(f"if the data is in longitude and latitude, fit will refuse this region: {refusal}")
+
+
+def _planned_synthesizer(options: MethodOptions, target: str | None, count: int, districts: int) -> Settings:
+    """Make the synthesizer to plan for: with the epsilon that was given, or that a target needs."""
+    from privtrace.errors import SettingsError
+
+    given = "epsilon" in options.given
+    if target is None:
+        if not given:
+            raise SettingsError(
+                "--epsilon (epsilon) is required: The privacy budget, for example 0.5. Or let --target find "
+                "it, for example --target 'od error 20%'"
+            )
+        return options.synthesizer()
+    if given:
+        raise SettingsError("--target finds epsilon; leave out --epsilon, or --target")
+    return options.synthesizer(epsilon="1").reaching(target, count, districts)
+
+
+def _plan_at(synthesizer: Settings, epsilon: Fraction, count: int, districts: int) -> Plan:
+    """Plan with another budget, and say what to expect with so many districts."""
+    at = synthesizer.at(epsilon)
+    return replace(at.plan(count), expected=at.expected(count, districts))
+
+
+def _show_plan(half: Plan, asked: Plan, twice: Plan, screen: Screen) -> None:
+    """Show a plan, and beside it those of half and twice the budget."""
+    from privtrace.methods.plan import PLUS_MINUS
+
+    screen.say(asked.heading, style="bold")
+    screen.say(f"{PLUS_MINUS}\n")
+    screen.say("What to expect", style="bold")
+    for words, off, verdict in asked.outlook:
+        screen.say(f"  {words}: {off}, {verdict}")
+    screen.say(f"{asked.source}\n")
     screen.say(asked.grid)
     screen.say(f"{asked.average}\n")
     screen.say("The noise", style="bold")
@@ -59,10 +123,19 @@ def plan(
     screen.say("\nOther budgets", style="bold")
     _show_table([half, asked, twice], screen)
     screen.say(f"\n{asked.cost}")
-    for warning in asked.warnings:
-        screen.warn(warning)
-    if refusal := _refusal_in_degrees(synthesizer.region):
-        screen.warn(f"if the data is in longitude and latitude, fit will refuse this region: {refusal}")
+
+
+def _found(plan: Plan, target: str) -> str:
+    """Say which epsilon a target needs, and why."""
+    from privtrace.methods.foreseeing import Target
+    from privtrace.privacy.epsilon import decimal
+
+    off = {one.statistic: one for one in plan.expected}
+    reasons = [f"{off[one.statistic].words} within {one.shown}" for one in Target.read(target)]
+    return (
+        f"Epsilon {decimal(plan.epsilon)} should be enough for {' and '.join(reasons)}. It is the smallest "
+        "with one digit."
+    )
 
 
 def ledger(
@@ -198,10 +271,12 @@ def _show_table(plans: list[Plan], screen: Screen) -> None:
         "states": [f"{plan.states:,}" for plan in plans],
         "weight of an average state": [_number(plan.per_state) for plan in plans],
     }
+    for number, expected in enumerate(plans[0].expected):
+        rows[expected.words] = [plan.expected[number].shown for plan in plans]
     for number, stage in enumerate(plans[0].stages):
-        rows[f"{stage.what} is off by"] = [f"±{_number(plan.stages[number].error)}" for plan in plans]
+        rows[f"{stage.what} is off by"] = [f"±{_number(plan.stages[number].margin)}" for plan in plans]
     for name, cells in rows.items():
-        screen.say(f"  {name:40}" + "".join(f"{cell:>12}" for cell in cells))
+        screen.say(f"  {name:48}" + "".join(f"{cell:>15}" for cell in cells))
 
 
 def _number(value: float) -> str:
@@ -212,6 +287,7 @@ def _number(value: float) -> str:
 
 def _described(plan: Plan) -> dict[str, Any]:
     """Describe a plan for a program."""
+    from privtrace.methods.foreseeing import described
     from privtrace.privacy.epsilon import decimal
 
     return {
@@ -229,10 +305,13 @@ def _described(plan: Plan) -> dict[str, Any]:
                 "epsilon": decimal(stage.epsilon),
                 "noise_scale": stage.scale,
                 "error": stage.error,
+                "margin": stage.margin,
                 "words": stage.sentence,
             }
             for stage in plan.stages
         ],
+        "expected": [described(one) for one in plan.expected],
+        "expected_from": plan.source,
         "memory_mb": plan.memory_mb,
         "seconds": plan.seconds,
         "warnings": list(plan.warnings),

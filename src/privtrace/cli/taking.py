@@ -31,6 +31,7 @@ class Command:
     run: Callable[..., None]
     options: type[Any]
     without: tuple[str, ...]  # options and settings that the command has no use for
+    notes: Mapping[str, str] = field(default_factory=dict)  # help on settings that mean something else here
 
     @property
     def name(self) -> str:
@@ -55,7 +56,7 @@ class Command:
         parameters = [
             *(one.replace(annotation=own_hints[one.name]) for one in own),
             *(_keyword(name, _named(name, hints[name], settings), defaults[name]) for name in offered),
-            *(_keyword(name, _option_of(one), None) for name, one in settings.items()),
+            *(_keyword(name, _option_of(one, self.notes.get(name)), None) for name, one in settings.items()),
         ]
 
         @wraps(self.run)
@@ -70,9 +71,11 @@ class Command:
         return run
 
 
-def takes(options: type[Any], *, without: tuple[str, ...] = ()) -> Callable[[Callable[..., None]], Command]:
+def takes(
+    options: type[Any], *, without: tuple[str, ...] = (), notes: Mapping[str, str] | None = None
+) -> Callable[[Callable[..., None]], Command]:
     """Make a command of a function that takes the options of a class as one object, `options`."""
-    return lambda run: Command(run, options, without)
+    return lambda run: Command(run, options, without, notes or {})
 
 
 def _named(name: str, hint: Any, settings: Mapping[str, Declaration]) -> Any:
@@ -89,17 +92,16 @@ def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def _option_of(setting: Declaration) -> Any:
+def _option_of(setting: Declaration, note: str | None) -> Any:
     """Declare the option of a setting, which reads its value itself: so it is refused in one way."""
     from privtrace.methods.declaring import Flag
 
+    shown = note or setting.shown
     if isinstance(setting.kind, Flag):
         switched = f"{setting.option}/{setting.option.replace('--', '--no-', 1)}"
-        return Annotated[bool | None, typer.Option(switched, help=setting.shown, show_default=False)]
+        return Annotated[bool | None, typer.Option(switched, help=shown, show_default=False)]
     metavar = setting.kind.metavar
-    return Annotated[
-        str | None, typer.Option(setting.option, metavar=metavar, help=setting.shown, show_default=False)
-    ]
+    return Annotated[str | None, typer.Option(setting.option, metavar=metavar, help=shown, show_default=False)]
 
 
 @dataclass(frozen=True)

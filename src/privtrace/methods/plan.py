@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from privtrace.methods.declaring import spelled
+from privtrace.methods.foreseeing import DATA, FACTOR, Expected
 from privtrace.privacy.epsilon import LARGE_EPSILON, decimal
 from privtrace.privacy.unit import Unit
 
@@ -16,6 +17,9 @@ BASE_MEMORY_MB = 370
 
 #: Below this a model shows little but which quarter of the region is busy.
 FEW_STATES = 16
+
+#: What is said once wherever a plan is shown.
+PLUS_MINUS = "± means that nine numbers in ten are off by less."
 
 
 @dataclass(frozen=True)
@@ -33,9 +37,16 @@ class StagePlan:
         return math.sqrt(2) * self.scale
 
     @property
+    def margin(self) -> float:
+        """Say by how many trips nine in ten are off at most, by the noise: what ± says."""
+        from privtrace.methods.view import MARGIN  # which loads what plans need later, and help never
+
+        return MARGIN * self.error
+
+    @property
     def sentence(self) -> str:
         """Put the noise in plain words."""
-        return f"{self.what} is off by about ±{rounded(self.error)} trips"
+        return f"{self.what} is off by about ±{rounded(self.margin)} trips"
 
 
 @dataclass(frozen=True, repr=False)
@@ -54,6 +65,7 @@ class Plan:
     memory_mb: int  # at the peak, roughly
     seconds: float  # roughly, on two cores; besides the passes over the points
     warnings: tuple[str, ...]
+    expected: tuple[Expected, ...] = ()  # of the numbers that people want
 
     @property
     def per_state(self) -> float:
@@ -86,6 +98,21 @@ class Plan:
         """List for each stage its name, its epsilon and what its noise does, for tables."""
         return [(one.stage, decimal(one.epsilon), one.sentence) for one in self.stages]
 
+    @property
+    def outlook(self) -> list[tuple[str, str, str]]:
+        """List what to expect of numbers that people want: what they are, how far off, and a verdict."""
+        return [(one.words, one.shown, one.verdict) for one in self.expected]
+
+    @property
+    def source(self) -> str:
+        """Say where what to expect comes from, and how far to trust it."""
+        if not self.expected:
+            return f"How far off numbers would be is not foreseen for the method {self.method}."
+        return (
+            f"Foreseen from the noise and, for the rest, from a table of errors on public data: {DATA}. With "
+            f"default settings, most of it came true there within a factor of {FACTOR:g}; your data may differ."
+        )
+
     def __repr__(self) -> str:
         return (
             f"Plan({self.method}, epsilon {decimal(self.epsilon)}, {self.count:,} trajectories, "
@@ -95,16 +122,29 @@ class Plan:
     def __str__(self) -> str:
         noise = [f"  {stage:14} epsilon {epsilon:8} {sentence}" for stage, epsilon, sentence in self.noise]
         warnings = [f"Warning: {text}." for text in self.warnings]
-        return "\n".join(
-            [self.heading, "", self.grid, self.average, "", "The noise", *noise, "", self.cost, *warnings]
-        )
+        outlook = [f"  {words:48} {off:>14}  {verdict}" for words, off, verdict in self.outlook]
+        head = [
+            self.heading,
+            PLUS_MINUS,
+            "",
+            "What to expect",
+            *outlook,
+            self.source,
+            "",
+            self.grid,
+            self.average,
+        ]
+        return "\n".join([*head, "", "The noise", *noise, "", self.cost, *warnings])
 
     def _repr_html_(self) -> str:
         from privtrace.notebooks import card, line, table
 
         warnings = [line(f"Warning: {text}.", red=True) for text in self.warnings]
         noise = table(("stage", "epsilon", "noise"), self.noise, n_words=3)
-        return card(self.heading, line(self.grid), line(self.average), noise, line(self.cost), *warnings)
+        head = ("what to expect", "off by", "verdict")
+        outlook = [table(head, self.outlook, n_words=3)] if self.expected else []
+        lines = [line(self.source), line(self.grid), line(self.average), noise, line(self.cost)]
+        return card(self.heading, line(PLUS_MINUS), *outlook, *lines, *warnings)
 
 
 def rounded(value: float) -> str:

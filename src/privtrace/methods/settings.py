@@ -30,6 +30,7 @@ from privtrace.methods.declaring import (
     spelled,
     whole,
 )
+from privtrace.methods.foreseeing import DISTRICTS, Expected, Table, Target, expected_of, least_epsilon
 from privtrace.methods.plan import BASE_MEMORY_MB, Plan, StagePlan, general_warnings, large
 from privtrace.privacy.epsilon import MOST_DIGITS, Epsilon, check_scale, decimal
 from privtrace.privacy.unit import MOST_PER_USER, Unit
@@ -274,6 +275,32 @@ class Settings(ABC):
         """Keep the settings and change the budget."""
         return replace(self, epsilon=epsilon)
 
+    @classmethod
+    def for_target(cls, target: str, *, count: int, districts: int = DISTRICTS, **settings: Any) -> Self:
+        """Choose the least epsilon, to one digit, with which numbers should be as exact as a target says.
+
+        A target is a statistic and by how much it may be off, such as "od error 10%", or several with commas
+        between them. The statistics are district, od, hour, length and street. `count` is about how many trips
+        the data has (with unit="user", how many count), and must be public; flows are between `districts`
+        districts of equal size. Reads no data. All other settings are those of the class.
+        """
+        if "epsilon" in settings:
+            raise SettingsError("a target finds epsilon; leave out epsilon")
+        return cls(**settings, epsilon=1).reaching(target, count, districts)
+
+    def reaching(self, target: str, count: int, districts: int = DISTRICTS) -> Self:
+        """Keep the settings and change the budget to the one that `for_target` finds."""
+        return self.at(least_epsilon(self, Target.read(target), self._planned_for(count), districts))
+
+    def expected(self, count: int, districts: int = DISTRICTS) -> tuple[Expected, ...]:
+        """Say how far off typical numbers would be after a fit to about so many trajectories."""
+        return expected_of(self, self._planned_for(count), districts)
+
+    @property
+    def foreseen(self) -> Table:
+        """Give the table of errors on public data that this rests on; empty where nobody measured them."""
+        return {}
+
     def own_settings(self) -> dict[str, Setting]:
         """List the settings that are the method's alone, not every release's."""
         return {name: getattr(self, name) for name in self.own()}
@@ -313,7 +340,7 @@ class Settings(ABC):
         A path is read as by `privtrace.read`, and a data frame as by `Trajectories.from_pandas` and its kin.
         Noise is fresh and secret unless a test passes its own; the model then says NOT PRIVATE.
         """
-        from privtrace.methods.ending import LastWords, telling
+        from privtrace.methods.ending import LastWords, log_noise, telling
         from privtrace.methods.fitting import Fitting
         from privtrace.methods.registry import method_of
         from privtrace.methods.timed import with_timing
@@ -337,7 +364,10 @@ class Settings(ABC):
                 released = method.recipe(settings, fitting)
             calendar = settings.calendar_of(given)
         release = replace(fitting.release(method.label, method.package), calendar=calendar)
-        return method.model(release=release, timing=fitting.timing, **released)
+        model = method.model(release=release, timing=fitting.timing, **released)
+        if observer is None:  # others see the model, and say what may be read from it where they show it
+            log_noise(model)
+        return model
 
     @abstractmethod
     def plan(self, count: int) -> Plan:
@@ -345,8 +375,13 @@ class Settings(ABC):
 
     def sized_by(self, count: int) -> int:
         """Read the count to plan for; sizes follow from the public one, where there is one."""
-        count = whole(count, "count", 1, MOST_TRAJECTORIES)
+        count = self._planned_for(count)
         return count if self.public_count is None else self.public_count
+
+    @staticmethod
+    def _planned_for(count: int) -> int:
+        """Read the count to plan for."""
+        return whole(count, "count", 1, MOST_TRAJECTORIES)
 
     def planned(
         self,
@@ -357,7 +392,7 @@ class Settings(ABC):
         states: int,
         memory_mb: float,
         second_order_share: float = 0.0,
-        **foreseen: Any,
+        **sizes: Any,
     ) -> Plan:
         """Add what follows from any settings to what a method foresees; `noisy` names what gets the noise.
 
@@ -377,7 +412,8 @@ class Settings(ABC):
                 for stage, share in self.budget.items()
             ),
             warnings=(*warnings, *general_warnings(epsilon, unit, states)),
-            **foreseen,
+            expected=self.expected(count),
+            **sizes,
         )
 
     def per_unit(self, stage: str) -> float:

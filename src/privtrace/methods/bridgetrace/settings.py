@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from privtrace.errors import SettingsError
+from privtrace.methods.bridgetrace.foreseen import FORESEEN
 from privtrace.methods.bridgetrace.tuning import LOSSES, Tuning
 from privtrace.methods.declaring import Number, Whole, setting, share, spelled
+from privtrace.methods.foreseeing import Table
 from privtrace.methods.plan import Plan, limited
 from privtrace.methods.settings import Settings
 from privtrace.privacy.epsilon import Epsilon
@@ -76,6 +78,11 @@ class BridgeTrace(Settings):
     def sets_points(self) -> bool:
         """Say that points are set on lines, however far apart."""
         return True
+
+    @property
+    def foreseen(self) -> Table:
+        """Give the table of errors on public data."""
+        return FORESEEN
 
     K: int | None = setting("Coarse cells per side.", Whole(1, 200), None, otherwise="by rule")
     coarse_factor: float = setting(

@@ -9,6 +9,8 @@ from fractions import Fraction
 from typing import ClassVar, Literal
 
 from privtrace.methods.declaring import Flag, Number, OneOf, Whole, setting, share, spelled, whole
+from privtrace.methods.dpt.foreseen import FORESEEN
+from privtrace.methods.foreseeing import Table
 from privtrace.methods.plan import Plan
 from privtrace.methods.settings import Settings
 from privtrace.privacy.epsilon import Epsilon
@@ -73,6 +75,11 @@ class DPT(Settings):
             whole(self.finest, "finest", 1, self.most_per_side)
         self.shares_sum_to_one("systems", "starts", "trees")
         self.share_is_within("systems", "count")
+
+    @property
+    def foreseen(self) -> Table:
+        """Give the table of errors on public data."""
+        return FORESEEN
 
     @property
     def shares(self) -> dict[str, Fraction]:

@@ -10,7 +10,9 @@ from typing import Any, ClassVar, Literal
 
 from privtrace.errors import SettingsError
 from privtrace.methods.declaring import Flag, Number, OneOf, Whole, setting, share, spelled, whole
+from privtrace.methods.foreseeing import Table
 from privtrace.methods.plan import Plan, limited
+from privtrace.methods.privtrace.foreseen import FORESEEN
 from privtrace.methods.settings import Settings
 from privtrace.privacy.epsilon import Epsilon
 
@@ -95,6 +97,11 @@ class PrivTrace(Settings):
     def paper(cls, *, c: float, population: float, **settings: Any) -> PrivTrace:
         """Use the paper's formulas: K = sqrt(count / c), and the second layer by population."""
         return cls(c=c, population=population, **settings)
+
+    @property
+    def foreseen(self) -> Table:
+        """Give the table of errors on public data."""
+        return FORESEEN
 
     @property
     def shares(self) -> dict[str, Fraction]:
