@@ -108,11 +108,13 @@ class StraightLinesModel(pm.Model):
         return pm.decode(paths, self.grid, first, seed)
 
     def view(self) -> pm.View:
-        """Show cells with their visits, and trips, which are also the only moves."""
+        """Show cells with their visits, and trips as measured, which are also the only moves."""
+        m = self.grid.n_cells
         visits = pm.Noisy.of("visits", self.density, pm.error_of(self.release, "density"))
-        flows = pm.Flows.of_table(0, self.clean, pm.error_of(self.release, "trips"))
+        noisy = pm.Noisy.of("trips", self.trips.ravel(), pm.error_of(self.release, "trips"))
+        moves = pm.Flows.of(0, *np.divmod(np.arange(m * m), m), self.clean.ravel(), noisy.error)
         layer = pm.Layer("cells", self.grid, (visits,))
-        return self.timed(pm.View((layer,), flows, "Flows were measured with noise.", (flows,)))
+        return pm.View((layer,), 0, (moves,), pm.Trips(0, np.arange(m), noisy))
 
     def summary(self) -> dict[str, Any]:
         """Describe sizes for a reader."""

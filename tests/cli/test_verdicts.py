@@ -8,9 +8,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.cli.running import run
 
 import privtrace as pt
-from tests.cli.running import run
 
 NOISE = "nothing"
 

@@ -1099,7 +1099,7 @@ def test_a_file_that_may_have_users_and_has_none_fits_and_tells(name: str, tmp_p
     """Whether any feature or file has a user is no public fact, and so no reason to refuse."""
     sample, told = SAMPLES[name], Told()
     path = sample.write(tmp_path, sample.good)
-    synthesizer = pt.DPT(epsilon=1, region=pt.Region.box(0, 0, 45, 45), unit="user", max_per_user=1)
+    synthesizer = pt.DPT(epsilon=1, region=pt.Region.box(0, 0, 9, 9), unit="user", max_per_user=1)
     assert len(synthesizer.fit(pt.read(path), noise=pt.SeededNoise(1), observer=told).sample(5, seed=1)) == 5
     assert any("0 users" in words for words in told.loud)
 

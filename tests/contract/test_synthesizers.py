@@ -17,7 +17,16 @@ from privtrace.testing.contract import NOTHING
 SLOW = ("bridgetrace, times, polygon", "bridgetrace, few states", "dpt, order 1")
 
 #: What no setting of a method changes: looked at under its defaults alone.
-OF_METHODS = ("refuses a count", "sends its promise along", "draws other noise", "makes nothing where nothing")
+OF_METHODS = (
+    "refuses a count",
+    "writes its promise",
+    "draws other noise",
+    "makes no trips when none",
+    "shows no more than noise",
+)
+
+#: What takes longest, and is tried on models of all kinds by its own tests: once without times, once with them.
+EXPORTS = "shows itself in exports"
 
 SETUPS = setups.of("CONTRACT")
 
@@ -29,7 +38,8 @@ def chosen(name: str) -> list[Check]:
         return checks
     nothing = [*NOTHING][[*SETUPS].index(name) % len(NOTHING)]
     others = {f"refuses no value: {source}" for source in NOTHING if source != nothing}
-    return [check for check in checks if check.name not in others and not check.name.startswith(OF_METHODS)]
+    skipped = OF_METHODS if "times" in name else (*OF_METHODS, EXPORTS)
+    return [check for check in checks if check.name not in others and not check.name.startswith(skipped)]
 
 
 @pytest.mark.parametrize(
@@ -37,6 +47,11 @@ def chosen(name: str) -> list[Check]:
 )
 def test_the_contract(name: str) -> None:
     setups.hold(chosen(name))
+
+
+def test_checks_of_methods_are_there() -> None:
+    names = [check.name for check in contract(SETUPS["dpt"])]
+    assert all(any(name.startswith(begin) for name in names) for begin in (*OF_METHODS, EXPORTS))
 
 
 def test_endless_walks_are_made_in_small_blocks(wanderers: pt.Trajectories, region: pt.Region) -> None:

@@ -1,4 +1,4 @@
-"""On public data sets, nine true numbers in ten lie between the bounds of exported ones: not many fewer or more."""
+"""On public data sets, nine true numbers in ten lie between the bounds of exported ones, or nearly as many."""
 
 from __future__ import annotations
 

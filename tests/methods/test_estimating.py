@@ -16,6 +16,7 @@ from privtrace.methods import estimating
 from privtrace.methods.counting import CellPlaces, Counter, Ends, Lines, Numbers, Pairs, Passing, ZonePlaces
 from privtrace.methods.estimating import Estimates, Sampling, estimated
 from privtrace.methods.model import Model
+from privtrace.methods.view import error_of
 from privtrace.models import from_bytes, to_bytes
 from privtrace.space.grid import Grid
 from privtrace.space.lattice import cells_of
@@ -137,6 +138,22 @@ def test_a_model_without_trips_says_zero_and_how_many_there_may_be(
     none = pt.BridgeTrace(epsilon=1, region=city[1], public_count=0).fit(city[0], noise=pt.SeededNoise(1))
     found = bounds(none, Passing(places_of(none)))
     assert not found.table.any() and not found.low.any()
+
+
+def test_a_zone_that_holds_all_is_as_sure_as_the_count(model: Model) -> None:
+    region, grid = model.release.region, model.view().layers[-1].grid
+    whole = ZonePlaces(Zones(region, ("all",), np.array([shapely.box(*region.bounds)]), "zones"))
+    (found,) = estimated(model, [Ends(whole, True)], moved=grid)
+    total, error = model.count / 2**20, error_of(model.release, "count")
+    assert found.table[0] == pytest.approx(total)
+    assert found.high[0] - found.low[0] < 0.02 * total + 4 * error
+
+
+def test_most_trips_are_as_sure_as_those_that_are_left() -> None:
+    values, total = np.array([10.0, 400.0, 990.0]), estimating.Total(1000.0, 3.0)
+    variances = estimating._with_complements(lambda sizes: 0.01 * sizes, values, total)
+    squares = 4 * (10 + 0.375) * 0.1 + 9
+    np.testing.assert_allclose(variances, [0.1, 4.0, squares / (4 * 990.375)])
 
 
 def test_intervals_are_of_square_roots(model: Model) -> None:

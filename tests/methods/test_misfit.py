@@ -7,7 +7,19 @@ import pytest
 import scipy.stats
 
 import privtrace as pt
-from privtrace.methods.counting import ALL, SLOTS, CellPlaces, Ends, Pairs, Passing, counted, lines_of
+from privtrace.methods.counting import (
+    ALL,
+    SLOTS,
+    CellPlaces,
+    Departures,
+    Ends,
+    Lines,
+    Pairs,
+    Passing,
+    Visits,
+    counted,
+    lines_of,
+)
 from privtrace.methods.misfit import Misfit, Misfits, guess, guessed_ends, measured_of, misfit_of
 from privtrace.methods.view import MARGIN, Noisy, Trips
 
@@ -114,11 +126,11 @@ def test_starts_and_ends_of_zones_have_the_noise_of_their_sums(model: pt.Model) 
 
 
 def test_trips_are_allowed_what_guessing_costs(model: pt.Model, misfits: Misfits) -> None:
-    numbers, total = np.array([5.0, 50.0]), len_of(model)
+    numbers, n_each = np.array([5.0, 50.0]), 0.02
     for layer in model.view().layers:
         for slots, factor in ((ALL, 1.0), (SLOTS["hour"], 1.0)):
-            few = misfits.of_roots(Pairs(CellPlaces(layer.grid), slots), numbers, total)
-            guessed = misfits.guessed.of_roots(numbers, numbers.sum() / total)
+            few = misfits.of_roots(Pairs(CellPlaces(layer.grid), slots), numbers, n_each)
+            guessed = misfits.guessed.of_roots(numbers, n_each)
             assert np.all(few >= factor * guessed - 1e-12) and np.all(guessed > 0)
 
 
@@ -128,9 +140,9 @@ def test_ends_are_allowed_what_guessing_them_from_visits_costs(model: pt.Model, 
     layer, n = view.layers[view.trips.layer], view.trips.n_groups
     found = guessed_ends(view.trips, layer)
     assert found.per_trip + found.per_square > 0
-    numbers, total = np.array([30.0, 300.0]), len_of(model)
-    roots = misfits.of_roots(Ends(CellPlaces(layer.grid), True), numbers, total)
-    assert np.all(roots >= found.scaled(1 / 4).of_roots(numbers, numbers.sum() / total) - 1e-12)
+    numbers, n_each = np.array([30.0, 300.0]), 0.1
+    roots = misfits.of_roots(Ends(CellPlaces(layer.grid), True), numbers, n_each)
+    assert np.all(roots >= found.scaled(1 / 4).of_roots(numbers, n_each) - 1e-12)
     # Where trips begin and end as often as visits are, guessing costs nothing.
     visits = np.maximum(np.bincount(view.trips.groups, layer.visits.values, n), 1.0)
     even = Noisy("trips", np.outer(visits, visits).ravel() / visits.sum(), 0.01)
@@ -138,13 +150,28 @@ def test_ends_are_allowed_what_guessing_them_from_visits_costs(model: pt.Model, 
     assert none.per_trip == pytest.approx(0, abs=1e-3) and none.per_square == pytest.approx(0, abs=1e-5)
 
 
-def test_what_visits_are_off_by_starts_may_be_off_by(misfits: Misfits, model: pt.Model) -> None:
-    places = CellPlaces(model.view().layers[0].grid)
-    numbers, total = np.array([30.0, 300.0]), len_of(model)
-    n_each = numbers.sum() / total
-    most = np.max([one.of_roots(numbers, n_each) for one in misfits.by_kind["visits"]], axis=0)
-    assert np.all(misfits.of_roots(Ends(places, True), numbers, total) >= most - 1e-12)
-    np.testing.assert_allclose(misfits.of_roots(Passing(places), numbers, total), most)
+def test_what_visits_are_off_by_all_places_may_be_off_by(misfits: Misfits, model: pt.Model) -> None:
+    coarse, fine = (CellPlaces(layer.grid) for layer in model.view().layers)
+    numbers, n_each = np.array([30.0, 300.0]), 0.1
+    of_coarse, of_fine = (misfits.visits[one.n].of_roots(numbers, n_each) for one in (coarse, fine))
+    np.testing.assert_allclose(misfits.of_roots(Passing(coarse), numbers, n_each), of_coarse)
+    np.testing.assert_allclose(misfits.of_roots(Passing(fine), numbers, n_each), np.sqrt(of_coarse * of_fine))
+    for places, least in ((coarse, of_coarse), (fine, np.sqrt(of_coarse * of_fine))):
+        assert np.all(misfits.of_roots(Ends(places, True), numbers, n_each) >= least - 1e-12)
+        assert np.all(misfits.of_roots(Pairs(places), numbers, n_each) >= least / 2 - 1e-12)
+    of_hours = misfits.of_roots(Departures(), numbers, n_each)
+    assert np.all(of_hours >= of_coarse / 2 - 1e-12)
+    # What was measured itself is off by what itself is off by.
+    for layer, least in zip(model.view().layers, (of_coarse, of_fine), strict=True):
+        np.testing.assert_allclose(misfits.of_roots(Visits(layer), numbers, n_each), least)
+
+
+def test_hours_share_what_places_are_off_by(misfits: Misfits, model: pt.Model) -> None:
+    places, numbers = CellPlaces(model.view().layers[0].grid), np.array([30.0, 300.0])
+    all_day, by_hour = (
+        misfits.of_roots(Passing(places, slots), numbers, 1.0) for slots in (ALL, SLOTS["hour"])
+    )
+    np.testing.assert_allclose(by_hour, all_day / np.sqrt(24))
 
 
 def test_a_guess_keeps_the_trips_between_larger_zones(model: pt.Model) -> None:
@@ -170,7 +197,9 @@ def test_trips_are_unknown_where_neither_they_nor_ends_were_measured(
     numbers = np.array([100.0, 1000.0])
     for method, is_known in ((pt.DPT, False), (pt.PrivTrace, True)):
         model = method(epsilon=2, region=city[1]).fit(city[0], noise=pt.SeededNoise(1))
-        found = Misfits.of(model, [], [])
+        measured = measured_of(model)
+        blocks = [Lines.of(model.sample(2000, seed=1), model.release.region, None)]
+        found = Misfits.of(model, measured, counted([one.counter for one in measured], blocks, 1.5))
         pairs = Pairs(CellPlaces(model.view().layers[0].grid))
-        low = np.sqrt(numbers) - MARGIN * np.sqrt(found.of_roots(pairs, numbers, numbers.sum()))
+        low = np.sqrt(numbers) - MARGIN * np.sqrt(found.of_roots(pairs, numbers, 1.0))
         assert np.all((low**2 > 0.2 * numbers) == is_known), method

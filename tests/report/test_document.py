@@ -15,7 +15,7 @@ from tests.report.reading import BOX, Element, fitted, read, walks
 
 import privtrace as pt
 from privtrace.errors import OutputError
-from privtrace.report.document import Report, page, percent, plain, section, table
+from privtrace.report.document import Report, amount, between, page, percent, plain, section, table
 
 SLY = '</script><b>"it\'s" & {x} <!--'
 ROOT = Path(__file__).parents[2]
@@ -215,3 +215,12 @@ def test_style_and_script_are_those_of_the_package(tree: Element) -> None:
 def test_a_title_of_bytes_that_are_no_text_is_written_all_the_same(tmp_path: Path) -> None:
     report = page("a\udcffb", []).write(tmp_path / "a.html")
     assert report.title == "a?b" and "<title>a?b</title>" in (tmp_path / "a.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [(0.0, "0"), (0.04, "0"), (0.25, "0.2"), (9.96, "10"), (14.54, "14.5"), (114.54, "115"), (1234.5, "1,230")],
+)
+def test_fitted_numbers_have_the_digits_that_matter(number: float, words: str) -> None:
+    assert amount(number) == words
+    assert between(number, 0.0, 99_949.0) == f"{words} (0 to 99,900)"

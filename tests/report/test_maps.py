@@ -16,6 +16,8 @@ from tests.conftest import trajectories
 from tests.report.reading import BOX, Element, fitted, map_data, read, rows, walks
 
 import privtrace as pt
+from privtrace.methods.fitted import Fitted
+from privtrace.methods.fitted import fitted as numbers_of
 from privtrace.report.colors import SHADES, STEPS
 from privtrace.report.maps import Sheet, heat
 from privtrace.space.clip import clip
@@ -64,6 +66,21 @@ def page(model: Any) -> Element:
     return read(model.report().html)
 
 
+@pytest.fixture(scope="module")
+def shown(model: Any) -> Fitted:
+    return numbers_of(model)
+
+
+def written(number: float) -> str:
+    """Write a fitted number as pages do: to three digits, and one after the point at most."""
+    rounded = round(number, 1) if number < 10 else float(f"{number:.3g}")
+    return f"{rounded:,.0f}" if rounded.is_integer() else f"{rounded:,.1f}"
+
+
+def bounded(number: float, low: float, high: float) -> str:
+    return f"{written(number)} ({written(low)} to {written(high)})"
+
+
 def cell_at(grid: dict[str, Any], x: float, y: float) -> int:
     """Look a cell up as the page's script does; x and y count in coarse cells from the southwest."""
     size = grid["size"]
@@ -88,14 +105,21 @@ def test_the_script_finds_the_cells_of_the_model(model: Any, page: Element) -> N
         assert found == layer.grid.encode(clip(apart, layer.grid.region)).cells.tolist()
 
 
-def test_the_script_is_told_the_noisy_numbers(model: Any, page: Element) -> None:
-    layers = model.view().layers
-    for layer, grid in zip(layers, map_data(page)["grids"], strict=True):
-        *numbers, area = grid["numbers"]
-        assert [number["name"] for number in numbers] == [number.name for number in layer.numbers]
-        for told, number in zip(numbers, layer.numbers, strict=True):
-            assert np.allclose(told["values"], number.values, atol=0.0501)
-            assert told["error"] == pytest.approx(number.error, abs=0.0501)
+def test_the_script_is_told_fitted_numbers_with_bounds_and_noisy_ones_beside(
+    shown: Fitted, page: Element
+) -> None:
+    for layer, cells, grid in zip(shown.view.layers, shown.cells, map_data(page)["grids"], strict=True):
+        *fitted_ones, area, noisy = grid["numbers"]
+        assert [one["name"] for one in fitted_ones] == ["trips", "starts", "ends"]
+        for told, one in zip(fitted_ones, (cells.trips, cells.starts, cells.ends), strict=True):
+            for name, numbers in (("values", one.numbers.values), ("low", one.low), ("high", one.high)):
+                np.testing.assert_allclose(told[name], numbers, rtol=0.00501, atol=0.0501)
+            low, values, high = (np.array(told[name]) for name in ("low", "values", "high"))
+            assert told["error"] is None and np.all(low >= 0)
+            assert np.all(low <= values) and np.all(values <= high)
+        assert noisy["name"] == "measured, with noise: visits"
+        np.testing.assert_allclose(noisy["values"], layer.visits.values, atol=0.0501)
+        assert noisy["error"] == pytest.approx(1.645 * layer.visits.error, rel=0.05)
         assert len(area["values"]) == layer.grid.n_cells and area["error"] is None
         assert np.allclose(area["values"], areas(layer.grid), rtol=0.006)
 
@@ -114,7 +138,7 @@ def test_units_are_meters_only_where_they_are(model: Any, page: Element) -> None
     lonlat = model.release.crs == "lonlat"
     assert data["unit"] == ("m" if lonlat else "units")
     assert data["metersPerUnit"] == pytest.approx(model.release.region.width_m / 1000)
-    assert {grid["numbers"][-1]["unit"] for grid in data["grids"]} == {" km²" if lonlat else " square units"}
+    assert {grid["numbers"][-2]["unit"] for grid in data["grids"]} == {" km²" if lonlat else " square units"}
     assert bool(re.search(r"\d k?m\b|km²", text)) == lonlat and ("units by" in text) != lonlat
 
 
@@ -128,11 +152,13 @@ def drawn_cells(page: Element, layer: int) -> list[tuple[int, float, float]]:
     ]
 
 
-def test_every_cell_is_drawn_in_its_place_in_a_shade_of_its_density(model: Any, page: Element) -> None:
+def test_every_cell_is_drawn_in_its_place_in_a_shade_of_its_density(
+    model: Any, shown: Fitted, page: Element
+) -> None:
     """A sliver of a cell counts as a quarter of it: small areas would be the darkest by noise alone."""
     region = model.release.region
     west, _, east, north = region.bounds
-    for number, layer in enumerate(model.view().layers):
+    for number, (layer, cells) in enumerate(zip(shown.view.layers, shown.cells, strict=True)):
         boxes = layer.grid.boxes
         scale = 1000 / (east - west), 1000 * region.scale_m[1] / region.width_m
         expected = {
@@ -140,7 +166,7 @@ def test_every_cell_is_drawn_in_its_place_in_a_shade_of_its_density(model: Any, 
             for cell, box in enumerate(boxes)
         }
         drawn = drawn_cells(page, number)
-        density = layer.visits.values / np.maximum(areas(layer.grid), areas(layer.grid, whole=True) / 4)
+        density = cells.trips.table / np.maximum(areas(layer.grid), areas(layer.grid, whole=True) / 4)
         assert len(drawn) == len(expected) == layer.grid.n_cells
         shades = np.full(layer.grid.n_cells, -1)
         for shade, x, y in drawn:
@@ -152,28 +178,35 @@ def test_every_cell_is_drawn_in_its_place_in_a_shade_of_its_density(model: Any, 
         assert density.max() <= 0 or shades[density.argmax()] == SHADES - 1
 
 
-def test_arcs_are_the_strongest_flows(model: Any, page: Element) -> None:
-    trips = model.view().trips
-    flows = [
-        (-weight, origin, destination)
-        for origin, destination, weight in zip(trips.origins, trips.destinations, trips.weights, strict=True)
-        if origin != destination
-    ]
+def test_arcs_are_the_strongest_fitted_flows(shown: Fitted, page: Element) -> None:
+    n, trips = shown.zones.n_cells, shown.trips
+    known = {
+        (code // n, code % n): bounds
+        for code, *bounds in zip(
+            trips.numbers.codes.tolist(), trips.numbers.values, trips.low, trips.high, strict=True
+        )
+        if code // n != code % n and bounds[0] > 0
+    }
     told = [path.all("title")[0].text for path in page.all("path", "flow")]
     ends = [tuple(map(int, re.findall(r"(\d+) to (\d+)$", text)[0])) for text in told]
-    weights = {(origin, destination): -weight for weight, origin, destination in flows}
-    assert len(set(ends)) == len(ends) == min(40, len(flows))
-    assert [weights[end] for end in ends] == [-weight for weight, *_ in sorted(flows)[:40]]
+    assert len(set(ends)) == len(ends) == min(40, len(known))
+    strongest = sorted((number for number, _, _ in known.values()), reverse=True)[:40]
+    assert [known[end][0] for end in ends] == strongest
+    name = shown.view.layers[shown.view.zones].name.removesuffix("s")
+    for text, (origin, destination) in zip(told, ends, strict=True):
+        bounds = bounded(*known[origin, destination])
+        assert text == f"{bounds} trips, from {name} {origin} to {destination}"
 
 
 def test_arcs_lead_from_center_to_center() -> None:
-    """One trip goes from the southwest cell to the northeast one."""
+    """All trips go from the southwest cell to the northeast one."""
     there = trajectories(*[[(1.0, 1.0), (9.0, 9.0)]] * 50)
     settings = pt.PrivTrace(epsilon=1, region=REGION, K=2, order=1, second_layer=False, trip_estimation=False)
     page = read(settings.fit(there, noise=pt.NoNoise()).report().html)
     (arc,) = page.all("path", "flow")
     assert re.fullmatch(r"M250.0 750.0Q[\d. -]+ 750.0 250.0", arc.attributes["d"] or "")
-    assert arc.text == "A flow of about 50 trips, from state 0 to 3"
+    assert re.fullmatch(r"50 \([\d.]+ to [\d.]+\) trips, from state 0 to 3", arc.text)
+    assert "The arc is the only flow between different states" in page.section("The model on a map").text
 
 
 def test_nothing_is_drawn_outside_the_map(model: Any, page: Element) -> None:
@@ -185,15 +218,19 @@ def test_nothing_is_drawn_outside_the_map(model: Any, page: Element) -> None:
     assert len(page.all("path", "trip")) <= 150
 
 
-def test_the_table_lists_the_busiest_cells_first(model: Any, page: Element) -> None:
-    found, finest = page.section("The model on a map"), model.view().layers[-1]
+def test_the_table_lists_the_busiest_cells_first(model: Any, shown: Fitted, page: Element) -> None:
+    found, finest, cells = page.section("The model on a map"), shown.view.layers[-1], shown.cells[-1]
     head, *listed = rows(found.all("table")[0])
-    order = sorted(range(finest.grid.n_cells), key=lambda cell: (-finest.visits.values[cell], cell))[:15]
+    passing = cells.trips.table
+    order = sorted(range(finest.grid.n_cells), key=lambda cell: (-passing[cell], cell))[:15]
     assert [int(row[0]) for row in listed] == order
-    assert [int(row[2].replace(",", "")) for row in listed] == [
-        round(finest.visits.values[cell]) for cell in order
-    ]
-    assert head[2].startswith("Visits ± ")
+    for row, cell in zip(listed, order, strict=True):
+        for text, one in zip(row[2:5], (cells.trips, cells.starts, cells.ends), strict=True):
+            assert text == bounded(one.table[cell], one.low[cell], one.high[cell])
+        assert int(row[5].replace(",", "")) == round(finest.visits.values[cell])
+    assert head[2:5] == ["Trips", "Starts", "Ends"] and head[5].startswith("Measured visits ± ")
+    margin = float(head[5].removeprefix("Measured visits ± ").replace(",", ""))
+    assert margin == pytest.approx(1.645 * finest.visits.error, rel=0.05)
     centers = np.array([[float(number) for number in row[1].split(", ")] for row in listed])
     assert model.release.region.contains(centers).all() or model.release.region.shape is not None
     assert model.release.crs == "planar" or np.abs(centers[:, 0]).max() <= 180

@@ -12,6 +12,8 @@ import pytest
 from tests.report.reading import BOX, Element, fitted, map_data, read, rows, walks
 
 import privtrace as pt
+from privtrace.methods.fitted import Fitted, Hours
+from privtrace.methods.fitted import fitted as numbers_of
 from privtrace.report import charts
 from privtrace.report.colors import STEPS, Around
 
@@ -50,6 +52,18 @@ def model(method: str) -> Any:
 @cache
 def page(method: str) -> Element:
     return read(model(method).report().html)
+
+
+@cache
+def shown(method: str) -> Fitted:
+    return numbers_of(model(method))
+
+
+@cache
+def hours_of(method: str) -> Hours:
+    hours = shown(method).hours
+    assert hours is not None
+    return hours
 
 
 @METHODS
@@ -93,19 +107,51 @@ def test_settings_of_times_are_listed() -> None:
 
 @METHODS
 def test_the_week_has_a_band_of_its_noise(method: str) -> None:
-    hours = model(method).view().hours
+    hours = hours_of(method)
     (figure,) = (
         one for one in page(method).section(SECTION).all("figure") if one.text.startswith("Departures")
     )
     (band,), (line,) = (figure.all("path", css) for css in ("band", "synthetic"))
-    total = hours.departures.values.sum()
-    low, high = (np.maximum(hours.departures.values + side * hours.departures.error, 0) for side in (-1, 1))
+    measured, margin = hours.measured.values, 1.645 * hours.measured.error
+    total = measured.sum()
+    low, high = (np.maximum(measured + side * margin, 0) for side in (-1, 1))
     most = max(high.max() / total, hours.chances.max())
     upper, lower = (heights(path) for path in band.attributes["d"].split("L"))  # type: ignore[union-attr]
     assert np.allclose(upper, high / total / most, atol=1e-3)
     assert np.allclose(lower[::-1], low / total / most, atol=1e-3)
     assert np.allclose(heights(line.attributes["d"]), hours.chances / most, atol=1e-3)  # type: ignore[arg-type]
-    assert "8" in figure.all("svg")[0].attributes["aria-label"]  # type: ignore[operator]
+    words = figure.all("svg")[0].attributes["aria-label"] or ""
+    told = re.search(r"the noise of a measured hour is ± ([\d.]+) trips", words)
+    assert told and float(told[1]) == pytest.approx(margin, rel=0.05)
+
+
+@METHODS
+def test_the_busiest_hour_comes_with_its_bounds(method: str) -> None:
+    trips = hours_of(method).departures
+    at = int(trips.table.argmax())
+    day, hour = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")[at // 24], at % 24
+    number, low, high = (float(one[at]) for one in (trips.table, trips.low, trips.high))
+    told = re.search(
+        rf"In the busiest hour of the week, {day} at {hour}, ([\d.]+) \(([\d.]+) to ([\d.]+)\) trips depart",
+        page(method).section(SECTION).text,
+    )
+    assert told and hour == 8
+    assert [float(text) for text in told.groups()] == pytest.approx([number, low, high], abs=0.5)
+
+
+def test_hours_of_noise_are_said_to_be_noise() -> None:
+    settings = pt.AdaTrace(epsilon="0.01", region=REGION, N=4, times=True, public_count=300)
+    noise = read(fitted(settings, timed_walks()).report().html)
+    found = noise.section(SECTION)
+    assert [one.text for one in found.all("p", "alarm")] == [
+        "Hours are noise: the real trips may have departed at other times."
+    ]
+    assert "In the busiest hour" not in found.text
+    uses = noise.section("What it is for, and what it is not for").text
+    assert "Times of day: departures by hour are noise." in uses and "Times: departures" not in uses
+    bands = [chart.text for chart in found.all("svg", "chart")]
+    shares = [float(share.replace(",", "")) for text in bands for share in re.findall(r"([\d,.]+) %", text)]
+    assert len(shares) > 5 and max(shares) <= 100  # of all trips, no more than all
 
 
 def heights(path: str) -> Any:
@@ -127,22 +173,26 @@ def test_controls_offer_the_parts_of_the_day_and_colors(method: str) -> None:
     legends = {
         one.attributes["data-legend"]: one for one in found.all("div") if "data-legend" in one.attributes
     }
-    shown = [name for name, one in legends.items() if "hidden" not in one.attributes]
+    visible = [name for name, one in legends.items() if "hidden" not in one.attributes]
     n_layers = len(model(method).view().layers)
-    assert shown == [f"visits {n_layers - 1}"]
+    assert visible == [f"day {n_layers - 1}"]
     assert {"speed", *(f"trips {n}" for n in range(n_layers))} < {*legends}
 
 
 @METHODS
-def test_flows_of_each_part_are_the_strongest_of_the_view(method: str) -> None:
-    view, found = model(method).view(), page(method).section("The model on a map")
+def test_flows_of_each_part_are_the_strongest_fitted_ones(method: str) -> None:
+    trips, n = hours_of(method).trips, shown(method).zones.n_cells
+    table = trips.table.reshape(6, n, n)
+    found = page(method).section("The model on a map")
     groups = {one.attributes["data-part"]: one for one in found.all("g") if "data-part" in one.attributes}
-    for part, flows in enumerate(view.hours.trips):
-        strongest, arcs = flows.strongest(40), groups[str(part)].all("path", "flow")
-        ends = [re.findall(r"(\d+) to (\d+)$", arc.text)[0] for arc in arcs]
-        wanted = zip(strongest.origins.tolist(), strongest.destinations.tolist(), strict=True)
-        assert ends == [(str(origin), str(destination)) for origin, destination in wanted]
-        assert all(f"departing from {SPANS[part]}" in arc.text for arc in arcs)
+    for part in range(6):
+        arcs = groups[str(part)].all("path", "flow")
+        ends = [tuple(map(int, re.findall(r"(\d+) to (\d+)$", arc.text)[0])) for arc in arcs]
+        elsewhere = np.where(np.eye(n, dtype=bool), 0, table[part])
+        strongest = -np.sort(-elsewhere[elsewhere > 0])[:40]
+        assert len(set(ends)) == len(ends)
+        np.testing.assert_array_equal([elsewhere[end] for end in ends], strongest)
+        assert all(f"trips departing from {SPANS[part]}, from" in arc.text for arc in arcs)
 
 
 @METHODS
@@ -160,27 +210,34 @@ def test_trips_are_drawn_in_the_part_at_which_they_depart(method: str) -> None:
 
 @METHODS
 def test_the_script_is_told_trips_speeds_and_shades(method: str) -> None:
-    view = model(method).view()
+    layers, hours = shown(method).view.layers, hours_of(method)
     grids = map_data(page(method))["grids"]
-    assert len(grids) == len(view.layers)
-    for grid, layer, passing in zip(grids, view.layers, view.hours.passing, strict=True):
+    assert len(grids) == len(layers)
+    for grid, layer, passing, speeds in zip(grids, layers, hours.passing, hours.speeds, strict=True):
         assert [len(grid["shades"]["trips"]), len(grid["shades"]["speed"])] == [6, 7]
         for letters in (*grid["shades"]["trips"], *grid["shades"]["speed"]):
             assert len(letters) == layer.grid.n_cells and re.fullmatch("[a-x.]*", letters)
-        for part, (trips, speeds) in enumerate(grid["parts"]):
-            assert trips["name"] == "passing trips" and speeds["unit"] == " units/s"
-            assert np.allclose(trips["values"], passing.trips[part], rtol=5e-3)
-            told = [np.nan if speed is None else speed for speed in speeds["values"]]
-            assert np.allclose(told, passing.speeds[part], rtol=5e-3, equal_nan=True)
-        busiest = int(passing.trips[2].argmax())
+        low, trips, high = (
+            one.reshape(6, layer.grid.n_cells) for one in (passing.low, passing.table, passing.high)
+        )
+        for part, (told, moving) in enumerate(grid["parts"]):
+            assert told["name"] == "trips" and moving["unit"] == " units/s"
+            for name, numbers in (("low", low), ("values", trips), ("high", high)):
+                assert np.allclose(told[name], numbers[part], rtol=5e-3, atol=0.0501)
+            known = [np.nan if speed is None else speed for speed in moving["values"]]
+            assert np.allclose(known, speeds.by_part[part], rtol=5e-3, equal_nan=True)
+        (day,) = (one for one in grid["numbers"] if one["name"] == "mean speed")
+        known = [np.nan if speed is None else speed for speed in day["values"]]
+        assert np.allclose(known, speeds.of_day, rtol=5e-3, equal_nan=True)
+        busiest = int(trips[2].argmax())
         assert grid["shades"]["trips"][2][busiest] > min(grid["shades"]["trips"][2])
-        few = passing.n_sampled.sum(axis=0) < 20
+        few = speeds.n_sampled.sum(axis=0) < 20
         assert [letter == "." for letter in grid["shades"]["speed"][0]] == few.tolist()
 
 
 @METHODS
 def test_small_maps_show_each_part(method: str) -> None:
-    found, hours = page(method).section(SECTION), model(method).view().hours
+    found, hours = page(method).section(SECTION), hours_of(method)
     (parts,) = found.all("div", "parts")
     assert len(parts.all("svg", "small-map")) == 12
     words = [one.text for one in parts.all("p")]
@@ -203,6 +260,7 @@ def test_points_alone_have_a_section_of_their_own() -> None:
     assert "synthetic trips have no times" in uses
     plain = fitted(pt.BridgeTrace(epsilon=10, region=REGION, rounds=1, sampling=False, times=False), data)
     assert [one.text for one in read(plain.report().html).all("h2")] == [
+        "What can be read from it",
         "The privacy promise",
         "The model on a map",
         "The synthetic trips",
@@ -217,13 +275,13 @@ def test_a_model_of_nothing_has_no_hours_to_show() -> None:
     )
     settings = pt.AdaTrace(epsilon=1, region=REGION, N=2, times=True)
     html = settings.fit(nothing, noise=pt.NoNoise()).report().html
-    assert "By its noisy count the data is empty" in html and SECTION not in html
+    assert "By its count there are no trips" in html and SECTION not in html
 
 
-def test_a_band_lies_around_noisy_numbers_and_not_below_zero() -> None:
-    band = charts.measured(np.array([10.0, 1.0, -5.0]), 2.0, 100.0)
+def test_a_band_lies_around_noisy_numbers_neither_below_zero_nor_above_all() -> None:
+    band = charts.measured(np.array([10.0, 1.0, -5.0, 99.0]), 2.0, 100.0)
     assert band.css == "band" and band.low is not None
-    assert np.allclose(band.shares, [0.12, 0.03, 0]) and np.allclose(band.low, [0.08, 0, 0])
+    assert np.allclose(band.shares, [0.12, 0.03, 0, 1]) and np.allclose(band.low, [0.08, 0, 0, 0.97])
 
 
 def test_speeds_are_colored_by_their_ratio_to_the_mean() -> None:

@@ -107,6 +107,13 @@ def refusing(settings: Any, fitting: pm.Fitting) -> dict[str, Any]:
     return dict(lines.released(settings, fitting))
 
 
+def fitting_once(settings: Any, fitting: pm.Fitting) -> dict[str, Any]:
+    """Refuse seeded noise, and with it to be fitted again to see how far off such fits are."""
+    if not fitting.crossing.ledger.private:
+        raise AssertionError("seeded")
+    return dict(lines.released(settings, fitting))
+
+
 def forgetful(settings: Any, fitting: pm.Fitting) -> dict[str, Any]:
     """Leave a share of epsilon unspent."""
     fields = lines.released(settings, fitting)
@@ -167,7 +174,49 @@ class CarelessModel(lines.StraightLinesModel):  # type: ignore[misc,name-defined
         pass
 
 
+def shown_with(change: Any) -> type:
+    """Show what was measured with the layer changed."""
+
+    @dataclass(frozen=True, eq=False, repr=False)
+    class Changed(lines.StraightLinesModel):  # type: ignore[misc,name-defined]
+        def view(self) -> pm.View:
+            view = super().view()
+            return replace(view, layers=(change(view.layers[0]),))
+
+    return Changed
+
+
+def short_of_a_cell(layer: pm.Layer) -> pm.Layer:
+    return replace(layer, numbers=(replace(layer.visits, values=layer.visits.values[1:]),))
+
+
+def counting_each_cell(layer: pm.Layer) -> pm.Layer:
+    """Let a trip weigh one in each cell, and not in all together."""
+    return replace(layer, visits_of=lambda runs: np.full(layer.grid.n_cells, float(len(runs))))
+
+
+def boasting(layer: pm.Layer) -> pm.Layer:
+    """Claim less noise than there is."""
+    return replace(layer, numbers=(replace(layer.visits, error=layer.visits.error / 100),))
+
+
 BREAKS = {
+    "short of a cell": (
+        replace(lines.METHOD, model=shown_with(short_of_a_cell)),
+        "contract",
+        "shows what was measured",
+    ),
+    "counting each cell": (
+        replace(lines.METHOD, model=shown_with(counting_each_cell)),
+        "contract",
+        "shows what was measured",
+    ),
+    "boasting": (
+        replace(lines.METHOD, model=shown_with(boasting)),
+        "contract",
+        "shows no more than noise of no data",
+    ),
+    "fitting once": (with_recipe(fitting_once), "contract", "fits numbers with bounds"),
     "leaking": (with_recipe(leaking), "replay", "trajectories, count measured, whole"),
     "seeing others": (with_recipe(seeing_others), "purity", "box"),
     "seeing others, bounded": (with_recipe(seeing_others), "sensitivity", "one point, box"),

@@ -7,7 +7,9 @@
     fitting      how a fit begins and ends
     model        what the models of all methods share
     sampling     trajectories from a model, block by block
-    view         what any model can show
+    view         what any model can show of what was measured
+    fitted       what its synthetic trips say of the same, and how sure that is
+    usability    what may be read from it, and what is noise
     common/      what methods share of counting, measuring, cleaning and placing
 
 Of a method, settings.py has its settings and the rules for sizes, recipe.py its stages in order, counts.py what
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from privtrace.methods.plan import Plan
     from privtrace.methods.registry import Method, register
     from privtrace.methods.settings import Settings
-    from privtrace.methods.view import Flows, Layer, Noisy, View, error_of
+    from privtrace.methods.view import Flows, Layer, Noisy, Trips, View, error_of
     from privtrace.paths import Paths
     from privtrace.privacy.contributions import Contributions, evenly, once
     from privtrace.privacy.crossing import Crossing, Table
@@ -82,6 +84,7 @@ _HOMES = {
     "Layer": "methods.view",
     "Noisy": "methods.view",
     "Flows": "methods.view",
+    "Trips": "methods.view",
     "error_of": "methods.view",
 }
 
@@ -123,6 +126,7 @@ __all__ = [
     "Layer",
     "Noisy",
     "Flows",
+    "Trips",
     "error_of",
 ]
 

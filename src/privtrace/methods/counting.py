@@ -193,7 +193,7 @@ WEEK = Slots("week", HOURS, lambda hours: hours)
 
 
 #: Kinds of numbers: those of a kind are off alike.
-KINDS = ("visits", "ends", "trips", "departures")
+KINDS = ("passing", "visits", "ends", "trips", "departures")
 
 
 class Counter(Protocol):
@@ -225,7 +225,7 @@ class Passing:
 
     places: Places
     slots: Slots = ALL
-    kind: str = "visits"
+    kind: str = "passing"
 
     @property
     def size(self) -> int:

@@ -26,11 +26,12 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from privtrace.methods.counting import Counter, Lines, Numbers, Sum, counted, lines_of
+from privtrace.methods.foreseeing import LEAST_TRIPS, MOST_TRIPS, PER_TRIP
 from privtrace.methods.misfit import UNDER_ROOT, Misfits, measured_of
 from privtrace.methods.registry import find
 from privtrace.methods.sampling import gathered, sample_parts
 from privtrace.methods.settings import Settings
-from privtrace.methods.view import MARGIN
+from privtrace.methods.view import MARGIN, error_of
 from privtrace.observer import Silent
 from privtrace.privacy.unit import WEIGHT
 from privtrace.privacy.unsafe_noise import SeededNoise
@@ -42,9 +43,6 @@ from privtrace.trajectories import Floats, Trajectories
 if TYPE_CHECKING:
     from privtrace.methods.model import Model
 
-#: Trips that are counted: so many for each of the model's, and in all.
-_PER_TRIP, _LEAST_TRIPS, MOST_TRIPS = 4, 2_000, 100_000
-
 #: Replicas of a model, and how often the contents of its cells are moved, and drawn together to what share.
 _REPLICAS, _MOVED, _TOGETHER = 2, 2, 1 / 3
 
@@ -54,6 +52,8 @@ _SEED = 1 << 20
 #: How near numbers have to be to share their errors, in natural logarithms, and at how many sizes that is
 #: worked out; what all sizes have in common counts as one number.
 _NEAR, _SIZES, _COMMON = 0.5, 48, 1.0
+
+_TINY = 1e-9
 
 #: Digits of epsilon that a replica is fitted with, after the point.
 _DIGITS = 6
@@ -91,8 +91,26 @@ class Sampling:
     @classmethod
     def of(cls, model: Model) -> Sampling:
         """Sample several trips for each of the model's: their draw should matter less than that of the data."""
-        count = min(max(_PER_TRIP * model.n_trajectories, _LEAST_TRIPS), MOST_TRIPS) if model.count else 0
+        count = min(max(PER_TRIP * model.n_trajectories, LEAST_TRIPS), MOST_TRIPS) if model.count else 0
         return cls(count, model.count / WEIGHT / max(count, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class Total:
+    """Hold how many trips there are in all, and the standard deviation of the noise of that."""
+
+    count: float
+    error: float
+
+    @classmethod
+    def of(cls, model: Model) -> Total:
+        """Read the noisy or declared count."""
+        declared = model.release.public_count is not None
+        return cls(model.count / WEIGHT, 0.0 if declared else error_of(model.release, "count"))
+
+    def share(self, number: float) -> float:
+        """Divide a number by all trips."""
+        return max(number / max(self.count, _TINY), _TINY)
 
 
 class Watching(Protocol):
@@ -127,16 +145,16 @@ def estimated(
     numbers = [one.total(sampling.per_trip) for one in sums]
     fitted, known = numbers[: len(counters)], numbers[len(counters) :]
     others = [[one.total(sampling.per_trip) for one in again] for again in shifted]
-    misfits = Misfits.of(model, measured, known)
+    misfits, total = Misfits.of(model, measured, known), Total.of(model)
     replicas = [*_replicas(model, counters)] if sampling.count else []
-    count = model.count / WEIGHT
     return [
         _bounded(
             fitted[n],
             [(one.fitted[n], one.true[n]) for one in replicas],
             [again[n] for again in others] if moved is not None else [],
-            partial(misfits.of_roots, counter, total=count),
-            count,
+            # To several of some numbers a trip adds, such as those of all cells that it passes.
+            partial(misfits.of_roots, counter, n_each=total.share(float(fitted[n].values.sum()))),
+            total,
         )
         for n, counter in enumerate(counters)
     ]
@@ -217,13 +235,15 @@ def _bounded(
     replicas: Sequence[tuple[Numbers, Numbers]],
     moved: Sequence[Numbers],
     misfit: Callable[[Floats], Floats],
-    total: float,
+    total: Total,
 ) -> Estimates:
     """Find between which bounds the true numbers are expected, and last that of a number that is not listed."""
     values = np.append(fitted.values, 0.0)
     if not replicas:
-        return Estimates(fitted, np.zeros(len(fitted.values)), np.full(len(fitted.values), total), total)
-    variances = _shared(*_pairs(replicas), values) + misfit(values)
+        none = np.zeros(len(fitted.values))
+        return Estimates(fitted, none, none + total.count, total.count)
+    pairs = _pairs(replicas)
+    variances = _with_complements(lambda sizes: _shared(*pairs, sizes) + misfit(sizes), values, total)
     if moved:
         apart = np.mean([_squares(one.at(fitted.codes), fitted.values) for one in moved], axis=0)
         # Half by each number itself, since borders cut some cells and others not; half by all of its size.
@@ -231,6 +251,19 @@ def _bounded(
         variances = variances + apart
     low, high = _interval(values, MARGIN * np.sqrt(variances))
     return Estimates(fitted, low[:-1], high[:-1], float(high[-1]))
+
+
+def _with_complements(variances_of: Callable[[Floats], Floats], values: Floats, total: Total) -> Floats:
+    """Give the variances of roots; of most trips, by those that are left.
+
+    What is in a place is off by what is elsewhere, and by what all together are off by.
+    """
+    variances = variances_of(values)
+    most = np.flatnonzero(values > total.count / 2)
+    left = np.maximum(total.count - values[most], 0.0)
+    squares = 4 * (left + UNDER_ROOT) * variances_of(left) + total.error**2
+    variances[most] = np.minimum(variances[most], squares / (4 * (values[most] + UNDER_ROOT)))
+    return variances
 
 
 def _interval(values: Floats, margins: Floats) -> tuple[Floats, Floats]:

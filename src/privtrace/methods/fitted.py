@@ -1,7 +1,8 @@
 """Show a model as its synthetic trips do: numbers of cells, trips between them, hours, and how sure they are.
 
-They are nearer to the truth than the noisy ones in `view`, since all that was measured bears on each of
-them. One sample does for all that is counted, and is held block by block. Post-processing.
+They are nearer to the truth than the noisy ones in `view` where noise hides single numbers, since all that was
+measured bears on each of them. One sample does for all that is counted, and is held block by block.
+Post-processing.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Find how far fitted numbers are off beyond their noise: what shows of a world unlike the model.
 
-Fitted numbers and noisy ones of the same thing differ by the noise, which is known, and by misfit. Four things
+Fitted numbers and noisy ones of the same thing differ by the noise, which is known, and by misfit. Five things
 cannot be seen that way, and are allowed for:
 
 - What could hide behind the noise: half of the standard error of the misfit is added to it.
@@ -10,6 +10,7 @@ cannot be seen that way, and are allowed for:
   starts and ends, which are guessed from visits.
 - Trips of methods that measure neither trips nor ends. Nothing says there which ends belong to which starts, so
   that bounds go from next to nothing to several times the number.
+- What neighbors are off by together: see `Misfits`.
 - Other numbers by hours. Of the misfit of a place, some is the same at all hours and some is not: each hour has
   the geometric mean of both cases.
 """
@@ -47,7 +48,7 @@ UNDER_ROOT = 0.375
 _LEAST, _FEWEST, _ROUNDS = 1.0, 3, 60
 
 #: Of what guesses of trips, and of their ends, cost: walks know more, such as how long trips are. And of what
-#: visits are off by, for trips: much of it is not about ends.
+#: visits are off by, for trips and departures: much of it is about neither.
 _GUESSED_TRIPS, _GUESSED_ENDS, _OF_VISITS = 1 / 3, 1 / 4, 1 / 2
 
 #: Relative variance of trips where neither they nor ends were measured: bounds begin near zero.
@@ -95,7 +96,7 @@ class Misfit(NamedTuple):
         return Misfit(self.per_trip * factor, self.per_square * factor, self.errors * factor**2)
 
     def of_roots(self, sizes: Floats, n_each: float) -> Floats:
-        """Give the variance of square roots of numbers, to each of which a trip adds so often as to n_each.
+        """Give the variance of square roots of numbers, to n_each of which a trip adds.
 
         Half of the standard error is added: so much may well be there and not show.
         """
@@ -111,44 +112,55 @@ class Misfit(NamedTuple):
 class Misfits:
     """Hold the misfits of a model, by the kind of what was measured."""
 
-    by_kind: Mapping[str, Sequence[Misfit]]
+    visits: Mapping[int, Misfit]  # by the number of cells of a layer, from coarse to fine
+    by_kind: Mapping[str, Sequence[Misfit]]  # of all others
     guessed: Misfit  # of trips between places that are not the zones between which trips were measured
 
     @classmethod
     def of(cls, model: Model, measured: Sequence[Measured], known: Sequence[Numbers]) -> Misfits:
         """Hold what was measured against the same numbers of synthetic trips."""
-        found: dict[str, list[Misfit]] = {kind: [] for kind in KINDS}
-        for by, one in zip(measured, known, strict=True):
-            found[by.kind].append(misfit_of(one.table, by.noisy))
+        found = [(by, misfit_of(one.table, by.noisy)) for by, one in zip(measured, known, strict=True)]
+        visits = {by.counter.size: misfit for by, misfit in found if by.kind == "visits"}
+        by_kind = {kind: [misfit for by, misfit in found if by.kind == kind] for kind in KINDS}
         view = model.view()
-        # Visits are known in the smallest cells; what they are off by, all else may be.
-        by_kind = {
-            kind: misfits + (found["visits"] if kind != "visits" else []) for kind, misfits in found.items()
-        }
-        by_kind["trips"] = found["trips"] + [misfit.scaled(_OF_VISITS) for misfit in found["visits"]]
         if view.trips is None:
             has_ends = any(one.name == "ends" for layer in view.layers for one in layer.numbers)
-            return cls(by_kind, Misfit() if has_ends else Misfit(per_square=_UNKNOWN))
+            return cls(visits, by_kind, Misfit() if has_ends else Misfit(per_square=_UNKNOWN))
         trips, layer = view.trips, view.layers[view.trips.layer]
         by_kind["ends"] = by_kind["ends"] + [guessed_ends(trips, layer).scaled(_GUESSED_ENDS)]
-        return cls(by_kind, misfit_of(guess(trips, layer), trips.noisy).scaled(_GUESSED_TRIPS))
+        return cls(visits, by_kind, misfit_of(guess(trips, layer), trips.noisy).scaled(_GUESSED_TRIPS))
 
-    def of_roots(self, counter: Counter, numbers: Floats, total: float) -> Floats:
-        """Give the variances of the square roots of numbers of a counter, of so many trips in all."""
-        # To several of some numbers a trip adds, such as those of all cells that it passes.
-        n_each = max(float(numbers.sum()) / max(total, _TINY), _TINY)
-        n_slots = counter.slots.n
-        most = _largest(self.by_kind[counter.kind], numbers, n_each) / math.sqrt(n_slots)
-        if counter.kind == "trips":  # by hours no less: none were measured so
+    def of_roots(self, counter: Counter, numbers: Floats, n_each: float) -> Floats:
+        """Give the variances of the square roots of numbers of a counter, to n_each of which a trip adds."""
+        n_slots, kind = counter.slots.n, counter.kind
+        if kind == "visits":
+            return self.visits[counter.size].of_roots(numbers, n_each)
+        share = 1.0 if kind in ("passing", "ends") else _OF_VISITS
+        known = [one.of_roots(numbers, n_each) for one in self.by_kind[kind]]
+        known.append(share * self._of_places(_n_places(counter), numbers, n_each))
+        most: Floats = np.max(known, axis=0) / math.sqrt(n_slots)
+        if kind == "trips":  # by hours no less: none were measured so
             most = np.maximum(most, self.guessed.of_roots(numbers, n_each))
         return most
 
+    def _of_places(self, n_places: int, numbers: Floats, n_each: float) -> Floats:
+        """Give what numbers of so many places are off by, as visits of cells are, and together with neighbors.
 
-def _largest(misfits: Sequence[Misfit], numbers: Floats, n_each: float) -> Floats:
-    largest: Floats = np.max(
-        [np.zeros(len(numbers)), *(one.of_roots(numbers, n_each) for one in misfits)], axis=0
-    )
-    return largest
+        What small cells are off by by themselves is known best. But what they are off by together shows only in
+        large ones: the smallest places have the geometric mean of both, and larger ones more of the latter.
+        """
+        coarse, fine = min(self.visits), max(self.visits)
+        apart = math.log(fine / coarse)
+        share = min(max(math.log(n_places / coarse) / apart, 0.0), 1.0) / 2 if apart else 0.0
+        of_large, of_small = (self.visits[n].of_roots(numbers, n_each) for n in (coarse, fine))
+        roots: Floats = of_large ** (1 - share) * of_small**share
+        return roots
+
+
+def _n_places(counter: Counter) -> int:
+    """Count the places that numbers are about; hours are all about the largest."""
+    n_numbers = counter.size // counter.slots.n
+    return {"trips": math.isqrt(n_numbers), "departures": 1}.get(counter.kind, n_numbers)
 
 
 def guess(trips: Trips, layer: Layer) -> Floats:

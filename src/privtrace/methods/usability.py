@@ -30,8 +30,8 @@ READABLE, BUSY, NOISE = "readable", "only the busy ones", "noise"
 _STANDS_OUT, _BY_CHANCE = 3.0, 0.5 * math.exp(-3.0 * math.sqrt(2.0))
 
 #: How many more than expected may stand out by chance, in standard deviations of that number; and how likely
-#: noise may be to reach a number that stands out alone.
-_MORE_BY_CHANCE, _ALONE_BY_CHANCE = 3.0, 0.01
+#: noise may be to reach the highest of all.
+_MORE_BY_CHANCE, _HIGHEST_BY_CHANCE = 3.0, 0.002
 
 #: A level can be read if the noise of a typical number is at most so much of it.
 _MOST_NOISE = 0.3
@@ -77,7 +77,8 @@ class Level:
         if self.verdict == NOISE:
             return f"{out}, no more than chance gives"
         by_chance = f" (about {self.n_by_chance:,.0f} would by chance)" if self.n_by_chance >= 0.5 else ""
-        held = f"{100 * self.share:.0f} % of the {'visits' if self.kind == 'visits' else 'trips'}"
+        share = "nearly all" if self.share >= 0.995 else f"{100 * self.share:.0f} %"
+        held = f"{share} of the {'visits' if self.kind == 'visits' else 'trips'}"
         return f"{out} from {its} noise{by_chance} and hold{s} {held}"
 
     @property
@@ -106,9 +107,10 @@ class Level:
 class Usability:
     """Say what may be read from a model, and what not; `print` it to read it."""
 
-    levels: tuple[Level, ...]
+    levels: tuple[Level, ...]  # none of a model without trips
     is_empty: bool  # by its noisy or declared count, the data has no trips
     epsilon: Fraction  # of the fit
+    private: bool = True  # the fit was charged; seeded noise spends nothing
 
     @property
     def is_noise(self) -> bool:
@@ -119,7 +121,7 @@ class Usability:
     def verdict(self) -> str:
         """Sum it up in one or two sentences."""
         if self.is_empty:
-            return "By its count the data is empty: the model makes no trips, and nothing can be read from it."
+            return "By its count there are no trips, so the model makes none, and nothing can be read from it."
         if self.is_noise:
             return "This model is all noise: nothing stands out in it by more than chance gives."
         by_verdict = (
@@ -136,17 +138,22 @@ class Usability:
         """Say what would help a model of which nothing can be read; nothing of others."""
         if not self.is_noise:
             return ()
-        return (
-            "What would help: a larger epsilon, more trips, coarser cells, or a smaller region. `privtrace "
-            "plan` says what to expect before anything is spent.",
-            "Another fit of the same data adds to what is spent: with the same epsilon, "
-            f"{decimal(2 * self.epsilon)} in all.",
+        help = (
+            "What would help: a larger epsilon, more trips, coarser cells, or a smaller region. The command "
+            "privtrace plan says what to expect before anything is spent."
         )
+        spent = (
+            "Another fit of the same data adds to what is spent: with the same epsilon, "
+            f"{decimal(2 * self.epsilon)} in all."
+        )
+        return (help, spent) if self.private else (help,)
 
-    def best(self, kind: str) -> str:
-        """Give the best verdict on numbers of a kind; what the model does not have is noise."""
-        verdicts = {level.verdict for level in self.levels if level.kind == kind and not self.is_empty}
-        return next((one for one in (READABLE, BUSY) if one in verdicts), NOISE)
+    def best(self, kind: str) -> str | None:
+        """Give the best verdict on numbers of a kind; None if the model has none of them."""
+        if self.is_empty:
+            return NOISE
+        verdicts = {level.verdict for level in self.levels if level.kind == kind}
+        return next((one for one in (READABLE, BUSY, NOISE) if one in verdicts), None)
 
     def facts(self) -> dict[str, Any]:
         """Say it for a program."""
@@ -176,9 +183,11 @@ class Usability:
 
 def usability(model: Model) -> Usability:
     """Judge a model from its noisy numbers alone."""
-    view, count = model.view(), model.count / WEIGHT
+    view, count, release = model.view(), model.count / WEIGHT, model.release
+    if not model.n_trajectories:  # what stands out beside such a count says nothing
+        return Usability((), True, release.epsilon, release.private)
     levels = [*_visits(view.layers, count), *_flows(view, count), *_hours(model, count)]
-    return Usability(tuple(levels), not model.n_trajectories, model.release.epsilon)
+    return Usability(tuple(levels), False, release.epsilon, release.private)
 
 
 def _visits(layers: tuple[Layer, ...], count: float) -> Iterator[Level]:
@@ -231,7 +240,7 @@ def _flows(view: View, count: float) -> Iterator[Level]:
     trips = view.trips
     if trips is not None:
         layer = view.layers[trips.layer].name
-        name = f"Flows between {layer if trips.are_of_cells else 'zones'}"
+        name = f"Flows between {layer if trips.are_of_cells else 'zones of the model'}"
         n = trips.n_groups
         apart = ~np.eye(n, dtype=np.bool_).ravel()
         values = trips.noisy.values[apart]
@@ -282,9 +291,11 @@ def _judged(
 
 
 def _are_by_chance(heights: Floats, n_numbers: int) -> bool:
-    """Tell whether noise alone may give such numbers that stand out, in standard deviations."""
+    """Tell whether noise alone may give such numbers that stand out, in standard deviations, highest first.
+
+    It hardly gives so many, or one so high. One alone has to be so high: one more than expected is not many.
+    """
     expected = n_numbers * _BY_CHANCE
-    if len(heights) <= expected + _MORE_BY_CHANCE * math.sqrt(expected):
-        return True
-    alone = n_numbers * 0.5 * math.exp(-math.sqrt(2.0) * float(heights[0]))
-    return len(heights) == 1 and alone > _ALONE_BY_CHANCE
+    of_highest = n_numbers * 0.5 * math.exp(-math.sqrt(2.0) * float(heights[0]))
+    are_few = len(heights) <= max(expected + _MORE_BY_CHANCE * math.sqrt(expected), 1.0)
+    return are_few and of_highest > _HIGHEST_BY_CHANCE

@@ -33,8 +33,8 @@ class Series(NamedTuple):
 
 
 def measured(noisy: Floats, error: float, total: float) -> Series:
-    """Draw noisy numbers as a band, as wide as their noise to both sides; as shares of a total."""
-    low, high = (np.maximum(noisy + side * error, 0.0) / total for side in (-1, 1))
+    """Draw noisy numbers as a band, as wide as their noise to both sides; as shares of a total, all at most."""
+    low, high = (np.clip((noisy + side * error) / total, 0.0, 1.0) for side in (-1, 1))
     return Series("band", high, low)
 
 

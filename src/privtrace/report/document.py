@@ -114,12 +114,13 @@ def table(
     foot: Sequence[str] = (),
     *,
     n_words: int,
+    are_long: bool = False,
 ) -> str:
     """Lay out a table of text whose first n_words columns are words, and the others numbers."""
     names = [Cell(name, number=column >= n_words) for column, name in enumerate(head)]
     lines = [[Cell(escape(text), cell.number) for text, cell in zip(row, names, strict=True)] for row in rows]
     ending = [Cell(escape(text), cell.number) for text, cell in zip(foot, names, strict=True)] if foot else []
-    return table_of(names, lines, ending)
+    return table_of(names, lines, ending, are_long=are_long)
 
 
 class Cell(NamedTuple):
@@ -134,15 +135,22 @@ def numbers(*texts: str) -> list[Cell]:
     return [Cell(text, number=True) for text in texts]
 
 
-def table_of(head: Sequence[Cell], rows: Iterable[Sequence[Cell]], foot: Sequence[Cell] = ()) -> str:
+def table_of(
+    head: Sequence[Cell],
+    rows: Iterable[Sequence[Cell]],
+    foot: Sequence[Cell] = (),
+    *,
+    are_long: bool = False,
+) -> str:
     """Lay out a table, whose heads are text. The first cell of a row names it; one cell alone heads a group.
 
-    On a telephone rows of more than three cells are stacked, and each cell says what it is.
+    On a telephone rows of more than three cells are stacked, and each cell says what it is: two numbers stand
+    side by side, if they are not long.
     """
     names = "".join(f'<th scope="col"{_css(cell)}>{escape(cell.html)}</th>' for cell in head)
     body = "\n".join(_row(row, head) for row in rows)
     ending = f"\n<tfoot>{_row(foot, head)}</tfoot>" if foot else ""
-    stacked = ' class="stack"' if len(head) > 3 else ""
+    stacked = f' class="stack{" long" if are_long else ""}"' if len(head) > 3 else ""
     return f"""<table{stacked}>
 <thead><tr>{names}</tr></thead>
 <tbody>
@@ -233,7 +241,7 @@ def amount(number: float) -> str:
 
 def short(number: float) -> float:
     """Round a fitted number of trips as pages write it; whole numbers are whole, as they are shorter."""
-    rounded = float(f"{round(number, 1):.3g}")
+    rounded = round(number, 1) if abs(number) < 10 else float(f"{number:.3g}")
     return int(rounded) if rounded.is_integer() else rounded
 
 

@@ -9,6 +9,7 @@ from privtrace.evaluation.octaves import shown_bins
 from privtrace.methods.fitted import Fitted, Hours, Speeds, Spread
 from privtrace.methods.model import Model
 from privtrace.methods.plan import rounded
+from privtrace.methods.usability import NOISE, Usability
 from privtrace.methods.view import Layer
 from privtrace.release import Release
 from privtrace.report import charts, maps
@@ -43,7 +44,7 @@ _TAIL = 0.002
 _SMALL_CELLS = 600
 
 
-def model_hours(model: Model, shown: Fitted) -> str:
+def model_hours(model: Model, shown: Fitted, usability: Usability) -> str:
     """Show departures, durations, speeds and points, and where trips go by part of the day; or nothing."""
     if not shown.spreads or not model.n_trajectories:
         return ""
@@ -57,7 +58,7 @@ def model_hours(model: Model, shown: Fitted) -> str:
     return section(
         "Point by point" if hours is None else "When, how fast, and point by point",
         paragraph(_introduced(release)),
-        *([] if hours is None else [paragraph(_busiest_hour(hours))]),
+        *([] if hours is None else [_busiest_hour(hours, usability)]),
         _KEY,
         f'<div class="columns">{"".join(figures)}</div>',
         folded("The same in numbers", table(("Synthetic trips", "Half are below"), rows, n_words=1)),
@@ -76,12 +77,14 @@ def _introduced(release: Release) -> str:
     )
 
 
-def _busiest_hour(hours: Hours) -> str:
-    """Say how many trips depart in the busiest hour."""
+def _busiest_hour(hours: Hours, usability: Usability) -> str:
+    """Say how many trips depart in the busiest hour, if that can be read."""
+    if usability.best("hours") == NOISE:
+        return paragraph("Hours are noise: the real trips may have departed at other times.", "alarm")
     trips = hours.departures.table
     at, names = int(np.argmax(trips)), busiest(trips)
     bounds = (float(one[at]) for one in (trips, hours.departures.low, hours.departures.high))
-    return f"In the busiest hour of the week, {names}, {between(*bounds)} trips depart."
+    return paragraph(f"In the busiest hour of the week, {names}, {between(*bounds)} trips depart.")
 
 
 _KEY = (
@@ -111,8 +114,8 @@ def _week(hours: Hours) -> str:
         charts.Series("synthetic", hours.chances),
     ]
     words = (
-        f"the busiest hour of synthetic trips is {busiest(hours.chances)}; the measured number of an hour is "
-        f"off by up to ± {rounded(measured.margin)} trips."
+        f"the busiest hour of synthetic trips is {busiest(hours.chances)}; the noise of a measured hour is "
+        f"± {rounded(measured.margin)} trips."
     )
     return week(series, hours.calendar.zone.name, words)
 

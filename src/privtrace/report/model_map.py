@@ -90,8 +90,7 @@ def model_map(shown: Fitted, usability: Usability, trips: Trajectories, region: 
         *_warnings(usability),
         paragraph(
             f"{_known(layers)} Colors show how many trips pass a cell, for its area: fitted numbers, counted "
-            f"on synthetic trips. Arcs are the {n_flows} strongest flows between different {ends}, counted in "
-            f"the same way; thin lines are the first {len(drawn)} synthetic trips."
+            f"on synthetic trips.{_over_the_cells(n_flows, ends, len(drawn))}"
         ),
         maps.panel(
             sheet,
@@ -104,13 +103,22 @@ def model_map(shown: Fitted, usability: Usability, trips: Trajectories, region: 
     )
 
 
+def _over_the_cells(n_flows: int, ends: str, n_trips: int) -> str:
+    """Say what arcs and lines are, where there are any."""
+    arcs = f" Arcs are the {n_flows} strongest flows between different {ends}, counted in the same way."
+    if n_flows == 1:
+        arcs = f" The arc is the only flow between different {ends}, counted in the same way."
+    lines = f" Thin lines are the first {n_trips} synthetic trips."
+    return f"{arcs if n_flows else ''}{lines if n_trips else ''}"
+
+
 def _warnings(usability: Usability) -> list[str]:
-    """Warn of colors and arcs that show nothing but noise."""
-    noise = [
-        words
-        for kind, words in (("visits", "the colors"), ("flows", "the arcs"))
-        if usability.best(kind) == NOISE
-    ]
+    """Warn of a map without trips, and of colors and arcs that show nothing but noise."""
+    if usability.is_empty:
+        return [paragraph("The model makes no trips, so the map shows none.", "alarm")]
+    visits = usability.best("visits")
+    flows = usability.best("flows") or visits  # where they were not measured, they follow from visits
+    noise = [words for words, verdict in (("the colors", visits), ("the arcs", flows)) if verdict == NOISE]
     if not noise:
         return []
     text = f"On this map {' and '.join(noise)} are noise: the real trips may have gone elsewhere."
@@ -378,4 +386,4 @@ def _busiest(layer: Layer, cells: Cells) -> str:
         ]
         for cell in order.tolist()
     ]
-    return table(head, rows, n_words=2)
+    return table(head, rows, n_words=2, are_long=True)

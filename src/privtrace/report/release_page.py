@@ -63,7 +63,7 @@ def release_page(model: Model, *, title: str | None = None, note: str | None = N
             promise(release),
             model_map(shown, usability, trips, release.region),
             _distributions(trips, release),
-            model_hours(model, shown),
+            model_hours(model, shown, usability),
             _uses(model, usability),
             _making(model),
         ],
@@ -132,7 +132,7 @@ def _distributions(trips: Trajectories, release: Release) -> str:
     if not len(trips):
         return section(
             "The synthetic trips",
-            paragraph("By its noisy count the data is empty, so the model makes no trips."),
+            paragraph("By its count there are no trips, so the model makes none."),
         )
     region = release.region
     points = (region.unwrap(trips.points) - region.bounds[:2]) * np.array(region.scale_m)
@@ -210,6 +210,7 @@ _NOISE_OF = {
     "hours": "Times of day: departures by hour are noise.",
 }
 _LOW_FLOWS = "Small flows between neighborhoods: most of them are lost in the noise."
+_NO_FLOWS = "Flows between neighborhoods: they were not measured."
 _NO_TIMES = "Times of day, dates or speeds: synthetic trips have no times."
 _NO_DAYS = (
     "Single days, seasons or holidays, because dates are drawn at random; speeds on a street, because "
@@ -226,8 +227,8 @@ def _uses(model: Model, usability: Usability) -> str:
     margin = rounded(finest.visits.margin)
     size = f"{small} wide" if small == large else f"{small} to {large} wide"
     kinds = {"visits": _PLACES, "flows": _FLOWS, **({} if release.times is None else {"hours": _HOURS})}
-    best = {kind: usability.best(kind) for kind in kinds}
-    has_strength = release.method in _STRENGTHS and NOISE not in (best["visits"], best["flows"])
+    best = {kind: usability.best(kind) or "" for kind in kinds}
+    has_strength = release.method in _STRENGTHS and {best["visits"], best["flows"]} <= {READABLE, BUSY}
     good = [
         *(words[best[kind]] for kind, words in kinds.items() if best[kind] in words),
         _TRIPS[usability.is_noise],
@@ -236,10 +237,11 @@ def _uses(model: Model, usability: Usability) -> str:
     bad = [
         *(_NOISE_OF[kind] for kind in kinds if best[kind] == NOISE),
         *([_LOW_FLOWS] if best["flows"] == BUSY else []),
+        *([] if best["flows"] else [_NO_FLOWS]),
         "Conclusions about individuals: a synthetic trip represents nobody, even if it resembles a real one.",
         f"Details smaller than a cell: cells are {size}, points are placed at random inside them, and "
         "lines between points do not follow streets.",
-        f"Numbers below the noise: the measured visits of a cell are off by up to ± {margin}, so small numbers "
+        f"Numbers below the noise: the noise of the measured visits of a cell is ± {margin}, so small numbers "
         "mean little, and rare trips may be lost or invented.",
         "Precise statements about long trips: they are reproduced less well than short ones, because "
         "every trip contributes a total weight of 1, no matter how long it is.",

@@ -10,12 +10,12 @@ from privtrace.report.document import bullets, paragraph, section
 #: The one place of a page that says what its numbers mean.
 _MEANING = (
     "How to read numbers. ± is about noise: nine measured numbers in ten are off by less. Fitted numbers are "
-    "counted on synthetic trips and mostly closer to the truth than a single measured one. The numbers in "
-    "brackets after them, as in 412 (380 to 447), are low and high: nine in ten of the true numbers are "
-    "expected between. They allow for the noise, for the random draw of the synthetic trips, and for what the "
-    "model misses, so they can be wider than ±. A number stands out if it is more than three standard "
-    "deviations of its noise above zero. A typical number is such that half of all trips or visits are in "
-    "numbers as large or larger."
+    "counted on synthetic trips. They are closer to the truth where noise hides single numbers; where many "
+    "trips go, a measured one can be closer. The numbers in brackets after them, as in 412 (380 to 447), are "
+    "low and high: nine in ten of the true numbers are expected between. They allow for the noise, for the "
+    "random draw of the synthetic trips, and for what the model misses, so they can be wider than ±. A number "
+    "stands out if it is more than three standard deviations of its noise above zero. A typical number is such "
+    "that half of all trips or visits are in numbers as large or larger."
 )
 
 
@@ -29,6 +29,6 @@ def what_can_be_read(usability: Usability) -> str:
         "What can be read from it",
         paragraph(usability.verdict, "alarm" if usability.is_noise else "lead"),
         bullets(usability.advice) if usability.advice else "",
-        f'<ul class="verdicts">\n{lines}\n</ul>',
+        f'<ul class="verdicts">\n{lines}\n</ul>' if lines else "",
         paragraph(_MEANING, "small"),
     )

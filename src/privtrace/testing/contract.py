@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache, partial
+from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,12 +19,18 @@ from privtrace.backends.local import Threads
 from privtrace.errors import CappedWalks, ModelFormatError
 from privtrace.export import PRODUCTS, TIMED
 from privtrace.methods import model as models_of_methods
+from privtrace.methods.estimating import Estimates
+from privtrace.methods.fitted import Fitted, fitted
 from privtrace.methods.model import Model
+from privtrace.methods.usability import BUSY, NOISE, READABLE
 from privtrace.models import from_bytes, load, to_bytes
 from privtrace.privacy.ledger import CLAMP
+from privtrace.privacy.unit import WEIGHT
 from privtrace.privacy.unsafe_noise import SeededNoise
+from privtrace.runs import Runs
 from privtrace.testing.check import Check, Make
 from privtrace.testing.data import REGIONS, Cut, timed_wanderers, trajectories, wanderers
+from privtrace.timing.bins import HOURS, N_PARTS
 from privtrace.trajectories import Source, Trajectories
 
 EPSILON = "1.5"
@@ -50,7 +58,12 @@ def contract(make: Make) -> list[Check]:
         "draws other noise every time": _secret_noise_never_repeats,
         **{f"refuses no value: {name}": partial(_refuses_no_value, source=NOTHING[name]) for name in NOTHING},
         "makes no trips when none are asked for": _nothing_is_an_empty_collection,
-        "shows itself on pages and in exports": _shows_itself,
+        "shows what was measured": _shows_what_was_measured,
+        "fits numbers with bounds": _fits_numbers_with_bounds,
+        "says what can be read": _says_what_can_be_read,
+        "shows no more than noise of no data": _shows_nothing_where_there_is_nothing,
+        "shows itself on pages": _shows_itself_on_pages,
+        "shows itself in exports": _shows_itself_in_exports,
         "plans without data": _plans_without_data,
         "has a repr that recreates it": _settings_come_back,
     }
@@ -174,10 +187,7 @@ def _secret_noise_never_repeats(make: Make) -> None:
 
 
 def _refuses_no_value(make: Make, source: Callable[[], Trajectories]) -> None:
-    data = source()
-    data = replace(data, users=np.full(len(data), np.nan))  # unknown ones
-    if _made(make).times:
-        data = replace(data, times=np.full(data.n_points, "NaT", "datetime64[ms]"))
+    data = _nobodys(make, source())
     for seed in range(2):
         model = _fitted(make, data, noise=SeededNoise(seed))
         made = _sampled(model, 50, 1)
@@ -185,19 +195,112 @@ def _refuses_no_value(make: Make, source: Callable[[], Trajectories]) -> None:
         assert len(_sampled(model, None, 1)) == model.n_trajectories
 
 
+def _nobodys(make: Make, data: Trajectories) -> Trajectories:
+    """Give data unknown users and, where times are asked for, a column of times with nothing in it."""
+    data = replace(data, users=np.full(len(data), np.nan))
+    times = np.full(data.n_points, "NaT", "datetime64[ms]")
+    return replace(data, times=times) if _made(make).times else data
+
+
 def _nothing_is_an_empty_collection(make: Make) -> None:
     made = _sampled(_model(make), 0, 1)
     assert len(made) == 0 and made.crs == "planar"
 
 
-def _shows_itself(make: Make) -> None:
+def _shows_what_was_measured(make: Make) -> None:
     model = _model(make)
     view = model.view()
-    assert view.layers and all(len(layer.visits.values) == layer.grid.n_cells for layer in view.layers)
+    assert view.layers and 0 <= view.zones < len(view.layers), "a view needs layers, and one of them for zones"
+    for layer in view.layers:
+        assert layer.visits.name == "visits", "the first numbers of a layer are visits"
+        for noisy in layer.numbers:
+            assert len(noisy.values) == layer.grid.n_cells and np.isfinite(noisy.values).all()
+            assert noisy.error > 0
+    for moves in view.moves:
+        n_cells = view.layers[moves.layer].grid.n_cells
+        assert (moves.weights > 0).all() and moves.error > 0
+        for cells in (moves.origins, moves.destinations):
+            assert len(cells) == len(moves.weights) and ((cells >= 0) & (cells < n_cells)).all()
+    if view.trips is not None:
+        groups = view.trips.groups
+        assert len(groups) == view.layers[view.trips.layer].grid.n_cells
+        assert view.trips.n_groups**2 == len(view.trips.noisy.values) and view.trips.noisy.error > 0
+        assert groups.min() >= 0 and groups.max() < view.trips.n_groups
+    made = _sampled(model, 200, 1)
+    runs = Runs(model.release.region.meters(made.points), made.offsets)
+    visited = [layer.visited(runs) for layer in view.layers]
+    assert [len(visits) for visits in visited] == [layer.grid.n_cells for layer in view.layers]
+    assert all((visits >= 0).all() for visits in visited) and max(visits.sum() for visits in visited) > 0
+    most = len(made) * (1 + 1e-9)
+    assert all(visits.sum() <= most for visits in visited), "a trip has a total weight of one at most"
+
+
+@lru_cache(maxsize=4)
+def _fitted_numbers(make: Make) -> Fitted:
+    """Count synthetic trips once for the checks of what they say."""
+    return fitted(_model(make))
+
+
+def _fits_numbers_with_bounds(make: Make) -> None:
+    model, found = _model(make), _fitted_numbers(make)
+    total = model.count / WEIGHT
+    assert len(found.cells) == len(found.view.layers)
+    for layer, cells in zip(found.view.layers, found.cells, strict=True):
+        for estimates in (cells.trips, cells.visits, cells.starts, cells.ends):
+            _are_bounded(estimates, layer.grid.n_cells, total)
+        for estimates in (cells.starts, cells.ends):  # each trip has one, if not on the border of a polygon
+            assert 0.98 * total <= estimates.table.sum() <= total * (1 + 1e-9)
+    _are_bounded(found.trips, found.zones.n_cells**2, total)
     has_times = model.release.times is not None
-    assert (view.hours is not None) == has_times, "its view leaves out Model.timed"
-    assert all(isinstance(size, int) for size in model.summary().values())
+    assert (found.hours is not None) == has_times, "what is fitted has hours if the model has times"
+    if found.hours is not None:
+        _are_bounded(found.hours.departures, HOURS, total)
+        assert np.isclose(found.hours.departures.table.sum(), total)
+        _are_bounded(found.hours.trips, N_PARTS * found.zones.n_cells**2, total)
+        for layer, passing in zip(found.view.layers, found.hours.passing, strict=True):
+            _are_bounded(passing, N_PARTS * layer.grid.n_cells, total)
+
+
+def _are_bounded(estimates: Estimates, size: int, total: float) -> None:
+    """Check that numbers of at most so many trips lie between their bounds, and that none is below zero."""
+    values, low, high = estimates.numbers.values, estimates.low, estimates.high
+    assert estimates.numbers.size == size and len(values) == len(low) == len(high)
+    assert np.isfinite(high).all() and np.isfinite(estimates.high_of_none)
+    assert (low >= 0).all() and (low <= values).all() and (values <= high).all()
+    assert (values <= total * (1 + 1e-9)).all() and estimates.high_of_none >= 0
+
+
+def _says_what_can_be_read(make: Make) -> None:
+    model = _model(make)
+    found = model.usability()
+    visits = [level for level in found.levels if level.kind == "visits"]
+    assert len(visits) == len(model.view().layers), "visits of each layer are judged"
+    assert any(level.kind == "hours" for level in found.levels) == (model.release.times is not None)
+    assert {level.verdict for level in found.levels} <= {READABLE, BUSY, NOISE}
+    assert found.verdict and json.loads(json.dumps(found.facts()))["verdict"] == found.verdict
+    assert found.is_noise == bool(found.advice)
+
+
+def _shows_nothing_where_there_is_nothing(make: Make) -> None:
+    model = _fitted(make, _nobodys(make, trajectories()), noise=SeededNoise(1))
+    found = model.usability()
+    assert all(level.verdict != READABLE for level in found.levels), "noise is said to be readable"
+    shown = fitted(model)
+    for layer, cells in zip(shown.view.layers, shown.cells, strict=True):
+        _are_bounded(cells.trips, layer.grid.n_cells, model.count / WEIGHT)
     assert model.release.label in model.report().html
+
+
+def _shows_itself_on_pages(make: Make) -> None:
+    model = _model(make)
+    assert all(isinstance(size, int) for size in model.summary().values())
+    html = model.report().html
+    assert model.release.label in html and escape(model.usability().verdict) in html
+
+
+def _shows_itself_in_exports(make: Make) -> None:
+    model = _model(make)
+    has_times = model.release.times is not None
     with TemporaryDirectory() as folder:
         for product in PRODUCTS if has_times else [name for name in PRODUCTS if name not in TIMED]:
             model.export(product, Path(folder) / f"{product}.csv")

@@ -292,7 +292,7 @@
         const known = values[cell] === null ? "unknown" : `${written(values[cell])}${bounds}${noise}${unit}`;
         return `${name} ${known}`.replaceAll(" ", "\u00a0");
       });
-      numbers.push(`at ${this.coordinates((x + side / 2) / grid.size, (y + side / 2) / grid.size)}`);
+      numbers.push(`at\u00a0${this.coordinates((x + side / 2) / grid.size, (y + side / 2) / grid.size)}`);
       return (grid.name ? `${grid.name} ${cell}: ` : "") + numbers.join("\u00a0· ");
     }
 
