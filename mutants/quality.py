@@ -767,8 +767,8 @@ NUMBERS = (
         "draw-and-noise-left-out",
         "bounds allow for misfit, and not for noise and draw",
         "methods/estimating.py",
-        "variances = _shared(*_pairs(replicas), values) + misfit(values)",
-        "variances = misfit(values)",
+        "lambda sizes: _shared(*pairs, sizes) + misfit(sizes), values, total",
+        "misfit, values, total",
         (_ESTIMATING,),
     ),
     Mutant(
@@ -778,6 +778,22 @@ NUMBERS = (
         "variances = variances + apart",
         "variances = variances + 0.0 * apart",
         (_ESTIMATING,),
+    ),
+    Mutant(
+        "most-trips-by-themselves",
+        "a place that holds nearly all trips is as unsure as any number of its size",
+        "methods/estimating.py",
+        "most = np.flatnonzero(values > total.count / 2)",
+        "most = np.flatnonzero(values > 2 * total.count)",
+        (_ESTIMATING,),
+    ),
+    Mutant(
+        "neighbors-off-by-themselves",
+        "what cells are off by together with their neighbors is forgotten",
+        "methods/misfit.py",
+        "of_large ** (1 - share) * of_small**share",
+        "of_small",
+        (_MISFIT,),
     ),
     Mutant(
         "contents-leave-their-cells",

@@ -302,4 +302,6 @@ def test_facts_and_words_agree(method: str, epsilon: str) -> None:
 
 def test_one_number_is_told_in_the_singular() -> None:
     level = judged([50.0, 0.0, 0.0, 0.0])
-    assert level.words.startswith("readable; 1 of 4 stands out from its noise and holds nearly all of the visits")
+    assert level.words.startswith(
+        "readable; 1 of 4 stands out from its noise and holds nearly all of the visits"
+    )

@@ -480,7 +480,8 @@ def test_odd_settings_are_refused(arguments: Any, path: Path) -> None:
 
 # One process imports and compiles, then forks workers that start at once. It never starts a thread itself.
 HARNESS = """
-import os, random, signal, sys, time
+import logging, os, random, signal, sys, time
+logging.disable()  # that these models are noise
 from fractions import Fraction
 import numpy as np
 import privtrace as pt
