@@ -920,4 +920,47 @@ SHOWING = (
     ),
 )
 
-MUTANTS = (*BRIDGETRACE, *PRIVTRACE, *ADATRACE, *DPT, *LINES, *TIMES, *TIMING, *NUMBERS, *SHOWING)
+EXPORT = (
+    Mutant(
+        "matrix-turned",
+        "matrices have a row per destination, and say that it is the origin",
+        "export/tables.py",
+        "return {name: one.reshape(n, n) for",
+        "return {name: one.reshape(n, n).T for",
+        ("export/test_export_zones.py",),
+    ),
+    Mutant(
+        "every-hour-the-first",
+        "matrices of all hours hold the trips of the first",
+        "export/writing.py",
+        "return self._matrix.of_slot(slot)[name]",
+        "return self._matrix.of_slot(0)[name]",
+        ("export/test_export_zones.py",),
+    ),
+    Mutant(
+        "bounds-rounded-inward",
+        "high bounds are rounded toward the number",
+        "export/tables.py",
+        "np.ceil(high * _STEPS) / _STEPS",
+        "np.floor(high * _STEPS) / _STEPS",
+        ("export/test_export_tables.py",),
+    ),
+    Mutant(
+        "last-zone-counts",
+        "of zones that overlap, trips of simulators begin in the last",
+        "export/writing.py",
+        "first[found[::-1]] = numbers[::-1]",
+        "first[found] = numbers",
+        ("export/test_export_demand.py",),
+    ),
+    Mutant(
+        "zones-around-the-globe",
+        "zones across the antimeridian are drawn beyond 180 degrees",
+        "export/geometries.py",
+        "_cut_at_180(zones.polygons[which], zones.region)",
+        "zones.polygons[which]",
+        ("export/test_export_geojson.py",),
+    ),
+)
+
+MUTANTS = (*BRIDGETRACE, *PRIVTRACE, *ADATRACE, *DPT, *LINES, *TIMES, *TIMING, *NUMBERS, *SHOWING, *EXPORT)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -144,3 +145,18 @@ def test_what_excel_cannot_hold_is_refused(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(xlsx, "MOST_BYTES", 1000)
     with pytest.raises(OutputError, match=r"at least 1,\d{3} bytes of XML, .*; write .csv"):
         workbook(sheet("od", *[TABLE] * 2))
+
+
+def test_numbers_are_shown_with_two_decimals_and_hold_all(tmp_path: Path) -> None:
+    table = pa.table({"zone": ["a"], "trips": [111.748657], "lon": [8.123456], "hour": [7]})
+    sheets = [
+        Sheet("od", table.schema, [table], shown_short=frozenset(["zone", "trips", "hour"])),
+        matrix_sheet("matrix", ["a"], np.array([[111.748657]])),
+    ]
+    with (tmp_path / "a.xlsx").open("wb") as sink:
+        write_workbook(sink, sheets, {})
+    book = openpyxl.load_workbook(tmp_path / "a.xlsx")
+    formats = [cell.number_format for cell in book["od"][2]]
+    assert formats == ["General", "#,##0.00", "General", "General"]
+    assert [cell.value for cell in book["od"][2]] == ["a", 111.748657, 8.123456, 7]
+    assert [cell.number_format for cell in book["matrix"][2]] == ["General", "#,##0.00"]

@@ -42,6 +42,13 @@ RENAMED = {"hourly-od": ("od", "part"), "hourly-density": ("density", "part")}
 FLOWS = {"od": ("origin", "destination", "trips"), "transitions": ("from", "to", "weight")}
 
 
+#: Columns of which two decimals say too little: coordinates and shares.
+EXACT = frozenset(
+    ["west", "south", "east", "north", "share"]
+    + [f"{end}_{axis}" for ends in FLOWS.values() for end in ends[:2] for axis in ("lon", "lat", "x", "y")]
+)
+
+
 @dataclass(frozen=True, eq=False)
 class Asked:
     """Say what to export: which product, of which places, by which hours, and from which trips."""

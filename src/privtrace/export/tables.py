@@ -43,7 +43,7 @@ from privtrace.zones import Zones
 CHUNK_ROWS = 1 << 16
 
 #: After the point, so that sums of many rows are right; and significant digits of areas.
-_DIGITS, _SIGNIFICANT = 4, 6
+_DIGITS, _SIGNIFICANT = 6, 6
 
 #: Bounds are rounded to so many steps of one, away from the number.
 _STEPS = 100

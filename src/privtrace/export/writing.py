@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from privtrace.errors import CappedWalks, OutputError
 from privtrace.export import gpkg, omx, simulators, xlsx
-from privtrace.export.columns import FLOWS, Asked, slot_name, words
+from privtrace.export.columns import EXACT, FLOWS, Asked, slot_name, words
 from privtrace.export.tables import Matrix, Rows, n_rows, product, products, trip_places, without_centers
 from privtrace.methods.model import Model
 from privtrace.methods.sampling import capped_walks, sample_parts
@@ -65,7 +65,8 @@ def write_xlsx(model: Model, asked: Asked, sink: BinaryIO) -> None:
     """Write a table as a sheet, trips also as a matrix where it fits, and the words about them."""
     laid_out = product(model, asked)
     about = {key.decode(): value.decode() for key, value in laid_out.schema.metadata.items()}
-    sheets = [xlsx.Sheet(asked.what, laid_out.schema, (rows.table for rows in laid_out.rows))]
+    tables, short = (rows.table for rows in laid_out.rows), frozenset(laid_out.schema.names) - EXACT
+    sheets = [xlsx.Sheet(asked.what, laid_out.schema, tables, shown_short=short)]
     if laid_out.matrix is not None:
         fitting, why = _matrix_sheets(laid_out.matrix)
         sheets += fitting

@@ -43,7 +43,7 @@ _MAIN = f'xmlns="{_OFFICE}/spreadsheetml/2006/main"'
 _LINKS = f"{_OFFICE}/officeDocument/2006/relationships"
 _TEXT, _TEXT_END = 't="inlineStr"><is><t xml:space="preserve">', "</t></is></c>"
 
-#: The second format of cells is that of headers.
+#: The second format of cells is that of headers, and the third of numbers that are shown with two decimals.
 _STYLES = (
     f"{_XML}<styleSheet {_MAIN}>"
     '<fonts count="2"><font><sz val="11"/><name val="Calibri"/></font>'
@@ -51,7 +51,8 @@ _STYLES = (
     '<fills count="2"><fill><patternFill patternType="none"/></fill>'
     '<fill><patternFill patternType="gray125"/></fill></fills>'
     '<borders count="1"><border/></borders><cellStyleXfs count="1"><xf/></cellStyleXfs>'
-    '<cellXfs count="2"><xf xfId="0"/><xf xfId="0" fontId="1" applyFont="1"/></cellXfs>'
+    '<cellXfs count="3"><xf xfId="0"/><xf xfId="0" fontId="1" applyFont="1"/>'
+    '<xf xfId="0" numFmtId="4" applyNumberFormat="1"/></cellXfs>'
     '<cellStyles count="1"><cellStyle name="Normal" xfId="0" builtinId="0"/></cellStyles></styleSheet>'
 )
 
@@ -63,6 +64,7 @@ class Sheet(NamedTuple):
     schema: pa.Schema  # its names are the header
     tables: Iterable[pa.Table]
     n_fixed: int = 0  # columns on the left that stay in view
+    shown_short: frozenset[str] = frozenset()  # columns of numbers shown with two decimals; cells hold all
 
 
 def write_workbook(sink: BinaryIO, sheets: Iterable[Sheet], about: Mapping[str, str]) -> None:
@@ -98,7 +100,7 @@ def matrix_sheet(name: str, zones: Sequence[str], values: npt.NDArray[np.float64
             origins = pa.array(zones[rows], pa.string())
             yield pa.Table.from_arrays([origins, *map(pa.array, columns)], schema=schema)
 
-    return Sheet(name, schema, tables(), n_fixed=1)
+    return Sheet(name, schema, tables(), n_fixed=1, shown_short=frozenset(zones))
 
 
 def _about_sheet(about: Mapping[str, str]) -> Sheet:
@@ -155,6 +157,7 @@ def _write_sheet(file: BinaryIO, sheet: Sheet, is_first: bool) -> str:
     """Write the XML of a sheet from top to bottom; return the area that its filter is for."""
     where = f"sheet {sheet.name!r}"
     names = [_letters(number) for number in range(len(sheet.schema))]
+    are_short = [one.name in sheet.shown_short and pa.types.is_floating(one.type) for one in sheet.schema]
     tables = iter(sheet.tables)
     first = next(tables, sheet.schema.empty_table())
     file.write(_head(sheet, first, is_first).encode())
@@ -164,7 +167,7 @@ def _write_sheet(file: BinaryIO, sheet: Sheet, is_first: bool) -> str:
         if n_rows + table.num_rows >= MOST_ROWS:
             n_rows += table.num_rows + sum(rest.num_rows for rest in tables)
             _refuse(f"{where} has {n_rows:,} rows below its header", MOST_ROWS - 1)
-        for text in _row_texts(table, names, n_rows + 2, where):
+        for text in _row_texts(table, names, are_short, n_rows + 2, where):
             n_bytes += len(text)
             if n_bytes > MOST_BYTES:
                 _refuse(f"{where} takes at least {n_bytes:,} bytes of XML", MOST_BYTES)
@@ -211,24 +214,30 @@ def _header(names: Sequence[str], texts: Sequence[str], where: str) -> str:
     return f'<row r="1">{"".join(cells)}</row>'
 
 
-def _row_texts(table: pa.Table, names: Sequence[str], number: int, where: str) -> Iterator[memoryview]:
+def _row_texts(
+    table: pa.Table, names: Sequence[str], are_short: Sequence[bool], number: int, where: str
+) -> Iterator[memoryview]:
     """Print some rows at a time; the first of all has a number in the sheet."""
     n_rows = max(1, _CHUNK_CELLS // len(names))
     for first in range(0, table.num_rows, n_rows):
         rows = table.slice(first, n_rows)
         numbers = pa.array(np.arange(rows.num_rows) + number + first).cast(pa.large_string())
         columns = (column.combine_chunks() for column in rows.columns)
-        cells = [_cells(name, one, numbers, where) for name, one in zip(names, columns, strict=True)]
+        cells = [
+            _cells(name, one, numbers, where, is_short)
+            for name, one, is_short in zip(names, columns, are_short, strict=True)
+        ]
         yield content(chained('<row r="', numbers, '">', *cells, "</row>"))
 
 
-def _cells(name: str, column: pa.Array, numbers: pa.Array, where: str) -> pa.Array:
+def _cells(name: str, column: pa.Array, numbers: pa.Array, where: str, is_short: bool) -> pa.Array:
     """Print the cells of a column; those without a value, or with one that is no number, are left out."""
+    style = '" s="2' if is_short else ""
     kind, begin = column.type, (f'<c r="{name}', numbers)
     if pa.types.is_floating(kind):
         column = pc.if_else(pc.is_finite(column), column, pa.scalar(None, kind))
     if pa.types.is_floating(kind) or pa.types.is_integer(kind):
-        cells = chained(*begin, '"><v>', column.cast(pa.large_string()), "</v></c>")
+        cells = chained(*begin, f'{style}"><v>', column.cast(pa.large_string()), "</v></c>")
     elif pa.types.is_boolean(kind):
         cells = chained(*begin, '" t="b"><v>', column.cast(pa.int8()).cast(pa.large_string()), "</v></c>")
     else:
