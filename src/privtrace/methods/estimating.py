@@ -6,7 +6,7 @@ Three things set them apart from the true numbers, and each is found without the
   of its own. What such trips had is known, so what a replica says of them shows how far fits like this one are
   off: by the noise, by the draw of the synthetic trips, and by all that is done between.
 - Misfit. The world may not be as any such model. Where fitted and noisy numbers differ by more than the known
-  noise, that is what shows of it. As much as could hide behind the noise is added.
+  noise, that is what shows of it. Some of what could hide behind the noise is added.
 - Places below the size of cells. A model knows nothing of how trips lie within its cells, and zones cut
   cells. Trips are counted again with the contents of each cell drawn together around some place in it, for so
   they are around stations and along streets. All of a cell stays in it: whole cells are as sure as ever.
