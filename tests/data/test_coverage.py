@@ -32,5 +32,5 @@ def test_bounds_hold_what_is_true_of_public_data(name: str, epsilon: str, real_d
             for size, share in (("above 50", one.large), ("below", one.small)):
                 found[zones, size].append(share)
     shares = {key: Share(*np.sum(some, axis=0).tolist()) for key, some in found.items()}
-    assert len(shares) == 4 and all(share.n >= FEWEST for share in shares.values())
+    assert len(shares) == 6 and all(share.n >= FEWEST for share in shares.values())
     assert not {key: share for key, share in shares.items() if not LEAST <= share.held <= MOST}

@@ -68,6 +68,15 @@ def test_more_noise_hides_more_and_more_is_allowed_for() -> None:
     assert 4 * hidden[0] < hidden[1] and 4 * hidden[1] < hidden[2]
 
 
+def test_half_of_what_may_be_hidden_is_added() -> None:
+    numbers = np.array([1e5, 1e6])
+    errors = np.array([[0.04, 1e-7], [1e-7, 1e-10]])
+    once = numbers / 2
+    hidden = np.sqrt(0.04 + 2e-7 * once + 1e-10 * once**2) / 2
+    found = Misfit(3.0, 0.0, errors).of_roots(numbers, 2.0)
+    np.testing.assert_allclose(found, 2 * (3.0 + hidden) / 4, rtol=0.01)
+
+
 def test_variances_of_roots_are_those_of_numbers_divided() -> None:
     # The variance of the root of a large number is that of the number over four times the number.
     misfit = Misfit(2.0, 0.1)
