@@ -129,7 +129,7 @@ def test_old_names_work_with_a_note(folder: Path) -> None:
 
 def test_help_names_products_and_formats(folder: Path) -> None:
     shown = " ".join(run("help", "export", cwd=folder).stdout.split())
-    for name in (*PRODUCTS, *DEMAND, "--zones", "--zone-id", "--by", "h3:8"):
+    for name in (*PRODUCTS, *DEMAND, "--zones", "--zone-id", "--by", "h3:N", "geohash:6"):
         assert name in shown, name
     for form in FORMATS.values():
         assert form.suffixes[0] in shown, form.name

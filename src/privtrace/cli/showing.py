@@ -158,8 +158,8 @@ def export(
     Examples:
       privtrace demo --output demo --force
       privtrace export demo/city.model --what od --output od.csv
-      privtrace export demo/city.model --what od --zones h3:8 --output flows.gpkg
-      privtrace export demo/city.model --what density --by hour --zones h3:8 --output hours.xlsx
+      privtrace export demo/city.model --what od --zones geohash:6 --output od.xlsx
+      privtrace export demo/city.model --what density --by hour --zones geohash:6 --output hours.xlsx
       privtrace export demo/city.model --what density --output density.geojson
       privtrace export demo/city.model --what sumo --count 1000 --seed 7 --output trips.xml.gz
     """
@@ -224,9 +224,11 @@ def _show_usability(model: Model, screen: Screen) -> None:
 def _show_ledger(model: Model, screen: Screen) -> None:
     from privtrace.privacy.epsilon import decimal
 
-    for charge in model.release.charges:
+    charges = model.release.charges
+    width = max((len(decimal(charge.epsilon)) for charge in charges), default=0)
+    for charge in charges:
         noise = f"noise scale {charge.scale_in_trajectories:9.3f}"
-        screen.say(f"  {charge.stage:14} epsilon {decimal(charge.epsilon):8} {noise}")
+        screen.say(f"  {charge.stage:14} epsilon {decimal(charge.epsilon):{width}} {noise}")
     screen.say(f"  {'spent':14} epsilon {decimal(model.release.spent)} of {decimal(model.release.epsilon)}")
 
 

@@ -118,8 +118,8 @@ def _show_plan(half: Plan, asked: Plan, twice: Plan, screen: Screen) -> None:
     screen.say(asked.grid)
     screen.say(f"{asked.average}\n")
     screen.say("The noise", style="bold")
-    for stage, epsilon, sentence in asked.noise:
-        screen.say(f"  {stage:14} epsilon {epsilon:8} {sentence}")
+    for line in asked.noise_lines:
+        screen.say(line)
     screen.say("\nOther budgets", style="bold")
     _show_table([half, asked, twice], screen)
     screen.say(f"\n{asked.cost}")

@@ -200,7 +200,7 @@ def _departures(zone: str) -> dict[str, str]:
         "weekday": "its day",
         "hour": "its hour of the day, from 0 to 23",
         **_estimate("trips", "trips that depart in this hour"),
-        "share": "the share of synthetic trips that depart in this hour; the shares add up to 1",
+        "share": "share of trips that depart then, estimated from noisy_trips alone; all shares add up to 1",
         **_noisy("trips", "trips that depart in this hour"),
     }
 

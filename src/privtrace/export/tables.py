@@ -45,6 +45,9 @@ CHUNK_ROWS = 1 << 16
 #: After the point, so that sums of many rows are right; and significant digits of areas.
 _DIGITS, _SIGNIFICANT = 6, 6
 
+#: Digits of the coordinates of centers, after the point.
+_OF_CENTERS = 9
+
 #: Bounds are rounded to so many steps of one, away from the number.
 _STEPS = 100
 
@@ -324,7 +327,7 @@ def _flow_rows(
     columns = {"layer": place.name, **columns}
     for name, ends in zip(FLOWS[what], (origins, destinations), strict=False):
         columns[name] = place.ids.take(pa.array(ends))
-        x, y = centers[ends].T
+        x, y = np.round(centers[ends], _OF_CENTERS).T
         x_name, y_name = AXES[_crs(place.region)]
         columns |= {f"{name}_{x_name}": place.region.wrap(x), f"{name}_{y_name}": y}
 

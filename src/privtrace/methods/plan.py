@@ -99,6 +99,12 @@ class Plan:
         return [(one.stage, decimal(one.epsilon), one.sentence) for one in self.stages]
 
     @property
+    def noise_lines(self) -> list[str]:
+        """Set the same out in lines."""
+        width = max((len(epsilon) for _, epsilon, _ in self.noise), default=0)
+        return [f"  {stage:14} epsilon {epsilon:{width}} {sentence}" for stage, epsilon, sentence in self.noise]
+
+    @property
     def outlook(self) -> list[tuple[str, str, str]]:
         """List what to expect of numbers that people want: what they are, how far off, and a verdict."""
         return [(one.words, one.shown, one.verdict) for one in self.expected]
@@ -120,7 +126,6 @@ class Plan:
         )
 
     def __str__(self) -> str:
-        noise = [f"  {stage:14} epsilon {epsilon:8} {sentence}" for stage, epsilon, sentence in self.noise]
         warnings = [f"Warning: {text}." for text in self.warnings]
         outlook = [f"  {words:48} {off:>14}  {verdict}" for words, off, verdict in self.outlook]
         head = [
@@ -134,7 +139,7 @@ class Plan:
             self.grid,
             self.average,
         ]
-        return "\n".join([*head, "", "The noise", *noise, "", self.cost, *warnings])
+        return "\n".join([*head, "", "The noise", *self.noise_lines, "", self.cost, *warnings])
 
     def _repr_html_(self) -> str:
         from privtrace.notebooks import card, line, table
