@@ -21,6 +21,9 @@ from privtrace.export.columns import Asked, words
 from privtrace.io import FORMATS
 from privtrace.space.clip import clip
 
+# Noise is secret here, and now and then leaves a loop that a walk does not get out of.
+pytestmark = pytest.mark.filterwarnings("ignore:.*walks reached")
+
 REGION = pt.Region.box(0, 0, 10, 10)
 METHODS = [pt.BridgeTrace, pt.PrivTrace, pt.AdaTrace, pt.DPT]
 

@@ -12,7 +12,9 @@ from tests.cli.running import run
 
 import privtrace as pt
 
-NOISE = "nothing"
+#: A model of which nothing can be read, whatever the noise.
+NO_TRIPS = "--public-count=0"
+NOISE = "nothing can be read"
 
 
 @pytest.fixture(scope="module")
@@ -48,13 +50,13 @@ def test_a_fit_ends_with_its_verdict(folder: Path, city: tuple[pt.Trajectories, 
 def test_a_fit_that_is_noise_says_so_and_what_would_help(
     quiet: bool, folder: Path, city: tuple[pt.Trajectories, pt.Region]
 ) -> None:
-    told = fitted(folder, city[1], "0.0001", *(["--quiet"] if quiet else []))
+    told = fitted(folder, city[1], "1", NO_TRIPS, *(["--quiet"] if quiet else []))
     said = " ".join(told.stderr.split())
     assert NOISE in said and "a larger epsilon, more trips, coarser cells" in said
-    assert "adds to what is spent: with the same epsilon, 0.0002 in all" in said
+    assert "adds to what is spent: with the same epsilon, 2 in all" in said
     assert quiet or "Readable" not in told.stdout
     assert not quiet or told.stdout == ""
-    described = json.loads(fitted(folder, city[1], "0.0001", "--json").stdout)
+    described = json.loads(fitted(folder, city[1], "1", NO_TRIPS, "--json").stdout)
     assert described["usability"]["all_noise"] and described["usability"]["advice"]
 
 
@@ -62,7 +64,7 @@ def test_a_fit_in_python_logs_that_it_is_noise(
     city: tuple[pt.Trajectories, pt.Region], caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING, "privtrace"):
-        model = pt.BridgeTrace(epsilon="0.0001", region=city[1]).fit(city[0])
+        model = pt.BridgeTrace(epsilon=1, region=city[1], public_count=0).fit(city[0])
     (record,) = [one for one in caplog.records if one.name == "privtrace"]
     assert NOISE in record.getMessage() and "adds to what is spent" in record.getMessage()
     assert model.usability().verdict in model._repr_html_()
