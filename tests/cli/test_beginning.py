@@ -57,6 +57,10 @@ def test_a_fit_warns_of_a_large_epsilon_before_it_ends(tmp_path: Path) -> None:
     assert "an epsilon above 10 promises little" in warning
     # No trip is made: noise may leave a walk so long that it is cut, with a warning of its own.
     for command, *more in (("fit", "--output=a.model"), ("synth", "--output=a.csv", "--count=0")):
-        told = run(command, *fit, *more, "--epsilon=10.5", cwd=tmp_path).stderr
-        assert told.splitlines() == [warning]
-    assert run("fit", *fit, "--output=b.model", "--epsilon=10", cwd=tmp_path).stderr == ""
+        assert doubts(run(command, *fit, *more, "--epsilon=10.5", cwd=tmp_path).stderr) == [warning]
+    assert doubts(run("fit", *fit, "--output=b.model", "--epsilon=10", cwd=tmp_path).stderr) == []
+
+
+def doubts(told: str) -> list[str]:
+    """List warnings, but for the one that a model of so few trips is noise, which is chance."""
+    return [line for line in told.splitlines() if "What would help" not in line]

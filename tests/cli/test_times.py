@@ -85,7 +85,8 @@ def test_no_share_is_wasted_where_times_are_read_or_left_out(
 def test_settings_that_were_left_open_say_what_stands_for_them(folder: Path) -> None:
     run("fit", "timed.csv", *BOX, "--output=open.model", cwd=folder)
     shown = run("inspect", "open.model", cwd=folder).stdout
-    settings = dict(line.split(maxsplit=1) for line in shown.partition("Settings\n")[2].splitlines())
+    listed = shown.partition("Settings\n")[2].partition("\n\n")[0]
+    settings = dict(line.split(maxsplit=1) for line in listed.splitlines())
     assert settings["period"] == "all days" and settings["every"] == "measured"
     assert settings["spacing"] == "as measured, or by rule" and settings["K"] == "by rule"
     page = pt.load(folder / "open.model").report().html
