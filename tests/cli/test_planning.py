@@ -88,7 +88,9 @@ def test_districts_are_chosen(tmp_path: Path) -> None:
 
 
 def test_an_epsilon_that_promises_little_comes_with_what_would_help(tmp_path: Path) -> None:
-    told = run("plan", *AREA, "--target=od 12%", *PEOPLE, cwd=tmp_path).stderr
+    done = run("plan", *AREA, "--target=od 12%", *PEOPLE, cwd=tmp_path)
+    assert done.stdout.startswith("It would take epsilon ") and "promises next to nothing" in done.stdout
+    told = done.stderr
     assert "promises little" in told
     assert "what would help: 4 districts (then epsilon" in told and "times as many trips" in told
 

@@ -128,14 +128,16 @@ def _show_plan(half: Plan, asked: Plan, twice: Plan, screen: Screen) -> None:
 def _found(plan: Plan, target: str) -> str:
     """Say which epsilon a target needs, and why."""
     from privtrace.methods.foreseeing import Target
-    from privtrace.privacy.epsilon import decimal
+    from privtrace.privacy.epsilon import LARGE_EPSILON, decimal
 
     off = {one.statistic: one for one in plan.expected}
     reasons = [f"{off[one.statistic].words} within {one.shown}" for one in Target.read(target)]
-    return (
-        f"Epsilon {decimal(plan.epsilon)} should be enough for {' and '.join(reasons)}. It is the smallest "
-        "with one digit."
-    )
+    wanted, epsilon = " and ".join(reasons), decimal(plan.epsilon)
+    if plan.epsilon > LARGE_EPSILON:
+        return (
+            f"It would take epsilon {epsilon} for {wanted}. That promises next to nothing: change the target."
+        )
+    return f"Epsilon {epsilon} should be enough for {wanted}. It is the smallest with one digit."
 
 
 def ledger(
