@@ -21,23 +21,22 @@ import shapely
 
 import privtrace as pt
 from experiments.data import METHODS, arguments, load
+from experiments.lines import real_lines
 from privtrace.methods.counting import (
     SLOTS,
     CellPlaces,
     Counter,
     Departures,
     Ends,
-    Lines,
     Numbers,
     Pairs,
     Passing,
     Places,
-    Sum,
     ZonePlaces,
+    counted,
 )
 from privtrace.methods.estimating import Estimates, estimated
 from privtrace.methods.model import Model
-from privtrace.space.clip import clip
 from privtrace.zones import Zones
 
 #: Numbers above this are large.
@@ -96,19 +95,9 @@ def counters_of(places: Places, *, timed: bool) -> dict[str, Counter]:
 
 def true_numbers(trips: pt.Trajectories, model: Model, counters: Sequence[Counter]) -> list[Numbers]:
     """Count the real trips as synthetic ones are counted."""
-    sums = [Sum(counter) for counter in counters]
     region, calendar = model.release.region, model.release.times
-    for first in range(0, len(trips), 4096):
-        part = trips[first : first + 4096]
-        runs = clip(part, region)
-        kept = np.flatnonzero(np.diff(runs.offsets))
-        offsets = np.append(runs.offsets[:-1][kept], runs.offsets[-1])
-        points, times = region.coordinates(runs.points), runs.times if calendar is not None else None
-        inside = pt.Trajectories(points, offsets, times, crs=trips.crs)
-        lines = Lines.of(inside, region, calendar)
-        for one in sums:
-            one.add(lines)
-    return [one.total(1.0) for one in sums]
+    zone = None if calendar is None else calendar.zone
+    return counted(counters, real_lines(trips, region, zone), 1.0)
 
 
 def coverage(estimates: Estimates, true: Numbers) -> Coverage:

@@ -27,14 +27,14 @@ from scipy.optimize import least_squares
 
 import privtrace as pt
 from experiments.data import METHODS, REGIONS, ZONES, load
-from privtrace.calendar import Zone, hours_of_week, seconds_of
+from experiments.lines import real_lines
+from privtrace.calendar import Zone
 from privtrace.datasets import city_trips
 from privtrace.geometry import lengths_m
 from privtrace.methods.counting import CellPlaces, Counter, Departures, Lines, Pairs, Passing, Sum, lines_of
 from privtrace.methods.estimating import Sampling
 from privtrace.methods.foreseeing import FACTOR, FEWEST, STATISTICS, STREETS, Constants
 from privtrace.methods.settings import Settings
-from privtrace.space.clip import clip
 from privtrace.space.grid import Grid
 
 #: Districts per side of the region.
@@ -60,9 +60,6 @@ N_BUSIEST = 4
 
 #: Trips of the invented city, and the seed of its plan.
 CITY_TRIPS, CITY_SEED = 20_000, 1
-
-#: Trips are clipped in blocks.
-BLOCK = 4096
 
 
 #: Errors beyond this are alike: nothing so far off can be used.
@@ -137,22 +134,8 @@ class Data:
         if size is not None:
             chosen = np.random.default_rng(seed).choice(len(some), size, replace=False)
             some = some[np.sort(chosen)]
-        return some, seen(self._lines(some), self.region, 1.0, timed=self.timed)
-
-    def _lines(self, trips: pt.Trajectories) -> Iterator[Lines]:
-        """Bring real trips to the form in which synthetic ones are counted."""
-        zone = Zone.named(trips.zone)  # all of it: a model keeps only what holds in its typical week
-        for first in range(0, len(trips), BLOCK):
-            runs = clip(trips[first : first + BLOCK], self.region)
-            kept = np.flatnonzero(np.diff(runs.offsets))
-            offsets = np.append(runs.offsets[:-1][kept], runs.offsets[-1])
-            inside = pt.Trajectories(self.region.coordinates(runs.points), offsets, crs=trips.crs)
-            lines = Lines.of(inside, self.region, None)
-            if self.timed:
-                assert runs.times is not None
-                departures = seconds_of(runs.times[offsets[:-1]])
-                lines = replace(lines, hours=hours_of_week(zone.to_local(departures)))
-            yield lines
+        zone = Zone.named(some.zone) if self.timed else None  # all of it: a model keeps only its typical week
+        return some, seen(real_lines(some, self.region, zone), self.region, 1.0, timed=self.timed)
 
 
 @cache

@@ -963,4 +963,61 @@ EXPORT = (
     ),
 )
 
-MUTANTS = (*BRIDGETRACE, *PRIVTRACE, *ADATRACE, *DPT, *LINES, *TIMES, *TIMING, *NUMBERS, *SHOWING, *EXPORT)
+_FORESEEING = "methods/test_foreseeing.py"
+
+FORESEEING = (
+    Mutant(
+        "people-cost-nothing",
+        "what is foreseen forgets how many trips of a user count",
+        "methods/settings.py",
+        "return float(self.budget[stage] / self.protected.contributions)",
+        "return float(self.budget[stage])",
+        (_FORESEEING, "cli/test_planning.py"),
+    ),
+    Mutant(
+        "epsilon-rounded-down",
+        "the epsilon of a target is a little too small for it",
+        "methods/foreseeing.py",
+        "return math.ceil(exact / step) * step",
+        "return math.floor(exact / step) * step",
+        (_FORESEEING,),
+    ),
+    Mutant(
+        "first-target-alone",
+        "of several targets, only the easiest is met",
+        "methods/foreseeing.py",
+        "return max(rounded_up(one.epsilon) for one in questions)",
+        "return min(rounded_up(one.epsilon) for one in questions)",
+        (_FORESEEING, "cli/test_planning.py"),
+    ),
+    Mutant(
+        "no-misfit-foreseen",
+        "enough epsilon makes every number as exact as one wants",
+        "methods/foreseeing.py",
+        "return math.hypot(draw, self.misfit * districts**self.misfit_by)",
+        "return draw",
+        (_FORESEEING,),
+    ),
+    Mutant(
+        "more-than-measured-foreseen",
+        "noise is foreseen to vanish where nobody measured that it does",
+        "methods/foreseeing.py",
+        "min(signal, self.most) ** self.power",
+        "signal**self.power",
+        (_FORESEEING,),
+    ),
+)
+
+MUTANTS = (
+    *BRIDGETRACE,
+    *PRIVTRACE,
+    *ADATRACE,
+    *DPT,
+    *LINES,
+    *TIMES,
+    *TIMING,
+    *NUMBERS,
+    *SHOWING,
+    *EXPORT,
+    *FORESEEING,
+)

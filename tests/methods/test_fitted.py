@@ -16,7 +16,7 @@ import shapely
 from tests import polygons
 
 import privtrace as pt
-from privtrace.methods import counting, estimating
+from privtrace.methods import counting, estimating, foreseeing
 from privtrace.methods.estimating import Estimates
 from privtrace.methods.fitted import Fitted, Hours, Spread, fitted
 from privtrace.privacy.unit import WEIGHT
@@ -70,7 +70,7 @@ def model_of(method: str, region: pt.Region = BOX, **settings: Any) -> Any:
 
 def shown(model: Any) -> Fitted:
     """Count as many trips as the model has: slow counts take their time."""
-    with mock.patch.multiple(estimating, PER_TRIP=1, LEAST_TRIPS=1):
+    with mock.patch.multiple(foreseeing, PER_TRIP=1, LEAST_TRIPS=1):
         return fitted(model)
 
 
@@ -334,7 +334,8 @@ def test_without_times_there_are_no_hours() -> None:
 @EACH
 def test_all_is_counted_on_one_sample(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model, asked = model_of(method), []
-    monkeypatch.setattr(estimating, "MOST_TRIPS", 50)
+    for module in (estimating, foreseeing):
+        monkeypatch.setattr(module, "MOST_TRIPS", 50)
     real = counting.sample_parts
 
     def sample_parts(one: Any, count: int, seed: int) -> Any:

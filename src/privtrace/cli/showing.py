@@ -214,7 +214,7 @@ def _show_usability(model: Model, screen: Screen) -> None:
     """Say what may be read from a model; that it is noise, even with --quiet."""
     usability = model.usability()
     if usability.is_noise:
-        screen.warn(" ".join([usability.verdict, *usability.advice]))
+        screen.warn(usability.warning)
     else:
         screen.say(f"\n{usability.verdict}", style="bold")
     for level in usability.levels:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, Unpack
 
 from privtrace import coordinates
 from privtrace.errors import OutputError, SettingsError
@@ -22,7 +22,7 @@ from privtrace.io.formats import Suffixed
 from privtrace.io.formats import chosen as by_name_or_suffix
 from privtrace.methods.counting import SLOTS
 from privtrace.methods.declaring import MOST_SEED, spelled, whole
-from privtrace.methods.model import Model
+from privtrace.methods.model import ExportOptions, Model
 from privtrace.methods.settings import MOST_TRAJECTORIES
 from privtrace.storage.atomic import STANDARD, Target, check_target, replacing, streaming
 from privtrace.zones import read_zones
@@ -34,18 +34,7 @@ Check: TypeAlias = Callable[[Model, Asked], None]
 
 
 def export(
-    model: Model,
-    what: str | None,
-    path: str | os.PathLike[str],
-    *,
-    format: str | None = None,
-    force: bool = False,
-    by: str | None = None,
-    zones: str | os.PathLike[str] | None = None,
-    zone_id: str | None = None,
-    count: int | None = None,
-    seed: int | None = None,
-    output_crs: str | None = None,
+    model: Model, what: str | None, path: str | os.PathLike[str], **options: Unpack[ExportOptions]
 ) -> None:
     """Write one of the tables or maps that a model gives, or demand for a simulator. It costs no privacy.
 
@@ -76,18 +65,7 @@ def export(
     output_crs
         For simulators: the coordinate system of the file, such as "EPSG:3763".
     """
-    wanted = check_export(
-        what,
-        path,
-        format=format,
-        force=force,
-        by=by,
-        zones=zones,
-        zone_id=zone_id,
-        count=count,
-        seed=seed,
-        output_crs=output_crs,
-    )
+    wanted = check_export(what, path, **options)
     if wanted.renamed is not None:
         warnings.warn(f"{what} was {wanted.renamed}", DeprecationWarning, stacklevel=3)
     wanted.write(model, wanted.asked(model))

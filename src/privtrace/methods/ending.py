@@ -82,4 +82,4 @@ def log_noise(model: Model) -> None:
         log.exception("what may be read from this model is not known; usability() fails")
         return
     if usability.is_noise:
-        log.warning(" ".join([usability.verdict, *usability.advice]))
+        log.warning(usability.warning)

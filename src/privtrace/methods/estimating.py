@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from privtrace.methods.counting import Counter, Lines, Numbers, Sum, counted, lines_of
-from privtrace.methods.foreseeing import LEAST_TRIPS, MOST_TRIPS, PER_TRIP
+from privtrace.methods.foreseeing import MOST_TRIPS, sampled
 from privtrace.methods.misfit import UNDER_ROOT, Misfits, measured_of
 from privtrace.methods.registry import find
 from privtrace.methods.sampling import gathered, sample_parts
@@ -91,7 +91,7 @@ class Sampling:
     @classmethod
     def of(cls, model: Model) -> Sampling:
         """Sample several trips for each of the model's: their draw should matter less than that of the data."""
-        count = min(max(PER_TRIP * model.n_trajectories, LEAST_TRIPS), MOST_TRIPS) if model.count else 0
+        count = sampled(model.n_trajectories) if model.count else 0
         return cls(count, model.count / WEIGHT / max(count, 1))
 
 

@@ -31,7 +31,7 @@ STREETS = 64
 #: Off by at most so much of it, a number is good; by at most so much, rough; else it is not usable.
 GOOD, ROUGH = 0.15, 0.5
 
-#: Synthetic trips that are counted: so many for each real one, at least and at most, as `estimating` does.
+#: Synthetic trips that are counted: so many for each real one, at least and at most.
 PER_TRIP, LEAST_TRIPS, MOST_TRIPS = 4, 2_000, 100_000
 
 #: Within which factor most of what was foreseen came true: see experiments/foreseen.py.

@@ -148,6 +148,11 @@ class Usability:
         )
         return (help, spent) if self.private else (help,)
 
+    @property
+    def warning(self) -> str:
+        """Put the verdict on a model of which nothing can be read, and what would help, into one text."""
+        return " ".join([self.verdict, *self.advice])
+
     def best(self, kind: str) -> str | None:
         """Give the best verdict on numbers of a kind; None if the model has none of them."""
         if self.is_empty:

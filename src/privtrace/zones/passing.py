@@ -99,7 +99,7 @@ def _passed(lines: Runs, first: int, last: int, cover: Cover) -> Integers:
 
 
 def _touch(lines: Runs, found: Integers, zones: Integers, polygons: Array) -> Flags:
-    """Tell of pairs of a line and a zone whether they touch."""
+    """Find out for each pair of a line and a zone whether they touch."""
     numbers, which = np.unique(found, return_inverse=True)
     shapes = _shapes(lines, numbers)[which]
     shapely.prepare(polygons[np.unique(zones)])

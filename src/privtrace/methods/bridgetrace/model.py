@@ -231,12 +231,16 @@ class BridgeTraceModel(Model):
 
     def _visits_of(self, runs: Runs) -> Floats:
         """Count visits of synthetic trips as those of real ones were measured."""
+        return measured_visits(self.encode(runs), np.ones(len(runs)), self._visit_weights)
+
+    @cached_property
+    def _visit_weights(self) -> Integers:
+        """Give the weights with which visits were measured, which follow from the density."""
         release, settings = self.release, self.settings
         coarse = Grid.uniform(release.region, len(self.divisions))
         noisy, count = self.density.ravel()[coarse.slots], self.count / WEIGHT
         density = clean_density(noisy, count, settings.error("density"), settings.tuning)
-        weights = self.space.visit_weights(coarse.spread(density), settings.tuning)
-        return measured_visits(self.encode(runs), np.ones(len(runs)), weights)
+        return self.space.visit_weights(coarse.spread(density), settings.tuning)
 
     def summary(self) -> dict[str, Any]:
         """Describe sizes for a reader."""
