@@ -247,9 +247,10 @@ REFUSALS: dict[str, tuple[Any, str, dict[str, Any], type[Exception], str]] = {
 def test_refusals_come_before_any_work(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     what, name, options, error, message = REFUSALS[case]
     (tmp_path / "there.csv").write_text("mine")
+    fitted = model("dpt")  # before: a fit looks at its model
     monkeypatch.setattr(pt.DPTModel, "view", lambda model: pytest.fail("the model was looked at"))
     with pytest.raises(error, match=message):
-        export(model("dpt"), what, tmp_path / name, **options)
+        export(fitted, what, tmp_path / name, **options)
     assert [path.name for path in tmp_path.iterdir()] == ["there.csv"]
     assert (tmp_path / "there.csv").read_text() == "mine"
 

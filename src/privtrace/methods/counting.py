@@ -40,6 +40,7 @@ class Lines:
     region: Region
     runs: Runs  # in meters
     hours: Integers  # (n,): local hours of the week in which they depart; zeros without times
+    _passed: dict[Places, tuple[Integers, Integers]] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of(cls, part: Trajectories, region: Region, calendar: Calendar | None) -> Lines:
@@ -54,6 +55,12 @@ class Lines:
 
     def __len__(self) -> int:
         return len(self.runs)
+
+    def passed(self, places: Places) -> tuple[Integers, Integers]:
+        """Find the places that they pass, once for all counters of the same places."""
+        if places not in self._passed:
+            self._passed[places] = places.passed(self.runs)
+        return self._passed[places]
 
     @property
     def firsts(self) -> Floats:
@@ -234,7 +241,7 @@ class Passing:
 
     def codes(self, lines: Lines) -> tuple[Integers, None]:
         """List them."""
-        return self.slots.codes(lines, *self.places.passed(lines.runs), self.places.n), None
+        return self.slots.codes(lines, *lines.passed(self.places), self.places.n), None
 
 
 @dataclass(frozen=True, eq=False)
