@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from tests.io.samples import FILE_NAMES
 
@@ -23,6 +24,7 @@ from privtrace import trajectories as containers
 from privtrace.calendar import Period, Zone
 from privtrace.evaluation.decomposition import _retraced, _sampled
 from privtrace.evaluation.reference import Made
+from privtrace.frames import Declared, from_lazy
 from privtrace.io import FORMATS, open_source
 from privtrace.io.source import FileSource, Sizes
 from privtrace.privacy.unsafe_noise import NoNoise
@@ -97,11 +99,12 @@ def check_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def check_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Frames are read as files are; the formats themselves are below."""
+    """Frames and queries are read as files are; the formats themselves are below."""
     given = scattered().to_arrow()
     shuffled = given.take(np.random.default_rng(1).permutation(len(given)))
     monkeypatch.setattr(containers, "PART_POINTS", 9)
     check(pt.Trajectories.from_arrow(shuffled), expected(scattered()))
+    check(from_lazy(pl.DataFrame(shuffled).lazy(), Declared(), TINY), expected(scattered()))
 
 
 def check_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

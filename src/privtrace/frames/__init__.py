@@ -12,6 +12,8 @@ from privtrace.frames.geometries import from_trackintel as from_trackintel
 from privtrace.frames.geometries import to_geopandas as to_geopandas
 from privtrace.frames.geometries import to_movingpandas as to_movingpandas
 from privtrace.frames.geometries import to_trackintel as to_trackintel
+from privtrace.frames.queries import from_lazy as from_lazy
+from privtrace.frames.queries import from_relation as from_relation
 from privtrace.frames.tables import from_arrow as from_arrow
 from privtrace.frames.tables import from_pandas as from_pandas
 from privtrace.frames.tables import from_polars as from_polars

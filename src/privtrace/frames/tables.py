@@ -43,14 +43,16 @@ def from_polars(frame: Any, declared: Declared) -> Trajectories:
         wanted = frame.lazy().select(needed).collect()
     except polars.exceptions.PolarsError:  # whose words may quote a row
         raise DataError(f"{place}: it cannot be computed; collect it first, and see what polars says") from None
-    columns = {}
-    for values in wanted:
-        with suppress(pa.ArrowException):  # of its own types, such as integers of 128 bits
-            if values.dtype != polars.Object:  # which are addresses in memory
-                columns[values.name] = values.to_arrow()
-        if values.name not in columns:
-            raise _unknown_type(place, values.name, values.dtype)
+    columns = {values.name: polars_column(place, values) for values in wanted}
     return door.read(place, pa.table(columns), declared)
+
+
+def polars_column(place: str, values: Any) -> pa.Array:
+    """Bring a column of polars into arrow's types."""
+    if values.dtype != load("polars", "from_polars", None).Object:  # which are addresses in memory
+        with suppress(pa.ArrowException):  # of its own types, such as integers of 128 bits
+            return values.to_arrow()
+    raise _unknown_type(place, values.name, values.dtype)
 
 
 def from_pandas(frame: Any, declared: Declared) -> Trajectories:
