@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
@@ -18,6 +18,7 @@ from typing import (
     Protocol,
     TypeAlias,
     TypedDict,
+    TypeGuard,
     TypeVar,
     Unpack,
     overload,
@@ -32,11 +33,13 @@ from privtrace.compiling import compiled, inlined
 from privtrace.errors import DataError
 
 if TYPE_CHECKING:
+    import duckdb
     import geopandas
     import movingpandas
     import pandas
     import polars
     import pyarrow as pa
+    import pyspark
     import trackintel
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -79,6 +82,7 @@ class Source(Protocol):
       to do instead. What it gives is used in its place, and then closed, if it is another and has `close`;
     - `tell(observer)`: tells the curator what a look at its rows tells; called before and after every pass;
     - `tell_untimed(observer)`: tells the curator if hardly any time can be read, where times are synthesized;
+    - `engine`: what holds its rows on other machines, such as "spark"; its parts are `RemoteParts` then;
     - `path`: where it is, for messages.
     """
 
@@ -97,15 +101,56 @@ class Source(Protocol):
         """Say by which public rule logs were cut into trajectories: at gaps longer than this, or not at all."""
         ...
 
-    def parts(self) -> Iterator[Trajectories]:
+    def parts(self) -> Iterable[Trajectories]:
         """Start a pass over all trajectories."""
         ...
 
 
+class RemoteParts(Protocol):
+    """Parts on other machines: what is to be done with them goes there, and a backend of theirs sends it.
+
+    Whoever iterates over them has them brought here, one by one. What `each` and `of_users` take must be pure,
+    and hold nothing secret but what is meant to go there.
+    """
+
+    def __iter__(self) -> Iterator[Trajectories]: ...
+
+    def each(self, make: Callable[[Trajectories], Iterable[Trajectories]]) -> RemoteParts:
+        """Make parts of each part, there."""
+        ...
+
+    def of_users(self, choose: Callable[[Trajectories], Trajectories]) -> RemoteParts:
+        """Leave of the trajectories of each user, wherever they were, those that are chosen of them, there.
+
+        What is chosen of all must be the same if some were chosen among first.
+        """
+        ...
+
+
+def is_remote(parts: Iterable[Trajectories]) -> TypeGuard[RemoteParts]:
+    """Tell whether parts are on other machines."""
+    return hasattr(parts, "of_users")
+
+
+def each(
+    parts: Iterable[Trajectories], make: Callable[[Trajectories], Iterable[Trajectories]]
+) -> Iterable[Trajectories]:
+    """Make parts of each part, where it is."""
+    return parts.each(make) if is_remote(parts) else chain.from_iterable(map(make, parts))
+
+
 #: What can be fitted and compared: a source, the path of a file or folder, or a data frame.
 Data: TypeAlias = (
-    "Source | str | os.PathLike[str] | pandas.DataFrame | polars.DataFrame | polars.LazyFrame | pa.Table"
+    "Source | str | os.PathLike[str] | pandas.DataFrame | polars.DataFrame | polars.LazyFrame | pa.Table | "
+    "pyspark.sql.DataFrame | duckdb.DuckDBPyRelation"
 )
+
+#: Which function gives a source over what is not loaded here, by the package and the name of its type.
+_SOURCES = {
+    ("pyspark", "DataFrame"): "from_spark",
+    ("polars", "LazyFrame"): "from_lazy",
+    ("duckdb", "DuckDBPyRelation"): "from_relation",
+}
 
 #: Which function takes the frames of which package. Those of GeoPandas are pandas' too, and come before.
 _DOORS = {
@@ -135,7 +180,7 @@ def check_source(source: object) -> None:
 @contextmanager
 def opened(given: Data) -> Iterator[Source]:
     """Give a source as it is, open the file of a path, and take a data frame by the function that is for it."""
-    if isinstance(given, str | os.PathLike) and not is_source(given):
+    if source_for(given) or (isinstance(given, str | os.PathLike) and not is_source(given)):
         from privtrace.io import read
 
         with read(given) as source:
@@ -151,6 +196,12 @@ def opened(given: Data) -> Iterator[Source]:
     except DataError as error:
         raise DataError(f"{error}. To pass options, use Trajectories.{door}") from None
     yield taken
+
+
+def source_for(given: object) -> str | None:
+    """Name the function that gives a source over a frame whose rows are not in memory; none is imported."""
+    kinds = ((kind.__module__.strip("_").partition(".")[0], kind.__name__) for kind in type(given).__mro__)
+    return next((_SOURCES[kind] for kind in kinds if kind in _SOURCES), None)
 
 
 def _door(given: object) -> str | None:

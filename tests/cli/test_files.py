@@ -144,9 +144,7 @@ def test_strict_stops_at_the_first_bad_row(dirty: Path) -> None:
 def test_times_that_cannot_be_read_are_told_and_their_form_can_be_declared(tmp_path: Path) -> None:
     lines = ["a,8.5,47.1,31/12/2025 08:00", "a,8.6,47.2,30/12/2025 09:00", "a,8.7,47.3,"]
     (tmp_path / "a.csv").write_text("\n".join(["tid,lon,lat,time", *lines]) + "\n")
-    told = (
-        "2 of 2 times could not be read, and their points come last, in the order of the file; set their format"
-    )
+    told = "2 of 2 times could not be read, and their points come last, in the order of lon and lat; set their"
     done = run("check", "a.csv", cwd=tmp_path, code=1)
     assert done.stdout.splitlines()[1:4] == [
         "a.csv:2: time cannot be read",

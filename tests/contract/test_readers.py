@@ -62,6 +62,8 @@ class Trip:
 
     def times_in(self, clock: str) -> list[Any]:
         """Give times as ISO 8601, or in a form that has to be declared: see CLOCKS."""
+        if clock == ORDER:
+            return [-second for second in self.seconds]
         if clock == "ms":
             return (1000 * self.moments.astype(np.int64)).tolist()  # type: ignore[no-any-return]
         return self.times() if clock == "iso" else [moment.strftime(clock) for moment in self.moments.tolist()]
@@ -70,6 +72,8 @@ class Trip:
 #: Forms of times, and the options that declare them.
 PATTERN = "%d/%m/%Y %H.%M.%S"
 CLOCKS: dict[str, dict[str, Any]] = {"iso": {}, "ms": {"time_unit": "ms"}, PATTERN: {"time_format": PATTERN}}
+#: Stands for numbers that only set the order of points, and for the column that they are in.
+ORDER = "seq"
 
 
 def trip(number: int, n_points: int, *, pause: int = 0) -> Trip:
@@ -143,7 +147,11 @@ def table_sample(name: str, between: str, clock: str = "iso", time: str = "datet
         LENGTHY: lambda: of(LONG),
     }
     write = partial(joined, f"a.{name}", lines(names))
-    return Sample(name, write, [of(one) for one in TRIPS], hostile, options=CLOCKS[clock])
+    hostile["absurd orders"] = lines(
+        *((*bad[:2], n, 1, 2) for n in ("x", "", "nan", "1e999", "1,5", "-0", "1e308"))
+    )
+    good, options = [of(one) for one in TRIPS], CLOCKS.get(clock, {})
+    return Sample(name, write, good, hostile, options=options, has_times=clock != ORDER)
 
 
 def dat_sample() -> Sample:
@@ -493,6 +501,11 @@ def parquet_samples() -> dict[str, Sample]:
             write = partial(parquet_file, kinds | {"t": pa.int64()}, "a.parquet")
             unit = {"time_unit": "us"}
             samples["parquet: times as numbers"] = Sample("parquet", write, good, hostile, options=unit)
+            renamed = {ORDER if key == "t" else key: kind for key, kind in kinds.items()}
+            absurd = {"absurd times": [(q, q, n, 1.0, 2.0) for n in (None, np.nan, np.inf, -0.0, 0.0, 1e308)]}
+            falling = [[(id, user, -t, x, y) for id, user, t, x, y in rows] for rows in good]
+            write = partial(parquet_file, renamed | {ORDER: pa.float64()}, "a.parquet")
+            samples["parquet: an order"] = Sample("parquet", write, falling, hostile | absurd, has_times=False)
     return samples
 
 
@@ -940,6 +953,8 @@ SAMPLES: dict[str, Sample] = {
     "csv: milliseconds": table_sample("csv", ",", "ms"),
     "csv: a pattern": table_sample("csv", ";", PATTERN),
     "csv: times of any form": table_sample("csv", ",", time="t"),
+    "csv: an order": table_sample("csv", ",", ORDER, ORDER),
+    "csv: an order, semicolons": table_sample("csv", ";", ORDER, ORDER),
     "tsv": table_sample("tsv", "\t"),
     "dat": dat_sample(),
     "porto": porto_sample(),

@@ -145,8 +145,15 @@ def test_so_does_one_about_columns_that_cannot_be_parsed(text: str) -> None:
 @pytest.mark.parametrize(
     ("prefix", "expected"),
     [
-        ("", "--time-format (time_format) or --time-unit (time_unit)"),
-        ("synthetic_", "--synthetic-time-format or --synthetic-time-unit"),
+        (
+            "",
+            "--time-format (time_format) or --time-unit (time_unit), or leave times out with "
+            "--columns t= (columns={'t': ''})",
+        ),
+        (
+            "synthetic_",
+            "--synthetic-time-format or --synthetic-time-unit, or leave times out with --synthetic-columns t=",
+        ),
     ],
 )
 def test_so_does_what_is_told_of_times(
@@ -154,7 +161,7 @@ def test_so_does_what_is_told_of_times(
 ) -> None:
     (tmp_path / "a.csv").write_text("tid,lon,lat,t\n1,2,3,noon\n")
     open_declared(tmp_path / "a.csv", Declared.of(prefix=prefix)).tell(Silent())
-    assert caplog.text.rstrip().endswith(f"set their format with {expected}")
+    assert caplog.text.rstrip().endswith(f"set their format with {expected}, and rows stay as they stand")
 
 
 def test_what_is_left_out_of_a_folder_is_told_with_the_option_of_both(tmp_path: Path) -> None:

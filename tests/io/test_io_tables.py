@@ -176,7 +176,7 @@ def test_numbers_may_have_a_decimal_comma_where_it_delimits_nothing(tmp_path, de
     lines = [delimiter.join(f'"{field}"' for field in row) for row in rows]
     path = table(tmp_path / "a.csv", lines, delimiter.join(["traj_id", "lon", "lat", "t"]))
     found = io.read(path).collect()
-    points = [[8.61, 47.3], [-0.5, 12], [np.nan, np.nan]]
+    points = [[-0.5, 12], [8.61, 47.3], [np.nan, np.nan]]  # two at one time are in order of place
     if delimiter == ",":  # the first row has no time, and is last
         points = [[np.nan, np.nan], [np.nan, np.nan], [np.nan, 47.3]]
     np.testing.assert_array_equal(found.points, points)

@@ -458,7 +458,7 @@ def test_a_fit_and_a_frame_tell_loudly_and_once_how_many_times_were_not_read(
 ) -> None:
     lines = ["1,1,1,31/12/2025 08:00", "1,2,2,30/12/2025 08:00", "2,3,3,", "2,4,4,2025-12-30"]
     (tmp_path / "a.csv").write_text("\n".join(["tid,x,y,t", *lines]))
-    words = "2 of 3 times could not be read, and their points come last, in the order of the file; set their"
+    words = "2 of 3 times could not be read, and their points come last, in the order of x and y; set their"
     with caplog.at_level(logging.WARNING, "privtrace"):
         source = pt.read(tmp_path / "a.csv")
         for _ in range(2):

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privtrace.rows import join, keys_of, values_of
-from privtrace.rows.grouping import Runs, _in_time, cut, gather, indexed, key_hashes, look, run_starts
+from privtrace.rows.grouping import Runs, _in_order, cut, gather, indexed, key_hashes, look, run_starts
 
 
 def keys(ids, users=None, **columns) -> pa.RecordBatch:
@@ -166,32 +166,81 @@ def test_many_keys_are_gathered_exactly():
     assert np.all(np.diff(order)[np.diff(found) == 0] > 0)
 
 
-def in_time(times, starts, order) -> np.ndarray:
-    """List the places of all points, also where they stay."""
-    places = _in_time(times, starts, order)
-    return np.arange(len(times)) if places is None else places
+def in_order(starts, rows_at=None, last=("x", "y"), **columns) -> np.ndarray | None:
+    """Order points of runs with these columns, whose rows may stand otherwise in the table."""
+    starts = np.asarray(starts)
+    rows = pa.table({name: pa.array(values, from_pandas=True) for name, values in columns.items()})
+    if rows_at is not None:
+        rows = rows.take(np.argsort(rows_at))
+        rows = pa.concat_tables([rows[: len(rows) // 3], rows[len(rows) // 3 :]])  # as those of several batches
+    runs = Runs(keys(np.arange(len(starts))), starts, rows, rows_at)
+    return _in_order(runs, runs.column("t"), last)
+
+
+def slowly(starts, n_rows, columns) -> list[int]:
+    """Order points as tuples of all that counts, missing values last."""
+    owners = np.repeat(np.arange(len(starts)), np.diff(starts, append=n_rows)).tolist()
+
+    def key(row: int) -> list:
+        values = [column[row] for column in columns]
+        return [owners[row], *((bool(np.isnan(one)), 0 if np.isnan(one) else one) for one in values)]
+
+    return sorted(range(n_rows), key=key)
+
+
+def check_order(starts, named, last, rows_at) -> None:
+    """Hold both forms of times against the slow way; where nothing moves, nobody is to work."""
+    counting = [name for name in ("t", "number", "order") if name in named] + list(last)
+    times = named.get("t")
+    moments = None
+    if times is not None:
+        whole = np.nan_to_num(times, posinf=9, neginf=-9).astype(int)
+        moments = np.where(np.isnan(times), np.iinfo(np.int64).min, whole).astype("datetime64[ms]")
+    for some in [times] if times is None else [times, moments]:
+        columns = {**named, **({} if some is None else {"t": some})}
+        expected = slowly(starts, len(rows_at), [columns[name] for name in counting])
+        for at in (None, rows_at):
+            found = in_order(starts, at, last, **columns)
+            assert (found is None) == (expected == sorted(expected))
+            assert found is None or found.tolist() == expected
 
 
 missing_or = st.sampled_from([np.nan, -np.inf, -1.5, -0.0, 0.0, 2.0, np.inf])
+five = st.tuples(*[missing_or] * 5)
 
 
 @settings(deadline=None)
-@given(st.lists(st.tuples(missing_or, missing_or), min_size=1, max_size=120), st.data())
-def test_points_are_in_order_of_time(pairs, data):
-    times, order = np.array(pairs).T
-    starts = np.unique([0, *data.draw(st.lists(st.integers(0, len(pairs) - 1), max_size=4))])
-    owners = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(pairs)))
-    ticks = np.where(
-        np.isnan(times), np.iinfo(np.int64).min, np.nan_to_num(times, posinf=9, neginf=-9).astype(int)
-    )
-    for some in (times, ticks.astype("datetime64[ms]")):
-        found = in_time(some, starts, None)
-        np.testing.assert_array_equal(found, np.lexsort((some, owners)))
-        only_missing = np.where(np.isnan(some), order, np.nan)  # what has a time needs no other order
-        found = in_time(some, starts, only_missing)
-        np.testing.assert_array_equal(found, np.lexsort((only_missing, some, owners)))
+@given(
+    st.lists(five, min_size=1, max_size=60),
+    st.sets(st.sampled_from(["t", "number", "order"])),
+    st.booleans(),
+    st.data(),
+)
+def test_points_are_in_order_of_time_then_order_then_place(rows, there, by_place, data):
+    names = ["t", "number", "order", "x", "y"]
+    columns = dict(zip(names, np.array(rows).T, strict=True))
+    named = {name: values for name, values in columns.items() if name in (*there, "x", "y")}
+    starts = np.unique([0, *data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=4))])
+    rows_at = np.array(data.draw(st.permutations(range(len(rows)))))
+    check_order(starts, named, ("x", "y") if by_place else (), rows_at)
+
+
+def test_long_runs_with_many_ties_are_in_order():
+    rng = np.random.default_rng(3)
+    values = rng.choice([np.nan, -1.5, -0.0, 0.0, 2.0], (5, 3000))
+    named = dict(zip(["t", "number", "order", "x", "y"], values, strict=True))
+    check_order(np.array([0, 5, 300, 301, 2000]), named, ("x", "y"), rng.permutation(3000))
+
+
+def test_a_tie_is_broken_by_order_then_by_place():
+    ties = {"t": [1.0, 1, 1, 1, 1], "order": [np.nan, 3, 2, 2, 2]}
+    places = {"x": [0.0, 0, 5, -0.0, 0.0], "y": [0.0, 0, 0, 2, 1]}
+    assert in_order([0], **ties, **places).tolist() == [4, 3, 2, 1, 0]
+    assert in_order([0], last=(), **ties, **places).tolist() == [2, 3, 4, 1, 0]
+    assert in_order([0, 3], **ties, **places).tolist() == [2, 1, 0, 4, 3]  # and no run looks at another
+    assert in_order([0], t=[1.0, 1, 2], x=[0.0, 0, -9], y=[1.0, 2, 0]) is None
 
 
 def test_a_time_at_the_edge_comes_before_none():
     edge = np.array(["NaT", np.iinfo(np.int64).max], "datetime64[us]")
-    np.testing.assert_array_equal(_in_time(edge, np.array([0]), None), [1, 0])
+    np.testing.assert_array_equal(in_order([0], t=edge, last=()), [1, 0])

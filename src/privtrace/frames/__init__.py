@@ -14,6 +14,7 @@ from privtrace.frames.geometries import to_movingpandas as to_movingpandas
 from privtrace.frames.geometries import to_trackintel as to_trackintel
 from privtrace.frames.queries import from_lazy as from_lazy
 from privtrace.frames.queries import from_relation as from_relation
+from privtrace.frames.spark import from_spark as from_spark
 from privtrace.frames.tables import from_arrow as from_arrow
 from privtrace.frames.tables import from_pandas as from_pandas
 from privtrace.frames.tables import from_polars as from_polars

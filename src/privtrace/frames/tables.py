@@ -71,7 +71,7 @@ def arrow_columns(place: str, frame: Any, understood: Callable[[list[str]], Layo
     names = [str(column.name) for column in columns]
     layout = understood(names)  # names may be there twice until then
     made = {name: _arrow(place, name, columns[names.index(name)]) for name in layout.names}
-    for name in (layout.x, layout.y):
+    for name in filter(None, (layout.x, layout.y, layout.order)):
         if name in made and is_text(made[name].type):
             made[name] = text.numbers(made[name])
     return made

@@ -11,15 +11,20 @@ import os
 from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from privtrace.io.columns import Declared, parse_columns
 from privtrace.io.formats import FORMATS, Format
 from privtrace.io.opening import open_reader, received
 from privtrace.io.output import Output, check_output
-from privtrace.io.source import FileSource, Sizes
+from privtrace.io.source import FileSource, ReadSource, Sizes
 from privtrace.storage.atomic import STANDARD
-from privtrace.trajectories import Crs, Source, Trajectories
+from privtrace.trajectories import Crs, Reading, Source, Trajectories, source_for
+
+if TYPE_CHECKING:
+    import duckdb
+    import polars
+    import pyspark
 
 __all__ = [
     "FORMATS",
@@ -35,8 +40,20 @@ __all__ = [
 ]
 
 
+@overload
 def read(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str], *, format: str | None = None, **reading: Unpack[Reading]
+) -> FileSource: ...
+
+
+@overload
+def read(
+    path: pyspark.sql.DataFrame | polars.LazyFrame | duckdb.DuckDBPyRelation, **reading: Unpack[Reading]
+) -> ReadSource: ...
+
+
+def read(
+    path: Any,
     *,
     crs: Crs | None = None,
     columns: Mapping[str, str] | None = None,
@@ -45,7 +62,7 @@ def read(
     time_unit: str | None = None,
     timezone: str | None = None,
     format: str | None = None,
-) -> FileSource:
+) -> ReadSource:
     """Open a file, or a folder of files as one source; rows are read when the source is passed over.
 
     A table has one row a point, with a trajectory id, two coordinates, and perhaps a user and a time. Its
@@ -54,8 +71,12 @@ def read(
         traj_id     traj_id, tid, trip_id, trajectory_id, trajectory, trip; id if there is none of them
         user_id     user_id, uid, taxi_id, user, driver_id
         t           t, time, timestamp; datetime for calendar time in text
+        order       order, sequence, seq: numbers that set the order of points where times do not
         lon, lat    lon, lng, long, longitude; lat, latitude: degrees
         x, y        x; y: planar
+
+    Points are in order of time, then of `order`, then of x and y, so that it does not matter where rows stand;
+    without a time and an order they stay as they stand.
 
     Parameters
     ----------
@@ -86,7 +107,14 @@ def read(
         files of that format are read.
     """
     times = {"time_format": time_format, "time_unit": time_unit, "timezone": timezone}
-    return open_declared(path, Declared.of(crs, columns=columns, gap_minutes=gap_minutes, **times), format)
+    declared = Declared.of(crs, columns=columns, gap_minutes=gap_minutes, **times)
+    opener = source_for(path)
+    if opener is None:
+        return open_declared(path, declared, format)
+    from privtrace import frames
+
+    source: ReadSource = getattr(frames, opener)(path, declared)
+    return source
 
 
 def open_declared(

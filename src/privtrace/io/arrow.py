@@ -45,6 +45,8 @@ class ArrowReader(Reader):
             n_times = self._n_times()
             faults.n_times += n_times or 0
             wanted |= {self.layout.time} if n_times is None else set()
+        if keys_only and faults is not None and not self.has_times:  # and which rows have no place in the order
+            wanted |= {self.layout.order}
         n_before = 0
         for batch in self._rows(wanted, sizes):
             place = Place.following(self.snapshot.path, n_before)
@@ -54,7 +56,8 @@ class ArrowReader(Reader):
 
     def values(self, sizes: Sizes) -> Iterator[pa.RecordBatch]:
         """Yield what differs from point to point, of all rows, good or bad."""
-        return map(rows.values_of, self._rows({self.layout.x, self.layout.y, self.layout.time}, sizes))
+        layout = self.layout
+        return map(rows.values_of, self._rows({layout.x, layout.y, layout.time, layout.order}, sizes))
 
     def _rows(self, wanted: set[str | None], sizes: Sizes) -> Iterator[pa.RecordBatch]:
         """Yield some columns as rows; the first batch is empty and shows the types."""
@@ -69,6 +72,7 @@ class ArrowReader(Reader):
                     rows.numbers(columns[layout.x]) if layout.x in columns else None,
                     rows.numbers(columns[layout.y]) if layout.y in columns else None,
                     rows.times(columns[layout.time], layout.clock) if layout.time in columns else None,
+                    rows.numbers(columns[layout.order]) if layout.order in columns else None,
                 )
 
 

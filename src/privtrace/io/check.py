@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from privtrace.io.source import FileSource
-from privtrace.rows.grouping import Distinct, Runs, assemble, n_scattered
+from privtrace.rows.grouping import Distinct, Runs, n_scattered
 from privtrace.trajectories import Trajectories, bad_points, limits
 
 
@@ -36,7 +36,7 @@ def remarks(source: FileSource) -> Remarks:
     found: Counter[str] = Counter()
     users = Distinct()
     for runs in source.made(lambda runs: runs):
-        part = assemble(runs, source.crs, source.gap_minutes, source.zone)
+        part = source.assembled(runs)
         found["n_rows"] += runs.n_rows
         found["n_out_of_order"] += _n_out_of_order(runs)
         found.update(_counts(part))

@@ -25,6 +25,7 @@ PAIRS: dict[Crs, tuple[str, str]] = {"lonlat": ("lon", "lat"), "planar": ("x", "
 TRAJECTORY = "traj_id"
 USER = "user_id"
 TIME = "t"
+ORDER = "order"
 #: A column of text with this name holds calendar time; numbers are written under the name above.
 CALENDAR = "datetime"
 #: Names of the times of all points of a line: numbers, and calendar time; the first is that which is written.
@@ -36,6 +37,7 @@ KNOWN_NAMES: dict[str, tuple[str, ...]] = {
     TRAJECTORY: ("traj_id", "tid", "trip_id", "trajectory_id", "trajectory", "trip"),
     USER: ("user_id", "uid", "taxi_id", "user", "driver_id"),
     TIME: ("t", "time", "timestamp", CALENDAR),
+    ORDER: ("order", "sequence", "seq"),
     "lon": ("lon", "lng", "long", "longitude"),
     "lat": ("lat", "latitude"),
     "x": ("x",),
@@ -114,6 +116,10 @@ class Declared:
         given = ",".join(f"{role}=NAME" for role in roles)
         return self.option("columns", given, "{" + ", ".join(f"{role!r}: NAME" for role in roles) + "}")
 
+    def without(self, role: str) -> str:
+        """Spell how a role is switched off: "--columns t= (columns={'t': ''})"."""
+        return self.option("columns", f"{role}=", f"{{{role!r}: ''}}")
+
     def time_options(self, word: str) -> str:
         """Spell both options for the form of times: "--time-format or --time-unit", and their arguments."""
         return f"{self.option('time_format')} {word} {self.option('time_unit')}"
@@ -171,11 +177,18 @@ class Layout:
     clock: Clock = ISO_CLOCK
     x: str = ""  # features have coordinates in their geometries
     y: str = ""
+    order: str | None = None  # of single tables alone
 
     @property
     def names(self) -> list[str]:
         """List the columns to read."""
-        return list(dict.fromkeys(filter(None, (self.trajectory, self.user, self.x, self.y, self.time))))
+        every = (self.trajectory, self.user, self.x, self.y, self.time, self.order)
+        return list(dict.fromkeys(filter(None, every)))
+
+    @property
+    def by_place(self) -> bool:
+        """Say whether points that tie are ordered by x, then y: rows of points have no order of their own."""
+        return self.x != "" and (self.time is not None or self.order is not None)
 
 
 def candidates(
@@ -280,7 +293,9 @@ def resolve(path: Path, names: Sequence[str], declared: Declared) -> Layout:
     header = _Header(path, names, declared)
     trajectory, user, time = header.attributes(needs_ids=True)
     crs, x, y = header.coordinates()
-    return Layout(trajectory, user, time, crs, declared.clock(time), x, y)
+    # The rows of a folder stay in the order of its files.
+    order = None if declared.lenient else header.only(ORDER)
+    return Layout(trajectory, user, time, crs, declared.clock(time), x, y, order)
 
 
 def attributes(
@@ -291,6 +306,7 @@ def attributes(
     The times of all points of a line may stand in one column, as a list.
     """
     refuse_coordinates(path, declared)
+    refuse_order(path, declared)
     header = _Header(path, names, declared, LIST, *CALENDAR_LISTS)
     trajectory, user, time = header.attributes(needs_ids=points_only)
     return Layout(trajectory, user, time, crs, declared.clock(time))
@@ -302,6 +318,13 @@ def refuse_coordinates(path: Path, declared: Declared) -> None:
         if name and any(role in pair for pair in PAIRS.values()):
             cure = f"leave {role} out of {declared.option('columns')}"
             raise DataError(f"{path}: its coordinates are those of its geometries; {cure}")
+
+
+def refuse_order(path: Path, declared: Declared) -> None:
+    """Refuse a name for the order, which features and the files of a folder have of their own."""
+    if declared.columns.get(ORDER):
+        cure = f"leave {ORDER} out of {declared.option('columns')}"
+        raise DataError(f"{path}: only a single table of points has a column for their order; {cure}")
 
 
 def pair_of(crs: Crs) -> tuple[str, str]:
@@ -333,6 +356,7 @@ def check_types(path: Path, layout: Layout, schema: pa.Schema, declared: Declare
     ids, numbers = (_ID, "integers or text"), (_NUMBER, "numbers")
     times = (*_NUMBER, *_CALENDAR, is_text), f"timestamps, numbers{words}"
     wanted = {layout.trajectory: ids, layout.user: ids, layout.x: numbers, layout.y: numbers, time: times}
+    wanted[layout.order] = _NUMBER, f"numbers, or leave it out with {declared.without(ORDER)}"
     for name in layout.names:
         kind, (fitting, fit) = schema.field(name).type, wanted[name]
         if not _is((value_of if name == time else decoded_type)(kind), fitting):

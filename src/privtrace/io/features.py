@@ -158,6 +158,7 @@ class TextReader(FeatureReader):
     ) -> None:
         self.snapshot, self._packed = beginning.snapshot, packed
         columns.refuse_coordinates(beginning.path, declared)
+        columns.refuse_order(beginning.path, declared)
         self.declared = declared = _with_header(declared, header)
         self._names = lru_cache(_MOST_REMEMBERED)(self._names_among)
         self._clock: Callable[[str | None], Clock] = lru_cache(_MOST_REMEMBERED)(self._clock_of)
@@ -278,8 +279,8 @@ def _fitted(read: Read, n_times: Integers, n_points: Integers, is_list: Flags | 
     given = read.unread | read.values.is_valid().to_numpy(zero_copy_only=False)
     wrong = (np.bincount(np.repeat(np.arange(len(n_times)), n_times), given, len(n_times)) > 0) & is_list
     unread = floats_of(pa.array(read.unread).take(places).fill_null(False))
-    order = None if read.order is None else read.order.take(places)
-    return Read(read.values.take(places), np.where(misfit, wrong[owners], unread), order)
+    number = None if read.number is None else read.number.take(places)
+    return Read(read.values.take(places), np.where(misfit, wrong[owners], unread), number)
 
 
 def _times_of(column: pa.Array, clock: Clock, n_points: Integers) -> Read:

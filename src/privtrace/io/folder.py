@@ -7,6 +7,8 @@ files yield is brought into one form, whatever the others are:
     t                   calendar time to the microsecond; numbers of no declared unit have the place of seconds
                         since 1970, to set the order of points, and where logs are cut they are no time
 
+Points that share a time stay in the order of the files and their rows.
+
 A file that lacks users or times has rows without. One that cannot be read, or lacks what a row needs, is
 dropped and counted like a row. Points mean what is declared, else longitude and latitude.
 """
@@ -26,7 +28,7 @@ import pyarrow.compute as pc
 from privtrace import rows
 from privtrace.errors import DataError, PrivTraceError
 from privtrace.io.beginning import Beginning
-from privtrace.io.columns import TIME, USER, Declared
+from privtrace.io.columns import TIME, USER, Declared, refuse_order
 from privtrace.io.features import FeatureReader, apart
 from privtrace.io.files import FileVersion, Snapshot
 from privtrace.io.source import Reader, Sizes
@@ -48,10 +50,11 @@ class FolderReader(Reader):
     defines_times = False  # those of files whose format does so stay as they are
 
     def __init__(self, path: Path, groups: Sequence[Group], declared: Declared) -> None:
+        refuse_order(path, declared)
         self.crs = declared.crs or "lonlat"
         self.has_users = declared.columns.get(USER) != ""
         self.has_times = self.has_clock = declared.columns.get(TIME) != ""
-        self._keeps_order = declared.wants_times and declared.gap_minutes is None
+        self._keeps_numbers = declared.wants_times and declared.gap_minutes is None
         self._left_out: list[tuple[Path, str]] = []  # with the reason
         self._readers: list[Reader] = []
         lenient = replace(declared, lenient=True)
@@ -123,8 +126,8 @@ class FolderReader(Reader):
         if self.has_times:
             times = columns.get("t")
             made["t"] = pa.nulls(len(ids), TIMESTAMP) if times is None else times.cast(TIMESTAMP)
-            if self._keeps_order:
-                made["order"] = columns.get("order", pa.nulls(len(ids), pa.float64()))
+            if self._keeps_numbers:
+                made["number"] = columns.get("number", pa.nulls(len(ids), pa.float64()))
         return pa.RecordBatch.from_pydict(made)
 
 

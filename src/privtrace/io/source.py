@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 import pyarrow as pa
 
 from privtrace.errors import DataError
-from privtrace.io.columns import TIME, Declared, Layout, named_zone, tells_time
+from privtrace.io.columns import ORDER, TIME, Declared, Layout, named_zone, pair_of, tells_time
 from privtrace.io.files import Snapshot
 from privtrace.io.streams import side_by_side
 from privtrace.observer import Observer
@@ -53,6 +53,8 @@ class Reader(ABC):
     time_type = pa.null()  # of the column of times, where columns have types
     n_rows: int | None = None  # good or bad; of text known after a pass
     is_table = True  # a single one, whose header or schema says what rows have
+    order: str | None = None  # the column that sets the order of points which share a time
+    by_place = False  # whether those that it leaves tied are ordered by x, then y
     defines_times = False  # the format says how times are written, so that no option can
     parse_once = True  # a pass is dear enough to keep its result
 
@@ -60,6 +62,7 @@ class Reader(ABC):
         """Take what follows from columns, or from the attributes of features."""
         self.layout, self.crs, self.time_type = layout, layout.crs, time_type
         self.has_users, self.has_times = layout.user is not None, layout.time is not None
+        self.order, self.by_place = layout.order, layout.by_place
         self.has_clock = self.has_times and tells_time(time_type, layout.clock)
 
     @abstractmethod
@@ -93,52 +96,36 @@ def _reopened(
     return FileSource(reader, sizes, declared, open_again)
 
 
-class FileSource:
-    """Yield the trajectories of a file or folder, the same ones in every pass.
+class ReadSource(ABC):
+    """Know what public facts say about the rows of a reader: coordinates, users, how times are read."""
 
-    A trajectory is all rows with one (user, trajectory id), wherever they stand. Its points are in order of
-    time, those without time last; points that cannot be read are NaN. Times are datetime64, or float64 where
-    they set the order and are no clock. Users and ids are int64, uint64, float64 or text; an unknown user is
-    the lowest int64, the highest uint64, NaN or ''.
-
-    With `gap_minutes`, points without a time are dropped first. Then a trajectory ends wherever the time to
-    the next point is longer, and another begins: the pieces of a are called a/1, a/2 and so on.
-    """
-
-    def __init__(
-        self,
-        reader: Reader,
-        sizes: Sizes | None = None,
-        declared: Declared | None = None,
-        open_again: Callable[[Declared], Reader] | None = None,  # None where there is nothing to read otherwise
-    ) -> None:
-        self._reader, self._open_again = reader, open_again
-        self._sizes, self._declared = sizes or Sizes(), declared or Declared()
+    def __init__(self, reader: Reader, declared: Declared) -> None:
+        self._reader, self._declared = reader, declared
         self.path, self.crs = reader.snapshot.path, reader.crs
-        self.gap_minutes, self.zone = self._declared.gap_minutes, self._declared.timezone
+        self.gap_minutes, self.zone = declared.gap_minutes, declared.timezone
         self.has_users, self.has_times = reader.has_users, reader.has_times
         self.has_clock = reader.has_clock  # whether times may be calendar times; `timed` reads them so
         self.times_by_default = reader.has_clock and reader.is_table  # synthesized unless told otherwise
         self._check_times()
-        self._has_told = False
-        self._lock = threading.Lock()
-        self._prepared: _Prepared | None = None
 
-    def __repr__(self) -> str:
-        gap = "" if self.gap_minutes is None else f", gap_minutes={self.gap_minutes:g}"
-        return f"FileSource({str(self.path)!r}, {self.crs}{gap})"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Go to another process as what opens it there; it must find the files as they were here."""
-        return _reopened, (self._open_again, self._declared, self._sizes, self._reader.snapshot)
-
-    def __enter__(self) -> FileSource:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def timed(self, consequence: str = NO_TIMES[0], instead: str = NO_TIMES[1]) -> FileSource:
+    if TYPE_CHECKING:  # so it is a `Source`; what these are, others say
+
+        @property
+        def n_points(self) -> int: ...  # noqa: D102
+
+        def parts(self) -> Iterable[Trajectories]: ...  # noqa: D102
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of what passes keep."""
+
+    def timed(self, consequence: str = NO_TIMES[0], instead: str = NO_TIMES[1]) -> Self:
         """Give the source with its times read as calendar times, each value by itself.
 
         Text of no declared form is ISO 8601 then. What is a number instead is no time, and the curator is told;
@@ -146,10 +133,13 @@ class FileSource:
         refused: the words say what cannot be done so, and what to do instead.
         """
         self._refuse_unless(self.has_clock, consequence, instead)
-        if self._has_clock_already or self._open_again is None:
+        if self._has_clock_already:
             return self
-        declared = replace(self._declared, wants_times=True)
-        return FileSource(self._open_again(declared), self._sizes, declared, self._open_again)
+        return self._read_again(replace(self._declared, wants_times=True))
+
+    @abstractmethod
+    def _read_again(self, declared: Declared) -> Self:
+        """Give the same source, read in another way; itself, where there is nothing to read otherwise."""
 
     @property
     def _has_clock_already(self) -> bool:
@@ -163,8 +153,104 @@ class FileSource:
     @property
     def _is_timestamp(self) -> bool:
         """Say whether times are read as timestamps: the first batch shows the types."""
-        kind = next(iter(self._reader.batches(self._sizes))).schema.field("t").type
+        kind = next(iter(self._reader.batches(Sizes()))).schema.field("t").type
         return bool(pa.types.is_timestamp(kind))
+
+    def _check_times(self) -> None:
+        """Refuse a gap without a clock, and a form of times that nobody can declare: public facts all."""
+        declared, reader = self._declared, self._reader
+        if declared.has_clock and (reader.defines_times or not reader.has_times):
+            named = f"there are no times; name their column with {declared.naming(TIME)}, or"
+            why = "its format says how times are written;" if reader.has_times else named
+            raise DataError(f"{self.path}: {why} leave out {declared.time_options('and')}")
+        if declared.gap_minutes is not None:
+            is_clock = reader.has_times and self._is_timestamp
+            self._refuse_unless(is_clock, "nothing can be cut at gaps", f"leave out {declared.option('gap')}")
+
+    def _refuse_unless(self, is_clock: bool, consequence: str, instead: str) -> None:
+        """Refuse times that are numbers, or none, and say how to make a clock of them."""
+        why = "its times are numbers without a unit, which only order the points"
+        unit = self._declared.option("time_unit", "s, ms, us or ns")
+        cure = f"set their unit since 1970 with {unit}"
+        if not self.has_times:
+            why, cure = "there are no times", f"name their column with {self._declared.naming(TIME)}"
+        if not is_clock:
+            raise DataError(f"{self.path}: {why}, so {consequence}; {cure}, or {instead}")
+
+    def _tell_unread(self, faults: Faults, n_kept: int, observer: Observer) -> None:
+        """Tell the curator, loudly, of times that were not read, and of points that nothing puts in order."""
+        reader, declared = self._reader, self._declared
+        last = " and ".join(pair_of(self.crs)) if reader.by_place else "the file"
+        stay = ", and rows stay as they stand"
+        if faults.n_unread:
+            keys = ["their numbers" if declared.wants_times else "", reader.order and repr(reader.order), last]
+            fate = f"come last, in the order of {' or of '.join(filter(None, keys))}"
+            cure = f"set their format with {declared.time_options('or')}"
+            if self.gap_minutes is not None:
+                fate = "are dropped"
+            elif reader.by_place:
+                cure += f", or leave times out with {declared.without(TIME)}{'' if reader.order else stay}"
+            if reader.defines_times:
+                cure = "its format says how they are written"
+            elif self.path.is_dir():
+                cure += ", where a file's format leaves that open"
+            unread = f"{faults.n_unread:,} of {faults.n_times:,} times could not be read"
+            observer.note(f"{self.path}: {unread}, and their points {fate}; {cure}", loud=True)
+        if faults.n_unordered:
+            lack = f"{faults.n_unordered:,} of {n_kept:,} points have no number in"
+            fate = f"{reader.order!r} and come last, in the order of {last}"
+            cure = f"leave that column out with {declared.without(ORDER)}{stay}"
+            observer.note(f"{self.path}: {lack} {fate}; {cure}", loud=True)
+
+    def _tell_few_times(self, faults: Faults, n_points: int, observer: Observer) -> None:
+        n_read = faults.n_times - faults.n_unread
+        if _ONE_IN * n_read < n_points:
+            cure = f", or set how they are read with {self._declared.time_options('or')}"
+            observer.note(
+                f"{self.path}: {n_read:,} of {n_points:,} points have a readable time, so the share of "
+                "epsilon for times is wasted and synthetic times are noise; leave them out with "
+                f"--no-times (times=False){'' if self._reader.defines_times else cure}",
+                loud=True,
+            )
+
+
+class FileSource(ReadSource):
+    """Yield the trajectories of a file or folder, the same ones in every pass.
+
+    A trajectory is all rows with one (user, trajectory id), wherever they stand. Its points are in order of
+    time, those without time last; see `assemble` for those that share one. Points that cannot be read are NaN.
+    Times are datetime64, or float64 where they set the order and are no clock. Users and ids are int64, uint64,
+    float64 or text; an unknown user is the lowest int64, the highest uint64, NaN or ''.
+
+    With `gap_minutes`, points without a time are dropped first. Then a trajectory ends wherever the time to
+    the next point is longer, and another begins: the pieces of a are called a/1, a/2 and so on.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        sizes: Sizes | None = None,
+        declared: Declared | None = None,
+        open_again: Callable[[Declared], Reader] | None = None,  # None where there is nothing to read otherwise
+    ) -> None:
+        super().__init__(reader, declared or Declared())
+        self._sizes, self._open_again = sizes or Sizes(), open_again
+        self._has_told = False
+        self._lock = threading.Lock()
+        self._prepared: _Prepared | None = None
+
+    def __repr__(self) -> str:
+        gap = "" if self.gap_minutes is None else f", gap_minutes={self.gap_minutes:g}"
+        return f"FileSource({str(self.path)!r}, {self.crs}{gap})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Go to another process as what opens it there; it must find the files as they were here."""
+        return _reopened, (self._open_again, self._declared, self._sizes, self._reader.snapshot)
+
+    def _read_again(self, declared: Declared) -> FileSource:
+        if self._open_again is None:
+            return self
+        return FileSource(self._open_again(declared), self._sizes, declared, self._open_again)
 
     @property
     def n_points(self) -> int:
@@ -200,31 +286,13 @@ class FileSource:
                 f"{self.path}: the type of its times names the zone {zone}, but hours and days are counted in "
                 f"{self.zone}; set the zone with {declared.option('timezone', *given)}"
             )
-        n_unread, n_times = self.unread_times
         self._has_told = True
-        if n_unread:
-            last = "their numbers or of the file" if declared.wants_times else "the file"
-            fate = f"come last, in the order of {last}" if self.gap_minutes is None else "are dropped"
-            cure = f"set their format with {declared.time_options('or')}"
-            if self._reader.defines_times:
-                cure = "its format says how they are written"
-            elif self.path.is_dir():
-                cure += ", where a file's format leaves that open"
-            unread = f"{n_unread:,} of {n_times:,} times could not be read"
-            observer.note(f"{self.path}: {unread}, and their points {fate}; {cure}", loud=True)
+        prepared = self._prepare()
+        self._tell_unread(prepared.faults, prepared.n_kept, observer)
 
     def tell_untimed(self, observer: Observer) -> None:
         """Tell the curator, loudly, where times are synthesized and hardly any can be read."""
-        n_unread, n_times = self.unread_times
-        n_read, n_points = n_times - n_unread, self.n_points
-        if _ONE_IN * n_read < n_points:
-            cure = f", or set how they are read with {self._declared.time_options('or')}"
-            observer.note(
-                f"{self.path}: {n_read:,} of {n_points:,} points have a readable time, so the share of "
-                "epsilon for times is wasted and synthetic times are noise; leave them out with "
-                f"--no-times (times=False){'' if self._reader.defines_times else cure}",
-                loud=True,
-            )
+        self._tell_few_times(self._prepare().faults, self.n_points, observer)
 
     def faults(self) -> Iterator[Fault]:
         """Pass over all rows and yield what is wrong with them, in order. For the curator: NOT PRIVATE."""
@@ -235,11 +303,11 @@ class FileSource:
 
     def parts(self) -> Iterator[Trajectories]:
         """Start a pass over all trajectories."""
-        return self.made(self._assembled)
+        return self.made(self.assembled)
 
-    def _assembled(self, runs: Runs) -> Trajectories:
+    def assembled(self, runs: Runs) -> Trajectories:
         """Make trajectories of runs, which say as this source does whether times are by default."""
-        made = assemble(runs, self.crs, self.gap_minutes, self.zone)
+        made = assemble(runs, self.crs, self.gap_minutes, self.zone, by_place=self._reader.by_place)
         return replace(made, times_on_request=not self._reader.is_table)
 
     def made(self, make: Callable[[Runs], Made]) -> Iterator[Made]:
@@ -269,7 +337,7 @@ class FileSource:
             return Trajectories.end_to_end([*self.parts()], self.crs)
         self._reader.snapshot.check()
         with self.timed() as timed:
-            parts = [*timed.made(lambda runs: self._assembled(replace(runs, rows=for_order(runs.rows))))]
+            parts = [*timed.made(lambda runs: self.assembled(replace(runs, rows=for_order(runs.rows))))]
         self._reader.snapshot.check()
         return Trajectories.end_to_end(parts, self.crs)
 
@@ -277,27 +345,6 @@ class FileSource:
         """Remove what is kept on disk; a later pass starts from the file again."""
         with self._lock:
             self._prepared = None
-
-    def _check_times(self) -> None:
-        """Refuse a gap without a clock, and a form of times that nobody can declare: public facts all."""
-        declared, reader = self._declared, self._reader
-        if declared.has_clock and (reader.defines_times or not reader.has_times):
-            named = f"there are no times; name their column with {declared.naming(TIME)}, or"
-            why = "its format says how times are written;" if reader.has_times else named
-            raise DataError(f"{self.path}: {why} leave out {declared.time_options('and')}")
-        if declared.gap_minutes is not None:
-            is_clock = reader.has_times and self._is_timestamp
-            self._refuse_unless(is_clock, "nothing can be cut at gaps", f"leave out {declared.option('gap')}")
-
-    def _refuse_unless(self, is_clock: bool, consequence: str, instead: str) -> None:
-        """Refuse times that are numbers, or none, and say how to make a clock of them."""
-        why = "its times are numbers without a unit, which only order the points"
-        unit = self._declared.option("time_unit", "s, ms, us or ns")
-        cure = f"set their unit since 1970 with {unit}"
-        if not self.has_times:
-            why, cure = "there are no times", f"name their column with {self._declared.naming(TIME)}"
-        if not is_clock:
-            raise DataError(f"{self.path}: {why}, so {consequence}; {cure}, or {instead}")
 
     def _prepare(self) -> _Prepared:
         """Pass over the rows once and decide how to do so again."""

@@ -134,7 +134,7 @@ class TableReader(Reader):
         texts: dict[str | None, pa.Array] = {
             name: found.texts(place)
             for place, name in enumerate(layout.names)
-            if name not in (layout.x, layout.y)
+            if name not in (layout.x, layout.y, layout.order)
         }
         batch = rows.rows(
             trajectory=rows.ids(texts[layout.trajectory]),
@@ -142,6 +142,7 @@ class TableReader(Reader):
             x=pa.array(pieces[layout.x].numbers(decimal_comma=comma)),
             y=pa.array(pieces[layout.y].numbers(decimal_comma=comma)),
             time=layout.clock.text(texts[layout.time], decimal_comma=comma) if layout.time else None,
+            order=pa.array(pieces[layout.order].numbers(decimal_comma=comma)) if layout.order else None,
         )
         return block, found, batch
 

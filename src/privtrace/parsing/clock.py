@@ -31,16 +31,16 @@ class Read(NamedTuple):
 
     values: pa.Array  # timestamps, or float64 for the order alone; null where there is no time
     unread: Flags  # where there is something that is no time
-    order: pa.Array | None = None  # float64: numbers that are no time and set the order of what has none
+    number: pa.Array | None = None  # float64: numbers that are no time and set the order of what has none
 
     @classmethod
-    def of(cls, values: pa.Array, given: pa.Array, order: pa.Array | None = None) -> Read:
+    def of(cls, values: pa.Array, given: pa.Array, number: pa.Array | None = None) -> Read:
         """Tell apart, where no time was read, what is nothing and what is something else."""
         unread = np.zeros(len(values), np.bool_)
         if values.null_count:
             missed = np.flatnonzero(values.is_null().to_numpy(zero_copy_only=False))
             unread[missed] = ~text.blank(given.take(pa.array(missed)))
-        return cls(values, unread, order)
+        return cls(values, unread, number)
 
 
 @dataclass(frozen=True)
@@ -100,17 +100,17 @@ class Clock:
         times = instants(column, self.zone)
         if self.on_calendar:
             times = epochs(times.cast(pa.int64()), times.type.unit, _ANYWHEN)
-        order = pa.nulls(len(column), pa.float64()) if self.keeps_order else None
-        return Read.of(times, column, order)
+        number = pa.nulls(len(column), pa.float64()) if self.keeps_order else None
+        return Read.of(times, column, number)
 
     def _joined(self, dates: pa.Array, numbers: pa.Array, given: pa.Array) -> Read:
         """Give numbers their place on the calendar: that of seconds, where they set the order alone."""
-        order = numbers.cast(pa.float64(), safe=False) if self.keeps_order else None
+        number = numbers.cast(pa.float64(), safe=False) if self.keeps_order else None
         if dates.null_count and self.unit is not None:
             dates = pc.coalesce(dates, epochs(numbers, self.unit))
         elif dates.null_count and self.order_only:
             dates = pc.coalesce(dates, epochs(numbers, "s", _ANYWHEN))
-        return Read.of(dates, given, order)
+        return Read.of(dates, given, number)
 
 
 #: What text is read by where nothing is declared and a clock is there.
@@ -164,9 +164,11 @@ def read_each(column: pa.Array, clocks: Sequence[Clock], which: Integers, form: 
     values = [read.values for read in reads]
     if pa.types.is_floating(values[-1].type):
         values = [in_seconds(some) for some in values]
-    orders = [pa.nulls(len(read.values), pa.float64()) if read.order is None else read.order for read in reads]
+    numbers = [
+        pa.nulls(len(read.values), pa.float64()) if read.number is None else read.number for read in reads
+    ]
     return Read(
         pa.concat_arrays(values).take(pa.array(in_order)),
         np.concatenate([read.unread for read in reads])[in_order],
-        pa.concat_arrays(orders).take(pa.array(in_order)) if form.keeps_order else None,
+        pa.concat_arrays(numbers).take(pa.array(in_order)) if form.keeps_order else None,
     )

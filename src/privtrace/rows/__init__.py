@@ -7,8 +7,10 @@ A batch of rows is an arrow `RecordBatch` with the columns
     x, y        float64, NaN where missing or unreadable
     t           a timestamp, or float64 where times set the order alone; null where missing or unreadable; only
                 if the file has times
-    order       float64: sets the order of rows whose time is null, null where nothing does; only where calendar
+    number      float64: sets the order of rows whose time is null, null where nothing does; only where calendar
                 times are wanted of a column that may hold numbers of no unit
+    order       float64: sets the order of rows that tie in both, or have neither; null or NaN where missing;
+                only if a table has a column for it
     moment      whether t, float64 then, is that of a date in text; only where `for_order` made it
 
 and, until `usable` has noted the faults of a batch, `unread`: whether the time is there and cannot be read.
@@ -45,11 +47,12 @@ def rows(
     x: pa.Array | None = None,
     y: pa.Array | None = None,
     time: Read | None = None,
+    order: pa.Array | None = None,
 ) -> pa.RecordBatch:
     """Make a batch of columns that are ready; rows without a trajectory are still there, for `usable`."""
-    columns = {"traj_id": trajectory, "user_id": user, "x": x, "y": y}
+    columns = {"traj_id": trajectory, "user_id": user, "x": x, "y": y, "order": order}
     if time is not None:
-        columns |= {"t": time.values, "order": time.order, "unread": pa.array(time.unread)}
+        columns |= {"t": time.values, "number": time.number, "unread": pa.array(time.unread)}
     return pa.RecordBatch.from_pydict({name: column for name, column in columns.items() if column is not None})
 
 
@@ -76,6 +79,11 @@ def usable(
             faults.add("time is missing", np.flatnonzero(no_time & among), place)
         if faults.need_times or faults.locating:
             faults.add("time cannot be read", np.flatnonzero(unread & among), place)
+        if "order" in batch.schema.names and not has_times:  # else it decides on a tie alone
+            no_order = _nulls(batch["order"])
+            faults.n_unordered += int((no_order & ~_nulls(batch["traj_id"])).sum())
+            if faults.locating:
+                faults.add("order is missing or not a number", np.flatnonzero(no_order), place)
     if "unread" in batch.schema.names:
         batch = batch.drop_columns(["unread"])
     return batch.filter(batch["traj_id"].is_valid()) if batch["traj_id"].null_count else batch
@@ -83,12 +91,12 @@ def usable(
 
 def for_order(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Give calendar times, and numbers beside them, as the numbers that set the order: dates in seconds."""
-    times, order = batch["t"], pa.nulls(batch.num_rows, pa.float64())
-    if "order" in batch.schema.names:
-        order = batch["order"]
-        batch = batch.drop_columns(["order"])
+    times, number = batch["t"], pa.nulls(batch.num_rows, pa.float64())
+    if "number" in batch.schema.names:
+        number = batch["number"]
+        batch = batch.drop_columns(["number"])
     is_date = times.is_valid() if pa.types.is_timestamp(times.type) else pc.and_(times.is_valid(), False)
-    values = pc.coalesce(in_seconds(times), order)
+    values = pc.coalesce(in_seconds(times), number)
     return batch.set_column(batch.schema.get_field_index("t"), "t", values).append_column("moment", is_date)
 
 

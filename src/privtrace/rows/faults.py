@@ -56,6 +56,7 @@ class Faults:
         self.locating, self.need_times = locating, need_times
         self.counts: Counter[str] = Counter()
         self.n_times = self.n_unread = 0  # those that are there, and those of them that cannot be read
+        self.n_unordered = 0  # rows without a number where that alone sets the order
         self._found: list[Fault] = []
 
     def add(self, reason: str, rows: Integers, place: Place) -> None:

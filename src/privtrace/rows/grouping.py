@@ -21,6 +21,9 @@ from privtrace.trajectories import Array, Crs, Floats, Integers, Trajectories, g
 
 Hashes = npt.NDArray[np.uint64]
 
+#: Orders points that tie in all else.
+_PLACE = ("x", "y")
+
 #: Runs up to this are sorted by counting.
 _SHORT = 256
 #: Keys that a table can hold at first: a power of two.
@@ -56,6 +59,11 @@ class Runs:
             return None
         values = self.whole(name)
         return values if self.order is None else values[self.order]
+
+    def values(self, name: str, places: Integers) -> Array:
+        """Take out what a column has at some places."""
+        rows = places if self.order is None else self.order[places]
+        return floats_of(self.rows[name].take(pa.array(rows)))
 
     def whole(self, name: str, out: Array | None = None) -> Array:
         """Take a column out as it stands in the table."""
@@ -216,6 +224,15 @@ def key_hashes(keys: pa.RecordBatch) -> Hashes:
     return hashes
 
 
+def row_hashes(rows: pa.RecordBatch) -> Hashes:
+    """Mix all of each row into 64 bits, the same in every process."""
+    hashes = key_hashes(rows)
+    for column in values_of(rows).columns:
+        words = column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
+        _mix(_words(words), hashes)
+    return hashes
+
+
 def _words(column: pa.Array) -> Hashes:
     """Give the 64 bits of each number, which are different for different ones; 0 for null."""
     return np.ascontiguousarray(floats_of(column.fill_null(0) if column.null_count else column)).view(np.uint64)
@@ -257,20 +274,29 @@ def cut(batches: Iterable[Runs], at_least: int) -> Iterator[Runs]:
         yield last
 
 
-def assemble(runs: Runs, crs: Crs, gap_minutes: float | None = None, zone: str = "UTC") -> Trajectories:
+def assemble(
+    runs: Runs,
+    crs: Crs,
+    gap_minutes: float | None = None,
+    zone: str = "UTC",
+    *,
+    by_place: bool = False,
+) -> Trajectories:
     """Make trajectories of runs whose keys are all different, in order of time and cut at longer gaps.
 
-    Where they are cut, all rows have a time, and it is a timestamp.
+    Points are in order of `t`, then `number`, then `order`, as far as there are such columns; missing values
+    come last. Those that tie are in order of x, then y, if `by_place`, so that nothing depends on where rows
+    stand; otherwise they stay as they stand. Where trajectories are cut, all rows have a time, and it is a
+    timestamp.
     """
     keys, starts, order = runs.keys, runs.starts, runs.order
     times, moments = runs.column("t"), runs.column("moment")
-    if times is not None:
-        places = _in_time(times, starts, runs.column("order"))
-        if places is not None:
-            times, moments = times[places], None if moments is None else moments[places]
-            order = places if order is None else order[places]
-        if gap_minutes is not None:
-            starts, keys = _cut_at_gaps(times, starts, keys, gap_minutes)
+    places = _in_order(runs, times, _PLACE if by_place else ())
+    if places is not None:
+        times, moments = (None if some is None else some[places] for some in (times, moments))
+        order = places if order is None else order[places]
+    if times is not None and gap_minutes is not None:
+        starts, keys = _cut_at_gaps(times, starts, keys, gap_minutes)
     users = ids_of(keys["user_id"]) if "user_id" in keys.schema.names else None
     offsets = np.append(starts, runs.n_rows)
     ids, points = ids_of(keys["traj_id"]), _points(runs, order)
@@ -309,19 +335,35 @@ def _cut_at_gaps(
     return pieces, keys.set_column(keys.schema.get_field_index("traj_id"), "traj_id", names)
 
 
-def _in_time(times: Array, starts: Integers, order: Floats | None) -> Integers | None:
-    """Order the points of trajectories by time, missing ones last, on a tie by `order`, else as in the file.
+def _in_order(runs: Runs, times: Array | None, last: tuple[str, ...] = ()) -> Integers | None:
+    """Order the points of each run by its columns, each where those before it tie, missing values last.
 
-    If that is how they stand, None.
+    What still ties stays as it stands. If nothing moves, None.
     """
-    ranks = _ranks(times)
-    falls = ranks[1:] < ranks[:-1]
-    falls[starts[1:] - 1] = False
-    if not falls.any() and (order is None or not np.isnan(times).any()):
-        return None
-    places, bounds = np.arange(len(times)), np.append(starts, len(times))
-    for keys in (ranks,) if order is None else (_ranks(order), ranks):  # stable: the last one counts most
-        _sort_runs(keys, bounds, places)
+    names = [name for name in ("number", "order", *last) if name in runs.rows.column_names]
+    places: Integers | None = None  # which point comes to stand where
+    tied: Integers | None = None  # where those stand that tie so far; all of a run do at first
+    bounds = np.append(runs.starts, runs.n_rows)  # of what ties
+    for name in names if times is None else ["t", *names]:
+        if tied is None:
+            found = times if name == "t" else runs.column(name)
+            assert found is not None
+            ranks = _ranks(found)
+        else:
+            ranks = _ranks(runs.values(name, tied if places is None else places[tied]))
+        rises, ties, tie_bounds = _ties(ranks, bounds)
+        if not rises:
+            moved = np.arange(len(ranks))
+            _sort_runs(ranks, bounds, moved)
+            _, ties, tie_bounds = _ties(ranks[moved], bounds)
+            if tied is None:
+                places = moved
+            else:
+                places = np.arange(runs.n_rows) if places is None else places
+                places[tied] = places[tied][moved]
+        tied, bounds = ties if tied is None else tied[ties], tie_bounds
+        if not len(tied):
+            break
     return places
 
 
@@ -333,6 +375,37 @@ def _ranks(values: Array) -> Integers:
     bits, last = (values + 0.0).view(np.int64), np.iinfo(np.int64).max  # adding zero turns -0 into 0
     # Floats are in the order of their bits; among negative ones, those but the sign are to be turned around.
     return np.where(np.isnan(values), last, bits ^ ((bits >> 63) & last))
+
+
+@compiled
+def _ties(ranks, bounds):  # type: ignore[no-untyped-def]
+    """Find the ranks of each run that are those of their neighbors: where they are, and the bounds of each tie.
+
+    Ranks 1, 2, 2, 3 give 1, 2 and 0, 2. Where a rank is below the one before it, False and nothing.
+    """
+    places, firsts = np.empty(len(ranks), np.int64), np.empty(len(ranks) + 1, np.int64)
+    n_tied = n_ties = 0
+    for run in range(len(bounds) - 1):
+        own = ranks[bounds[run] : bounds[run + 1]]
+        rises = True
+        for i in range(len(own) - 1):  # quick, as nothing depends on what was found before
+            rises &= own[i] < own[i + 1]
+        if rises:
+            continue
+        for at in range(bounds[run] + 1, bounds[run + 1]):
+            if ranks[at] > ranks[at - 1]:
+                continue
+            if ranks[at] < ranks[at - 1]:
+                return False, places[:0].copy(), firsts[:0].copy()
+            if n_tied == 0 or places[n_tied - 1] != at - 1:
+                firsts[n_ties] = n_tied
+                places[n_tied] = at - 1
+                n_ties += 1
+                n_tied += 1
+            places[n_tied] = at
+            n_tied += 1
+    firsts[n_ties] = n_tied
+    return True, places[:n_tied].copy(), firsts[: n_ties + 1].copy()
 
 
 @compiled
