@@ -5,6 +5,7 @@
     crossing  what would let something private through the crossing
     privacy   what else would void the promise
     reading   what would void it at the doors: files, times, units, accounts
+    spark     what would void it, or change counts, on a cluster
     quality   what would keep it, and make worse synthetic data
 
 To add one, add a `Mutant` to the file that it belongs in: a few lines.
@@ -12,13 +13,14 @@ To add one, add a `Mutant` to the file that it belongs in: a few lines.
 
 from __future__ import annotations
 
-from mutants import crossing, privacy, quality, reading
+from mutants import crossing, privacy, quality, reading, spark
 from mutants.mutant import Mutant
 
 ALL: tuple[Mutant, ...] = (
     *crossing.MUTANTS,
     *privacy.MUTANTS,
     *reading.MUTANTS,
+    *spark.MUTANTS,
     *quality.MUTANTS,
 )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
@@ -11,7 +11,16 @@ import numpy as np
 
 from privtrace.calendar import DAY_S, Period, Zone, seconds_of
 from privtrace.observer import Observer
-from privtrace.trajectories import NO_TIMES, Crs, Flags, Source, Trajectories, on_the_calendar
+from privtrace.trajectories import (
+    NO_TIMES,
+    Crs,
+    Flags,
+    Source,
+    Trajectories,
+    each,
+    is_remote,
+    on_the_calendar,
+)
 
 #: What cannot be done without calendar times, and what to do instead, where there is a period.
 NO_PERIOD = ("no period can be applied", "leave out --period (period)")
@@ -32,7 +41,17 @@ class _Found:
 
 
 #: What a source may have beside its duty, as `Source` lists it, and a derived one has as well.
-_FURTHER = ("has_users", "has_clock", "zone", "times_by_default", "tell", "tell_untimed", "path", "close")
+_FURTHER = (
+    "has_users",
+    "has_clock",
+    "zone",
+    "times_by_default",
+    "tell",
+    "tell_untimed",
+    "path",
+    "engine",
+    "close",
+)
 
 
 @dataclass(frozen=True)
@@ -95,27 +114,39 @@ class Within(Derived):
                 loud=found.n_kept == 0,
             )
 
-    def parts(self) -> Iterator[Trajectories]:
+    def parts(self) -> Iterable[Trajectories]:
         """Start a pass over the trajectories of the period."""
+        parts = self.source.parts()
+        if is_remote(parts):  # what is found there is not told here
+            period, local = self.period, self.local
+            return parts.each(lambda part: [_taken(part, _begin(part, period, local)[0])])
+        return self._told(parts)
+
+    def _told(self, parts: Iterable[Trajectories]) -> Iterator[Trajectories]:
         found = _Found()
-        for part in self.source.parts():
-            kept, has_time = self._begin(part)
+        for part in parts:
+            kept, has_time = _begin(part, self.period, self.local)
             found.add(kept, has_time)
-            yield part if kept.all() else part.take(np.flatnonzero(kept))
+            yield _taken(part, kept)
         if not self._found:
             self._found.append(found)
 
-    def _begin(self, part: Trajectories) -> tuple[Flags, Flags]:
-        """Tell which trajectories begin in the period, and which have a time at all."""
-        if part.times is None or not part.on_calendar:
-            return np.zeros(len(part), np.bool_), np.zeros(len(part), np.bool_)
-        seconds = seconds_of(part.times)
-        timed = np.append(np.flatnonzero(seconds >= 0), part.n_points)
-        # (n,): the first of each, or of a later one if it has none
-        firsts = timed[np.searchsorted(timed, part.offsets[:-1])]
-        has_time = firsts < part.offsets[1:]
-        days = self.local.to_local(np.append(seconds, 0)[firsts]) // DAY_S
-        return has_time & (days >= self.period.days.start) & (days < self.period.days.stop), has_time
+
+def _taken(part: Trajectories, kept: Flags) -> Trajectories:
+    return part if kept.all() else part.take(np.flatnonzero(kept))
+
+
+def _begin(part: Trajectories, period: Period, local: Zone) -> tuple[Flags, Flags]:
+    """Tell which trajectories begin in the period, and which have a time at all."""
+    if part.times is None or not part.on_calendar:
+        return np.zeros(len(part), np.bool_), np.zeros(len(part), np.bool_)
+    seconds = seconds_of(part.times)
+    timed = np.append(np.flatnonzero(seconds >= 0), part.n_points)
+    # (n,): the first of each, or of a later one if it has none
+    firsts = timed[np.searchsorted(timed, part.offsets[:-1])]
+    has_time = firsts < part.offsets[1:]
+    days = local.to_local(np.append(seconds, 0)[firsts]) // DAY_S
+    return has_time & (days >= period.days.start) & (days < period.days.stop), has_time
 
 
 def within(source: Source, period: Period, zone: str | None = None) -> Within:
@@ -147,6 +178,7 @@ class Transformed(Derived):
         """Say what points mean now."""
         return self.target
 
-    def parts(self) -> Iterator[Trajectories]:
+    def parts(self) -> Iterable[Trajectories]:
         """Start a pass over all trajectories."""
-        return (part.to_crs(self.target) for part in self.source.parts())
+        target = self.target
+        return each(self.source.parts(), lambda part: [part.to_crs(target)])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privtrace.privacy import accumulator
+from privtrace.backends import sums
 from privtrace.privacy.accumulator import Accumulator, Counts
 from privtrace.privacy.contributions import Contributions, evenly, once
 from privtrace.privacy.unit import WEIGHT, Unit
@@ -116,7 +116,7 @@ def test_a_kernel_must_tell_of_every_trajectory() -> None:
 @pytest.mark.parametrize("merge", [1, 50, 1 << 21])
 @pytest.mark.parametrize("size", [100, 1 << 40])
 def test_parts_add_up_in_any_order(merge: int, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(accumulator, "_MERGE_ENTRIES", merge)
+    monkeypatch.setattr(sums, "_MERGE_ENTRIES", merge)
     rng = np.random.default_rng(1)
     codes, weights = rng.integers(0, 100, 5000) * (size // 100), rng.integers(0, 1000, 5000)
     cuts = np.sort(rng.integers(0, 5000, 60))

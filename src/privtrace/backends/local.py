@@ -8,8 +8,17 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from threading import local
 
-from privtrace.backends.base import Part, Result
+from privtrace.backends.base import Backend, Part, Result
 from privtrace.backends.cores import available_cores, checked
+
+
+def backend_for(source: object) -> Backend:
+    """Choose a backend for a source where nobody gave one: the engine that holds it, or threads."""
+    if getattr(source, "engine", None) == "spark":
+        from privtrace.backends.spark import SparkBackend
+
+        return SparkBackend()
+    return Threads()
 
 
 class Threads:

@@ -6,15 +6,15 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 
 from privtrace.backends.base import Backend
-from privtrace.backends.local import Threads
+from privtrace.backends.local import backend_for
 from privtrace.backends.passes import Passes
 from privtrace.methods.settings import Settings
 from privtrace.observer import Observer, Silent
 from privtrace.privacy.budget_file import BudgetFile
+from privtrace.privacy.choosing import choosing
 from privtrace.privacy.crossing import Crossing
 from privtrace.privacy.ledger import Ledger
 from privtrace.privacy.noise import Noise, SystemNoise
-from privtrace.privacy.selection import chosen
 from privtrace.release import Release
 from privtrace.space.clip import clip
 from privtrace.space.region import Region
@@ -44,12 +44,14 @@ class Fitting:
         budget_file: BudgetFile | None,
     ) -> Fitting:
         """Open the source and the ledger; where users are protected, choose which trajectories count."""
-        passes = Passes(source, backend or Threads(), observer or Silent())
+        passes = Passes(source, backend or backend_for(source), observer or Silent())
         region = settings.region.for_data(source.crs)
         unit = replace(settings.protected, gap_minutes=source.gap_minutes)
         noise = noise or SystemNoise()
         ledger = Ledger(settings.exact("epsilon"), unit, noise, budget_file=budget_file, method=settings.method)
-        choice = chosen(passes, unit, noise) if unit.kind == "user" else None
+        choice = None
+        if unit.kind == "user":
+            passes, choice = choosing(passes, unit, noise)
         crossing = Crossing(passes, ledger, settings.budget, choice, lambda part: clip(part, region))
         return cls(settings, crossing, region, passes.backend, passes.observer)
 

@@ -8,27 +8,16 @@ for a trajectory must not change with the others. Sums are int64, so parts add u
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
+from privtrace.backends.sums import Adding, Sums, summed
 from privtrace.compiling import compiled
 from privtrace.privacy.contributions import Contributions
 from privtrace.privacy.unit import WEIGHT, Unit
 from privtrace.trajectories import Integers
 
-#: Merge waiting parts when they hold this many entries, so that memory follows the result, not the data.
-_MERGE_ENTRIES = 1 << 21
-
 #: Only the accumulator has it, so nothing else can make `Counts`.
 _SEAL = object()
-
-
-class Sums(NamedTuple):
-    """Hold the non-zero entries of a table of sums. Private."""
-
-    codes: Integers  # (n,), rising
-    weights: Integers  # (n,)
 
 
 class Counts:
@@ -49,13 +38,12 @@ class Counts:
         return table
 
 
-class Accumulator:
+class Accumulator(Adding):
     """Add up contributions to a table of `size` entries, part by part."""
 
     def __init__(self, size: int, unit: Unit) -> None:
-        self.size, self.unit = size, unit
-        self._total = Sums(np.empty(0, np.int64), np.empty(0, np.int64))
-        self._waiting: list[Sums] = []
+        super().__init__(size)
+        self.unit = unit
 
     def bounded(self, contributions: Contributions, n_trajectories: int) -> Sums:
         """Sum what the trajectories of a part contribute, each stopped at 2**20. A pure function."""
@@ -65,32 +53,11 @@ class Accumulator:
                 "a kernel must say for each trajectory what it adds, and add a weight to each entry"
             )
         taken, amounts = _bounded(codes, weights, offsets, self.size, WEIGHT)
-        return _summed(taken, amounts, self.size)
-
-    def add(self, part: Sums) -> None:
-        """Add the sums of a part."""
-        self._waiting.append(part)
-        if sum(len(sums.codes) for sums in self._waiting) > _MERGE_ENTRIES + len(self._total.codes):
-            self._merge()
+        return summed(taken, amounts, self.size)
 
     def counts(self) -> Counts:
         """Seal what was added up."""
-        self._merge()
-        return Counts(self._total, self.size, self.unit, _SEAL)
-
-    def _merge(self) -> None:
-        codes, weights = (np.concatenate(each) for each in zip(self._total, *self._waiting, strict=True))
-        self._total, self._waiting = _summed(codes, weights, self.size), []
-
-
-def _summed(codes: Integers, weights: Integers, size: int) -> Sums:
-    """Sum the weights of equal codes: on a table where it is small enough to go over, else by sorting."""
-    if size <= max(4 * len(codes), 1 << 16):
-        return Sums(*_summed_on_table(codes, weights, size))
-    order = np.argsort(codes, kind="stable")
-    codes, weights = codes[order], weights[order]
-    starts = np.flatnonzero(np.diff(codes, prepend=-1))
-    return Sums(codes[starts], np.add.reduceat(weights, starts) if len(starts) else weights)
+        return Counts(self.total(), self.size, self.unit, _SEAL)
 
 
 @compiled
@@ -106,12 +73,3 @@ def _bounded(codes, weights, offsets, size, most):  # type: ignore[no-untyped-de
                 left -= taken[n]
                 n += 1
     return taken_codes[:n], taken[:n]
-
-
-@compiled
-def _summed_on_table(codes, weights, size):  # type: ignore[no-untyped-def]
-    table = np.zeros(size, np.int64)
-    for entry in range(len(codes)):
-        table[codes[entry]] += weights[entry]
-    filled = np.flatnonzero(table)
-    return filled, table[filled]

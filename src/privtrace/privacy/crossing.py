@@ -9,13 +9,14 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from privtrace.backends.base import Result
 from privtrace.backends.passes import Passes
+from privtrace.backends.sums import Adding, Sums
 from privtrace.errors import DataError
 from privtrace.observer import Observer
-from privtrace.privacy.accumulator import Accumulator, Counts, Sums
+from privtrace.privacy.accumulator import Accumulator, Counts
 from privtrace.privacy.contributions import Contributions
 from privtrace.privacy.ledger import Ledger
 from privtrace.privacy.selection import Choice
@@ -43,8 +44,9 @@ class Table(NamedTuple):
 class Aside(NamedTuple):
     """Tell the curator about a pass: exact numbers that go to the screen and nowhere else."""
 
-    count_part: Callable[[Trajectories], Any]
-    tell: Callable[[list[Any], Observer, bool], None]  # True where only trajectories of a period count
+    count_part: Callable[[Trajectories], Sequence[int]]  # numbers that add up
+    n_numbers: int
+    tell: Callable[[list[int], Observer, bool], None]  # True where only trajectories of a period count
 
 
 class Counted(NamedTuple):
@@ -52,6 +54,31 @@ class Counted(NamedTuple):
 
     table: Table
     counts: Counts
+
+
+@dataclass(frozen=True)
+class Counting:
+    """Count what the trajectories of a part add to tables, each bounded. It is a pure function of the part.
+
+    It holds what is public or was released, and nothing of the ledger or its noise: other machines may have it.
+    What it gives of parts adds up, table by table; last comes what goes aside.
+    """
+
+    clip: Callable[[Trajectories], Runs]
+    kernels: Kernels
+    tables: tuple[Accumulator, ...]  # empty: they say how to bound
+    aside: Aside | None
+
+    @property
+    def sizes(self) -> list[int]:
+        """Say how many entries there are of each."""
+        return [*(table.size for table in self.tables), *([] if self.aside is None else [self.aside.n_numbers])]
+
+    def __call__(self, part: Trajectories) -> list[Sums]:
+        """Count one part."""
+        each = zip(self.tables, self.kernels(self.clip(part)), strict=True)
+        counted = [table.bounded(made, len(part)) for table, made in each]
+        return counted if self.aside is None else [*counted, Sums.of(self.aside.count_part(part))]
 
 
 @dataclass(frozen=True)
@@ -97,33 +124,33 @@ class Crossing:
         Of tables that may be asked for, all can be counted, and the one made noisy that earlier releases ask
         for: which it is follows from what is public, and the others stay sealed.
         """
-        sums = [Accumulator(math.prod(table.shape), self.ledger.unit) for table in tables]
-
-        def of_part(part: Trajectories) -> tuple[list[Sums], list[Any]]:
-            runs = self.clip(part)
-            bounded = [table.bounded(made, len(part)) for table, made in zip(sums, kernels(runs), strict=True)]
-            return bounded, [] if aside is None else [aside.count_part(part)]
-
-        exact: list[Any] = []
-        for bounded, of_part_alone in self._map(text, of_part):
-            for table, more in zip(sums, bounded, strict=True):
+        empty = [Accumulator(math.prod(table.shape), self.ledger.unit) for table in tables]
+        counting = Counting(self.clip, kernels, tuple(empty), aside)
+        sums = [Accumulator(table.size, table.unit) for table in empty]
+        exact = [] if aside is None else [Adding(aside.n_numbers)]
+        for counted in self._map(text, counting):
+            for table, more in zip([*sums, *exact], counted, strict=True):
                 table.add(more)
-            exact += of_part_alone
         if aside is not None:
-            aside.tell(exact, self.passes.observer, hasattr(self.passes.source, "period"))
+            (told,) = exact
+            numbers = told.total().numbers(told.size)
+            aside.tell(numbers, self.passes.observer, hasattr(self.passes.source, "period"))
         return [Counted(table, made.counts()) for table, made in zip(tables, sums, strict=True)]
 
     def _map(self, text: str, task: Callable[[Trajectories], Result]) -> Iterator[Result]:
         """Yield task(part) of what counts of each part, and see that every pass yields the same."""
         choice, n_seen = self.choice, 0
+        if choice is None:
+            yield from self.passes.map(task, text, self.part_points)
+            return
 
         def of_numbered(part: Trajectories, first: int) -> tuple[int, Result]:
-            return first + len(part), task(part if choice is None else choice.within(part, first))
+            return first + len(part), task(choice.within(part, first))
 
         for n_until, result in self.passes.map_numbered(of_numbered, text, self.part_points):
             n_seen = n_until
             yield result
-        if choice is not None and n_seen != choice.n_trajectories:
+        if n_seen != choice.n_trajectories:
             raise DataError(
                 "two passes over the source differ; each must give the same trajectories in the same order"
             )

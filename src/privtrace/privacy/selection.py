@@ -75,8 +75,7 @@ class Choice:
 
 def chosen(passes: Passes, unit: Unit, noise: Noise) -> Choice:
     """Choose, in a pass of its own, which trajectories count in all passes of a fit."""
-    if has_users(passes.source) is False:  # a file's header tells before any pass
-        raise DataError(wording.NO_USERS)
+    check_users(passes)
     key = noise.selection_key()
     parts = passes.map_numbered(
         lambda part, first: Candidates.of(part, first, key), "Choosing the trips that count"
@@ -84,6 +83,12 @@ def chosen(passes: Passes, unit: Unit, noise: Noise) -> Choice:
     choice = Choice.of(parts, unit.contributions)
     passes.observer.note(wording.chosen(choice, unit.contributions), loud=choice.n_users == 0)
     return choice
+
+
+def check_users(passes: Passes) -> None:
+    """Refuse a source without users."""
+    if has_users(passes.source) is False:  # a file's header tells before any pass
+        raise DataError(wording.NO_USERS)
 
 
 @dataclass(frozen=True, eq=False)

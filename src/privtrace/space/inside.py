@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from privtrace.observer import Observer
-from privtrace.space.area import Tally, added
+from privtrace.space.area import Tally
 
 _NO_ROWS = "the data has no rows; check that the file is complete"
 _NONE_BEGINS = (
@@ -51,24 +51,24 @@ _ALMOST_NONE = 100
 _SOME, _LITTLE = 100, 0.02
 
 
-def tell_inside(tallies: Iterable[Tally], observer: Observer, in_period: bool = False) -> None:
-    """Put the tallies of parts in words, and name the likely cause, loudly, where most of the data is lost.
+def tell_inside(numbers: Sequence[int], observer: Observer, in_period: bool = False) -> None:
+    """Put a tally of all parts in words, and name the likely cause, loudly, where most of the data is lost.
 
     Where only trajectories of a period count, it is no fault of the file that there are none.
     """
-    total = added(tallies)
+    total = Tally(*numbers)
     if total.n_reaching == 0:
         observer.nothing_usable()
     if total.n_points == 0:
         observer.note(_NONE_BEGINS if in_period else _NO_ROWS, loud=True)
         return
     cause = likely_cause(total)
-    numbers = (
+    words = (
         f"{total.n_reaching:,} of {total.n_trajectories:,} trajectories and {total.n_inside:,} of "
         f"{total.n_points:,} points lie in the region ({total.n_outside:,} outside, {total.n_bad:,} unusable "
         "and dropped)"
     )
-    observer.note(numbers if cause is None else f"{numbers}. {cause}", loud=cause is not None)
+    observer.note(words if cause is None else f"{words}. {cause}", loud=cause is not None)
 
 
 def likely_cause(total: Tally) -> str | None:

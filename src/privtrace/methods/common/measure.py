@@ -5,6 +5,7 @@ from __future__ import annotations
 from privtrace.methods.common import counts
 from privtrace.privacy.crossing import Aside, Crossing, Kernels, Table
 from privtrace.privacy.unit import WEIGHT
+from privtrace.space.area import Tally
 from privtrace.space.grid import Grid
 from privtrace.space.inside import tell_inside
 from privtrace.space.region import Region
@@ -14,7 +15,8 @@ from privtrace.trajectories import Floats, Integers
 def presence(region: Region) -> tuple[Kernels, tuple[Table], Aside]:
     """Say how to count the trajectories with a point in the region, and what to tell the curator of them."""
     table = Table("count", "trips with a point in the region", (1,))
-    return lambda runs: [counts.presence(runs)], (table,), Aside(region.tally, tell_inside)
+    aside = Aside(region.tally, len(Tally._fields), tell_inside)
+    return lambda runs: [counts.presence(runs)], (table,), aside
 
 
 def measure_count(crossing: Crossing, region: Region, public: int | None) -> float:
