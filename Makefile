@@ -1,33 +1,45 @@
 # Each verb sets up what it needs in .venv and does one thing.
 PYTHON ?= python3
-BIN := .venv/bin
+VENV := .venv
+BIN = $(VENV)/bin
 # Bytecode is kept of what is imported, even where the machine is set up to keep none, and made of nothing else.
 export PYTHONDONTWRITEBYTECODE =
 
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
 # uv installs on all cores, in a quarter of the time. Where it cannot, for pip may be told of other registries, pip does.
 define install
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	test -x $(BIN)/uv || $(PIP) uv || true
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --editable '$(1)' || $(PIP) --editable '$(1)'
 	touch $@ $(2)
 endef
 
-.PHONY: demo test test-slow test-browser mutants screenshots chromium check bench clean
+# Installs a Debian package for a command that is not there, if that may be.
+define debian
+	@command -v $(1) || { \
+	    if [ "$$(id -u)" = 0 ]; then root=; else root="sudo -n"; fi; \
+	    $$root apt-get -q update && $$root apt-get -q install --yes $(2); \
+	} || echo "No $(2): apt-get is missing or not allowed here. The tests that need it will skip."
+endef
+
+.PHONY: demo test test-slow test-browser test-spark mutants screenshots chromium java check bench clean
 
 demo: .venv/run
 	$(BIN)/privtrace demo --output demo --force
 
 # Tests start hundreds of commands. While one process waits for such a command, another tests.
 test: .venv/dev
-	$(BIN)/python -m pytest -q -m "not slow and not data and not browser" --numprocesses 3 --dist worksteal
+	$(BIN)/python -m pytest -q -m "not slow and not data and not browser and not spark" --numprocesses 3 --dist worksteal
 
 test-slow: .venv/slow
 	$(BIN)/python -m pytest -q -m "slow or data"
 
 test-browser: .venv/browser chromium
 	$(BIN)/python -m pytest -q -m browser tests/browser
+
+test-spark: .venv/spark java
+	$(BIN)/python -m pytest -q -m spark tests/spark
 
 # Break the code on purpose, and see that tests fail.
 mutants: .venv/dev
@@ -58,12 +70,18 @@ bench: .venv/run
 .venv/browser: .venv/dev
 	$(call install,.[browser])
 
-# Debian's Chromium. Where it is not there and may not be installed, the browser's tests skip.
+.venv/spark: pyproject.toml
+	$(call install,.[spark-tests])
+
+# Spark needs an older pandas than all else here, so it has an environment of its own.
+test-spark .venv/spark: VENV := .venv/with-spark
+
+# Debian's packages, where they may be installed; without them, the tests that need them skip.
 chromium:
-	@command -v chromium || command -v chromium-browser || command -v google-chrome || { \
-	    if [ "$$(id -u)" = 0 ]; then root=; else root="sudo -n"; fi; \
-	    $$root apt-get -q update && $$root apt-get -q install --yes chromium; \
-	} || echo "No Chromium: apt-get is missing or not allowed here. The browser's tests will skip."
+	$(call debian,chromium || command -v chromium-browser || command -v google-chrome,chromium)
+
+java:
+	$(call debian,java,openjdk-17-jre-headless)
 
 # Compiled kernels go too: those of another version may name types that are no longer there.
 clean:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from privtrace.backends.local import Threads
+    from privtrace.backends.spark import SparkBackend
     from privtrace.errors import (
         BudgetExceeded,
         BudgetFileError,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     )
     from privtrace.evaluation.decomposition import Explanation, explain
     from privtrace.evaluation.suite import Evaluation, evaluate
+    from privtrace.frames.spark import SparkSource
     from privtrace.io import read, write
     from privtrace.methods.adatrace.model import AdaTraceModel
     from privtrace.methods.adatrace.settings import AdaTrace
@@ -65,6 +67,8 @@ _HOMES = {
     "NoNoise": "privacy.unsafe_noise",
     "BudgetFile": "privacy.budget_file",
     "Threads": "backends.local",
+    "SparkSource": "frames.spark",
+    "SparkBackend": "backends.spark",
     "Region": "space.region",
     "BridgeTrace": "methods.bridgetrace.settings",
     "BridgeTraceModel": "methods.bridgetrace.model",
@@ -102,6 +106,8 @@ __all__ = [
     "NoNoise",
     "BudgetFile",
     "Threads",
+    "SparkSource",
+    "SparkBackend",
     "Region",
     "BridgeTrace",
     "BridgeTraceModel",

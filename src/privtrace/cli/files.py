@@ -167,10 +167,11 @@ def _tell_region(source: FileSource, region: Region, screen: Screen) -> None:
     """Tell how much of a source lies in a region, and whether its axes look swapped."""
     from privtrace.backends.local import Threads
     from privtrace.backends.passes import Passes
+    from privtrace.space.area import added
     from privtrace.space.inside import tell_inside
 
     passes = Passes(source, Threads(), screen)
-    tell_inside(passes.map(region.tally, "Counting trips in the region"), screen)
+    tell_inside(added(passes.map(region.tally, "Counting trips in the region")), screen)
 
 
 def _show(found: Remarks, reasons: Counter[str], screen: Screen) -> None:

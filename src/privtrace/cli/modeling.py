@@ -11,6 +11,7 @@ import typer
 from privtrace.cli.options import (
     FitOptions,
     InputPath,
+    InputText,
     ModelPath,
     OutputOptions,
     OutputPath,
@@ -24,7 +25,8 @@ from privtrace.cli.taking import takes
 
 if TYPE_CHECKING:
     from privtrace.evaluation.comparison import Measuring
-    from privtrace.io import FileSource, Output
+    from privtrace.io import Output
+    from privtrace.io.source import ReadSource
     from privtrace.methods.model import Model
     from privtrace.methods.settings import Settings
     from privtrace.trajectories import Source
@@ -38,7 +40,7 @@ Seed = Annotated[
 
 
 @takes(FitOptions, without=("names", "output_crs"))
-def fit(trips: InputPath, output: OutputPath, options: FitOptions) -> None:
+def fit(trips: InputText, output: OutputPath, options: FitOptions) -> None:
     """Fit a model; this spends epsilon once. The model may be published.
 
     `privtrace help fit --method NAME` also shows the settings of a method.
@@ -51,7 +53,9 @@ def fit(trips: InputPath, output: OutputPath, options: FitOptions) -> None:
       privtrace fit demo/trips.parquet --region demo/region.geojson --epsilon 1 --output users.model \\
           --timezone Europe/Berlin --unit user --max-per-user 5 --budget-file city.ledger --limit 3
       privtrace fit demo/trips.parquet --region demo/region.geojson --epsilon 1 -o trips.model --method adatrace
+      privtrace fit s3a://lake/trips --engine spark --master yarn --region city.geojson --epsilon 1 -o y.model
     """
+    from privtrace.cli import engine
     from privtrace.storage.atomic import check_target
 
     screen = Screen(options.quiet, options.as_json)
@@ -59,7 +63,7 @@ def fit(trips: InputPath, output: OutputPath, options: FitOptions) -> None:
     check_apart({"--output": output}, _files_of(trips, options))
     synthesizer = options.synthesizer()
     spending = Spending.of(synthesizer, options, str(output))
-    with ending(spending.words), options.source(trips) as opened, synthesizer.reading(opened) as source:
+    with ending(spending.words), engine.opened(trips, options) as opened, synthesizer.reading(opened) as source:
         model, _ = _fitted(source, synthesizer, spending, options, screen)
         model.save(target)
         tell_release(model, screen, {"model": str(output)})
@@ -92,7 +96,7 @@ def generate(
     tell_release(loaded, screen, {"synthetic": str(output)})
 
 
-@takes(FitOptions)
+@takes(FitOptions, without=("engine", "master", "persist"))
 def synth(
     trips: InputPath,
     output: OutputPath,
@@ -169,31 +173,33 @@ def synth(
         tell_unusable(trips, options, spending, screen)
 
 
-def _files_of(trips: Path, options: FitOptions) -> dict[str, str | Path | None]:
+def _files_of(trips: str | Path, options: FitOptions) -> dict[str, str | Path | None]:
     """List the files that a fit reads or keeps, by the words for them."""
     return {"the input": trips, "--region": options.region, "--budget-file": options.budget_file}
 
 
 def _fitted(
-    source: FileSource, synthesizer: Settings, spending: Spending, options: FitOptions, screen: Screen
+    source: ReadSource, synthesizer: Settings, spending: Spending, options: FitOptions, screen: Screen
 ) -> tuple[Model, Source]:
     """Fit as the options say, with progress; return also what of the source counts."""
-    from privtrace.backends.local import Threads
+    from privtrace.cli import engine
+    from privtrace.io import FileSource
 
     screen.say(_about_times(source, synthesizer))
-    tell_dropped(source, screen)
+    if isinstance(source, FileSource):  # of what is elsewhere, the first pass tells
+        tell_dropped(source, screen)
     met = synthesizer.in_period(source)
     model = synthesizer.fit(
         met,
         noise=spending.noise,
-        backend=Threads(options.threads),
+        backend=engine.backend(options),
         observer=screen,
         budget_file=spending.budget_file,
     )
     return model, met
 
 
-def _about_times(source: FileSource, synthesizer: Settings) -> str:
+def _about_times(source: ReadSource, synthesizer: Settings) -> str:
     """Say whether times are synthesized, and how to have it otherwise."""
     if synthesizer.settled(source).times:
         days = "" if synthesizer.period else "; without --period they fall in a typical week"

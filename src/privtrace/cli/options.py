@@ -13,6 +13,7 @@ import typer
 
 if TYPE_CHECKING:
     from privtrace.io import FileSource
+    from privtrace.io.columns import Declared
     from privtrace.methods.settings import Settings
     from privtrace.privacy.budget_file import BudgetFile
 
@@ -55,6 +56,13 @@ class NamesName(StrEnum):
     scikit_mobility = "scikit-mobility"
 
 
+class EngineName(StrEnum):
+    """Name what reads and counts the data."""
+
+    local = "local"
+    spark = "spark"
+
+
 class ProfileName(StrEnum):
     """Name the profiles of metrics."""
 
@@ -67,6 +75,9 @@ class ProfileName(StrEnum):
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing output.")]
+InputText = Annotated[
+    str, typer.Argument(metavar="TRIPS", help="A file, a folder, - for standard input, or what Spark can read.")
+]
 InputPath = Annotated[Path, typer.Argument(metavar="TRIPS", help="A file, a folder, or - for standard input.")]
 RegionText = Annotated[
     str | None,
@@ -173,9 +184,14 @@ class InputOptions:
     def _opened(self, path: Path, prefix: str = "") -> FileSource:
         """Open an input by its header; messages spell options with the prefix."""
         from privtrace.io import open_declared
+
+        return open_declared(path, self.declared(prefix), self.format.value if self.format else None)
+
+    def declared(self, prefix: str = "") -> Declared:
+        """Say how the input is to be read."""
         from privtrace.io.columns import Declared, parse_columns
 
-        declared = Declared.of(
+        return Declared.of(
             self.crs,
             columns=parse_columns(self.columns, prefix=prefix) if self.columns else None,
             gap_minutes=self.gap,
@@ -184,7 +200,6 @@ class InputOptions:
             timezone=self.timezone,
             prefix=prefix,
         )
-        return open_declared(path, declared, self.format.value if self.format else None)
 
     def _checked(self, source: FileSource) -> FileSource:
         """Refuse a source with a bad row, where the options ask for it."""
@@ -234,6 +249,15 @@ class FitOptions(OutputOptions, InputOptions, MethodOptions):
         str | None,
         typer.Option(metavar="NUMBER", help="Total epsilon that a new budget file allows."),
     ] = None
+    engine: Annotated[
+        EngineName, typer.Option("--engine", help="What counts: this machine, or Spark, which reads Parquet.")
+    ] = EngineName.local
+    master: Annotated[
+        str | None, typer.Option(metavar="URL", help="Where Spark runs: local[4], spark://..., yarn, sc://...")
+    ] = None
+    persist: Annotated[
+        bool, typer.Option("--persist", help="Let Spark keep the sorted rows between passes: private data.")
+    ] = False
     noise_seed: Annotated[
         int | None,
         typer.Option(metavar="SEED", help="Repeatable noise for benchmarks: NOT PRIVATE."),

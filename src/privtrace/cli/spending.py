@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from privtrace.cli.options import AsJson, FitOptions, InputOptions, MethodOptions
+from privtrace.cli.options import AsJson, EngineName, FitOptions, InputOptions, MethodOptions
 from privtrace.cli.screen import Screen, counted
 from privtrace.cli.taking import takes
 
@@ -221,7 +221,7 @@ class Spending:
             screen.say(f"Charged to {self.budget_file.path}{new}: {_standing(record)}")
 
 
-def tell_unusable(trips: Path, options: FitOptions, spending: Spending, screen: Screen) -> None:
+def tell_unusable(trips: str | Path, options: FitOptions, spending: Spending, screen: Screen) -> None:
     """End a fit that no trajectory counted for with what it cost, and how to look before the next."""
     from privtrace.methods.declaring import option
 
@@ -229,7 +229,9 @@ def tell_unusable(trips: Path, options: FitOptions, spending: Spending, screen: 
         return
     reading = {field.name: getattr(options, field.name) for field in fields(InputOptions)}
     given = {name: value for name, value in reading.items() if value is not None and name != "strict"}
-    words = ["privtrace", "check", str(trips), f"--region={options.region}"]
+    # What Spark reads is checked by a file of it.
+    path = f"{trips}/PART.parquet" if options.engine is EngineName.spark else str(trips)
+    words = ["privtrace", "check", path, f"--region={options.region}"]
     words += [f"{option(name)}={value}" for name, value in given.items()]
     look = "how much of the data lies in the region"
     if "period" in options.given:

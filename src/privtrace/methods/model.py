@@ -32,6 +32,8 @@ from privtrace.timing.model import Timing
 from privtrace.trajectories import Integers, Trajectories
 
 if TYPE_CHECKING:
+    import pyspark
+
     from privtrace.methods.usability import Usability
     from privtrace.report.document import Report
 
@@ -198,6 +200,24 @@ class Model(ABC):
         if n_capped:
             warnings.warn(capped_walks(n_capped), CappedWalks, stacklevel=2)
         return made
+
+    def sample_spark(
+        self,
+        spark: pyspark.sql.SparkSession,
+        count: int | None = None,
+        *,
+        seed: int | None = None,
+        partitions: int | None = None,
+    ) -> pyspark.sql.DataFrame:
+        """Make synthetic trajectories on your Spark cluster, as a DataFrame with a row per point.
+
+        Spark makes them when the DataFrame is written, so write it: `.write.parquet(path)`. Trajectory i is
+        the one that `sample` makes with the same seed. The words about them are in the metadata of the first
+        column, which Spark keeps in Parquet. Times are instants; Spark shows them in the session's time zone.
+        """
+        from privtrace.methods.on_spark import sampled
+
+        return sampled(self, spark, count, seed, partitions)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """List the arrays that a model file holds, as the method's SCHEMA names them: all fields."""
