@@ -53,14 +53,15 @@ MUTANTS = (
         "of a user whose trajectories come in several parts, the cap counts in each",
         "frames/spark.py",
         "if first:\n                yield self.choose(held[:first])\n                held = held[first:]",
-        "if True:\n                yield self.choose(held)\n                held = None\n            if held is None:\n                continue",
+        "if True:\n                yield self.choose(held)\n                held = None\n"
+        "                continue",
         (_SOURCE,),
     ),
     Mutant(
         "errors-quote-rows-there",
         "what goes wrong on a worker is told in words that quote a row, and Spark logs them",
         "frames/spark.py",
-        'text = f"{type(error).__name__}{line}" if type(error) is not RuntimeError else str(error)',
+        'text = str(error) if isinstance(error, _Apart) else f"{type(error).__name__}{line}"',
         "text = str(error)",
         (_TELLING,),
     ),

@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 import pytest
 from tests.io.samples import FILE_NAMES
+from tests.spark.fake import FakeFrame
 
 import privtrace as pt
 from privtrace import trajectories as containers
@@ -25,6 +26,7 @@ from privtrace.calendar import Period, Zone
 from privtrace.evaluation.decomposition import _retraced, _sampled
 from privtrace.evaluation.reference import Made
 from privtrace.frames import Declared, from_lazy
+from privtrace.frames import spark as on_spark
 from privtrace.io import FORMATS, open_source
 from privtrace.io.source import FileSource, Sizes
 from privtrace.privacy.unsafe_noise import NoNoise
@@ -107,6 +109,12 @@ def check_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check(from_lazy(pl.DataFrame(shuffled).lazy(), Declared(), TINY), expected(scattered()))
 
 
+def check_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows lie in partitions and batches as it comes."""
+    monkeypatch.setattr(on_spark, "PART_POINTS", 9)
+    check(on_spark.SparkSource.of(FakeFrame.of(scattered().to_arrow())), expected(scattered()))
+
+
 def check_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check(Cut(scattered(), [3, 0, 5]), expected(scattered()))
 
@@ -130,6 +138,7 @@ def check_transformed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 SOURCES: dict[type, Callable[[Path, pytest.MonkeyPatch], None]] = {
     pt.Trajectories: check_trajectories,
     FileSource: check_files,
+    on_spark.SparkSource: check_spark,
     Made: check_made,
     Cut: check_cut,
     Within: check_within,

@@ -84,7 +84,7 @@ class _Partition:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the sums of all parts of a partition, table by table."""
         meeting, sums = Meeting(), [Adding(size) for size in self.task.sizes]
-        for part in self.reading.parts(batches, meeting):
+        for part in self.reading.read(batches, meeting):
             for table, more in zip(sums, self.task(part), strict=True):
                 table.add(more)
         yield from _batches(_SEEN, Sums.of(meeting.seen))

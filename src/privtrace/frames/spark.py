@@ -233,7 +233,7 @@ class SparkParts:
         total = Seen()
         for _, batches in groupby(self._batches(), itemgetter(0)):
             meeting = Meeting()
-            yield from self.reading.parts((batch for _, batch in batches), meeting)
+            yield from self.reading.read((batch for _, batch in batches), meeting)
             total = Seen(*map(sum, zip(total, meeting.seen, strict=True)))
         self.source.met(total)
 
@@ -334,7 +334,7 @@ class Reading:
         """Read batches as rows."""
         return _PartitionReader(self, batches)
 
-    def parts(self, batches: Iterable[pa.RecordBatch], meeting: Meeting) -> Iterable[Trajectories]:
+    def read(self, batches: Iterable[pa.RecordBatch], meeting: Meeting) -> Iterable[Trajectories]:
         """Read a partition, part by part: a trajectory may go on from batch to batch."""
         meeting.faults = Faults(need_times=self.declared.gap_minutes is not None)
         parts: Iterable[Trajectories] = map(self._assembled, cut(self._runs(batches, meeting), PART_POINTS))
@@ -365,6 +365,10 @@ class _PartitionReader(ArrowReader):
         return (batch.select(names) for batch in self._given)
 
 
+class _Apart(Exception):
+    """Say that the rows of a trajectory are not together: no fault of the data."""
+
+
 def _rising(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield batches, and see that keys never fall: so none can come back."""
     last: list[pa.Array] | None = None
@@ -378,7 +382,7 @@ def _rising(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
                 lower = _ranked(before, after, pc.less)
                 falls = _ranked(before, after, pc.greater) | (falls & ~lower)
             if falls.any():
-                raise RuntimeError("the rows of a trajectory are not together in their partition")
+                raise _Apart("the rows of a trajectory are not together in their partition")
             last = [key[-1:] for key in keys]
         yield batch
 
@@ -472,7 +476,7 @@ class Guarded:
             while where is not None and where.tb_next is not None:
                 where = where.tb_next
             line = "" if where is None else f" in {where.tb_frame.f_code.co_name}, line {where.tb_lineno}"
-            text = f"{type(error).__name__}{line}" if type(error) is not RuntimeError else str(error)
+            text = str(error) if isinstance(error, _Apart) else f"{type(error).__name__}{line}"
             raise RuntimeError(_OURS.format(kind="RuntimeError", text=text)) from None
 
 
