@@ -8,7 +8,9 @@ import os
 import pty
 import signal
 import subprocess
+import sys
 from pathlib import Path
+from threading import Timer
 
 import numpy as np
 import pytest
@@ -169,22 +171,38 @@ def test_explain_refuses(arguments: list[str], words: str, folder: Path) -> None
     assert words in run("explain", "real.parquet", BOX, *arguments, cwd=folder, code=2).stderr
 
 
-def test_progress_shows_and_an_interrupt_is_clean(folder: Path) -> None:
+#: A thread that never ends: what an interrupt may make of those of a pool.
+STUCK = """
+import atexit, os, threading
+atexit.register(os.write, 2, b"cleaned up")
+from privtrace.cli import main
+threading.Thread(target=threading.Event().wait).start()
+main()
+"""
+
+
+@pytest.mark.parametrize("command", [COMMAND, [sys.executable, "-c", STUCK]], ids=["all end", "a thread hangs"])
+def test_progress_shows_and_an_interrupt_is_clean(command: list[str], folder: Path) -> None:
     terminal, errors = pty.openpty()
     arguments = ["evaluate", "real.parquet", "synthetic.parquet", BOX, "--bootstrap=100000"]
-    process = subprocess.Popen([*COMMAND, *arguments], cwd=folder, stdout=subprocess.PIPE, stderr=errors)
+    process = subprocess.Popen([*command, *arguments], cwd=folder, stdout=subprocess.PIPE, stderr=errors)
     os.close(errors)
     shown = b""
     while b"Resampling" not in shown:
         shown += os.read(terminal, 1024)
     assert b"Measuring the real data" in shown and b"Measuring the synthetic data" in shown
     process.send_signal(signal.SIGINT)
+    last_resort = Timer(60, process.kill)  # else one that hangs would hang this test
+    last_resort.start()
     try:
         while some := os.read(terminal, 1024):
             shown += some
     except OSError:  # how Linux says that the other end is closed
         pass
-    assert process.wait(timeout=60) == 130 and b"interrupted" in shown and b"Traceback" not in shown
+    code = process.wait()
+    last_resort.cancel()
+    assert code == 130 and b"interrupted" in shown and b"Traceback" not in shown
+    assert command == COMMAND or b"cleaned up" in shown
     assert process.stdout is not None and process.stdout.read() == b""
     process.stdout.close()
     os.close(terminal)

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import sys
+from contextlib import suppress
+from typing import NoReturn
+
+#: The exit code after an interrupt.
+INTERRUPTED = 130
 
 
 def main() -> None:
@@ -20,6 +26,23 @@ def main() -> None:
     except PrivTraceError as error:  # a method that is not known, before there is a command
         Screen().fail(str(error))
         sys.exit(2)
+    except SystemExit as end:
+        if end.code == INTERRUPTED:
+            _leave()
+        raise
+
+
+def _leave() -> NoReturn:
+    """End an interrupted command, and clean up, without waiting for threads.
+
+    An interrupt may strike while a pool holds a lock of its own. Its threads then wait for it forever, and a
+    process that waits for them would never end.
+    """
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(INTERRUPTED)
 
 
 def unwind_when_interrupted() -> None:
@@ -32,4 +55,4 @@ def unwind_when_interrupted() -> None:
 def _end_at_once(*_: object) -> None:
     """End before there is anything to unwind: libraries that are half imported would end in a traceback."""
     os.write(2, b"error: interrupted before anything was read or written\n")
-    os._exit(130)
+    os._exit(INTERRUPTED)

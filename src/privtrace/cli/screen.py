@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from rich.console import Console
 
-from privtrace.cli import unwind_when_interrupted
+from privtrace.cli import INTERRUPTED, unwind_when_interrupted
 from privtrace.errors import PrivTraceError
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             if not _is_interrupt(error):
                 raise
             _fail("interrupted; no incomplete file is left behind", error)
-            raise typer.Exit(130) from None
+            raise typer.Exit(INTERRUPTED) from None
 
     return run
 
