@@ -35,6 +35,9 @@ from privtrace.datasets import city
 
 SAMPLED = 1_000_000
 
+#: What a task prints when its fit is done: the memory of what follows is not that of a fit.
+FITTED = "fitted"
+
 
 class Watch:
     """Note, twice a second, what a process and all that it started hold, by kind. For Linux."""
@@ -97,6 +100,7 @@ def here(options: dict[str, Any], few: str, path: str) -> dict[str, Any]:
     with pt.read(path, **reading) as source:
         model = synthesizer.fit(source, noise=noise, observer=watch)
     seconds = time.perf_counter() - start
+    print(FITTED, flush=True)
     model.sample(1, seed=1)
     rate = SAMPLED / best_of(1, lambda: model.sample(SAMPLED, seed=1))
     return {"fit_s": seconds, "stages": watch.stages, "checksum": model.checksum, "rate": rate}
@@ -118,6 +122,7 @@ def there(options: dict[str, Any], few: str, path: str) -> dict[str, Any]:
             "spark.eventLog.enabled": "true",
             "spark.eventLog.dir": events,
             "spark.eventLog.compress": "false",
+            **options["set"],
         }
         builder = SparkSession.builder.appName("benchmark").master(options["master"]).config(map=configured)
         spark = builder.getOrCreate()
@@ -136,6 +141,7 @@ def there(options: dict[str, Any], few: str, path: str) -> dict[str, Any]:
         with pt.SparkSource.of(frame, **reading, **how) as source:
             model = synthesizer.fit(source, noise=noise, observer=watch)
             found |= {"fit_s": time.perf_counter() - start, "stages": watch.stages, "checksum": model.checksum}
+            print(FITTED, flush=True)
             time.sleep(2)  # until the log has all of it
             found |= moved(log.read_text().splitlines()[n_before:])
             found["entries"] = model.grid.n_cells
@@ -198,12 +204,15 @@ def apart(name: str, options: dict[str, Any], few: Path, path: Path) -> dict[str
     with subprocess.Popen(line, stdout=subprocess.PIPE, text=True, env=environment) as process:
         watch = Watch(process.pid)
         assert process.stdout is not None
-        content = process.stdout.read()
-        process.wait()
-        peaks = watch.stop()
+        lines, peaks = [], {}
+        for text in process.stdout:
+            lines.append(text)
+            if text.strip() == FITTED:
+                peaks = watch.stop()
+        watch.stop()
     if process.returncode:
         raise SystemExit(f"{name} failed")
-    found: dict[str, Any] = json.loads(content.splitlines()[-1])
+    found: dict[str, Any] = json.loads(lines[-1])
     return found | {"peaks": peaks}
 
 
@@ -215,6 +224,7 @@ def main() -> None:
     parser.add_argument("--memory", default="1g", help="what the JVM may use")
     parser.add_argument("--partitions", type=int, help="of the shuffle; else as many as Spark says, 200")
     parser.add_argument("--persist", action="store_true", help="keep what the shuffle gave")
+    parser.add_argument("--set", type=lambda text: text.split("=", 1), default=[], nargs="*", help="KEY=VALUE")
     parser.add_argument("--times", action="store_true", help="fit times too")
     parser.add_argument("--user", action="store_true", help="protect users, of whom four trips count")
     parser.add_argument("--parts", action=argparse.BooleanOptionalAction, default=True, help="parts of a pass")
@@ -227,6 +237,7 @@ def main() -> None:
         print(json.dumps(TASKS[name](json.loads(options), few, path)))
         return
     options = {name: value for name, value in vars(given).items() if name not in ("folder", "one")}
+    options["set"] = dict(given.set)
     with contextlib.ExitStack() as stack:
         folder = given.folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         folder.mkdir(parents=True, exist_ok=True)

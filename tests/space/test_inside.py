@@ -51,6 +51,6 @@ def test_data_that_lies_alike_both_ways_is_not_called_swapped() -> None:
     points = np.random.default_rng(2).uniform(0, 30, (3000, 2))
     given = trajectories(*points.reshape(-1, 10, 2))
     noting = Noting()
-    tell_inside([pt.Region.box(20, 0, 30, 10, crs="planar").tally(given)], noting)
+    tell_inside(pt.Region.box(20, 0, 30, 10, crs="planar").tally(given), noting)
     ((text, loud),) = noting.notes
     assert loud and "swapped" not in text and "large enough" in text

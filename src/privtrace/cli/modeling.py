@@ -53,7 +53,6 @@ def fit(trips: InputText, output: OutputPath, options: FitOptions) -> None:
       privtrace fit demo/trips.parquet --region demo/region.geojson --epsilon 1 --output users.model \\
           --timezone Europe/Berlin --unit user --max-per-user 5 --budget-file city.ledger --limit 3
       privtrace fit demo/trips.parquet --region demo/region.geojson --epsilon 1 -o trips.model --method adatrace
-      privtrace fit s3a://lake/trips --engine spark --master yarn --region city.geojson --epsilon 1 -o y.model
     """
     from privtrace.cli import engine
     from privtrace.storage.atomic import check_target

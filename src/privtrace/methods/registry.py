@@ -34,7 +34,7 @@ RESERVED = frozenset((
     "method", "given", "trips", "output", "model", "report", "evaluation", "title", "note", "count", "seed",
     "epsilons", "runs", "profile", "columns", "crs", "gap", "time_format", "time_unit", "timezone", "format",
     "strict", "quiet", "as_json", "threads", "force", "names", "output_crs", "budget_file", "limit",
-    "noise_seed", "target", "districts",
+    "noise_seed", "target", "districts", "engine", "master", "persist",
 ))
 # fmt: on
 _registered: dict[str, Method] = {}
