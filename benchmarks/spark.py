@@ -256,7 +256,7 @@ def table(found: dict[str, dict[str, Any]]) -> list[list[str]]:
     kinds = ("all", "the driver", "the JVM", "workers")
     lines = [
         ["", *found],
-        *([text, *(f"{row['stages'].get(text, [0.0])[0]:.1f} s" for row in rows)] for text in stages),
+        *([text, *(_seconds(row, text) for row in rows)] for text in stages),
         ["**fit**", *(f"**{row['fit_s']:.1f} s**" for row in rows)],
         *([f"peak memory, {kind}", *(f"{row['peaks'].get(kind, 0):,} MB" for row in rows)] for kind in kinds),
     ]
@@ -275,6 +275,10 @@ def table(found: dict[str, dict[str, Any]]) -> list[list[str]]:
     lines.append(["seconds of all tasks", *blank, f"{there['task_s']:,.0f} s"])
     lines.append(["states", *blank, f"{there['entries']:,}"])
     return lines
+
+
+def _seconds(row: dict[str, Any], text: str) -> str:
+    return f"{row['stages'][text][0]:.1f} s" if text in row["stages"] else "-"
 
 
 if __name__ == "__main__":
