@@ -41,9 +41,7 @@ Seed = Annotated[
 
 @takes(FitOptions, without=("names", "output_crs"))
 def fit(trips: InputText, output: OutputPath, options: FitOptions) -> None:
-    """Fit a model; this spends epsilon once. The model may be published.
-
-    `privtrace help fit --method NAME` also shows the settings of a method.
+    """Fit a model; this spends epsilon once. All settings: `help fit --method NAME`.
 
     \b
     Examples:
@@ -51,8 +49,7 @@ def fit(trips: InputText, output: OutputPath, options: FitOptions) -> None:
       privtrace fit demo/trips.parquet --region demo/region.geojson --epsilon 1 --output city.model \\
           --timezone Europe/Berlin
       privtrace fit demo/trips.parquet --region demo/region.geojson --epsilon 1 --output users.model \\
-          --timezone Europe/Berlin --unit user --max-per-user 5 --budget-file city.ledger --limit 3
-      privtrace fit demo/trips.parquet --region demo/region.geojson --epsilon 1 -o trips.model --method adatrace
+          --method adatrace --unit user --max-per-user 5 --budget-file city.ledger --limit 3
     """
     from privtrace.cli import engine
     from privtrace.storage.atomic import check_target

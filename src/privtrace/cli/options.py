@@ -76,7 +76,7 @@ class ProfileName(StrEnum):
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing output.")]
 InputText = Annotated[
-    str, typer.Argument(metavar="TRIPS", help="A file, a folder, - for standard input, or what Spark can read.")
+    str, typer.Argument(metavar="TRIPS", help="A file, a folder, - for stdin, or a path for Spark.")
 ]
 InputPath = Annotated[Path, typer.Argument(metavar="TRIPS", help="A file, a folder, or - for standard input.")]
 RegionText = Annotated[
@@ -249,14 +249,12 @@ class FitOptions(OutputOptions, InputOptions, MethodOptions):
         str | None,
         typer.Option(metavar="NUMBER", help="Total epsilon that a new budget file allows."),
     ] = None
-    engine: Annotated[
-        EngineName, typer.Option("--engine", help="What counts: this machine, or Spark, which reads Parquet.")
-    ] = EngineName.local
+    engine: Annotated[EngineName, typer.Option("--engine", help="Count here, or on Spark.")] = EngineName.local
     master: Annotated[
-        str | None, typer.Option(metavar="URL", help="Where Spark runs: local[4], spark://..., yarn, sc://...")
+        str | None, typer.Option(metavar="URL", help="Where Spark runs: local[4], yarn, sc://HOST.")
     ] = None
     persist: Annotated[
-        bool, typer.Option("--persist", help="Let Spark keep the sorted rows between passes: private data.")
+        bool, typer.Option("--persist", help="Let Spark store rows between passes: private.")
     ] = False
     noise_seed: Annotated[
         int | None,
