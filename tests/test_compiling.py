@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import privtrace as pt
-from privtrace.compiling import Compiled, called
+from privtrace.compiling import Compiled, called, compiled
 from privtrace.methods.common.normcut import normcut
 from privtrace.space.adjacency import adjacency
 from privtrace.space.grid import Grid
@@ -65,3 +65,11 @@ def test_a_compiler_is_loaded_for_much_work(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.delitem(sys.modules, "numba")
     assert called(either, python_us=1) == "as it is written"
     assert called(either, python_us=1e9) == either() == "compiled"
+
+
+def test_where_nothing_can_be_kept_it_compiles_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On machines of a cluster, there may be no folder that may be written to."""
+    from numba.core import caching
+
+    monkeypatch.setattr(caching.CacheImpl, "_locator_classes", [])
+    assert compiled(lambda number: number + 1).made(1) == 2

@@ -67,7 +67,10 @@ def _compiling(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     def compile(function: Callable[..., Any]) -> Any:
         from numba import njit
 
-        return njit(cache=True, nogil=True, **options)(function)
+        try:
+            return njit(cache=True, nogil=True, **options)(function)
+        except RuntimeError:  # there is no folder that may be written to, as on machines of a cluster
+            return njit(nogil=True, **options)(function)
 
     def decorate(function: Callable[..., Any]) -> Any:
         return Compiled(function, compile)
