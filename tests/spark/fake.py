@@ -63,14 +63,17 @@ class FakeFrame:
         return self._each(selected)
 
     def where(self, condition: str) -> FakeFrame:
-        names = [part.removesuffix(" is not null") for part in condition.split(" and ")]
-
-        def known(table: pa.Table) -> pa.Table:
-            for name in names:
-                table = table.filter(table[name].is_valid())
+        def kept(table: pa.Table) -> pa.Table:
+            for part in condition.split(" and "):
+                name, _, wanted = part.partition(" is ")
+                column = table[name]
+                table = table.filter(column.is_valid() if wanted == "not null" else column.is_null())
             return table
 
-        return self._each(known)
+        return self._each(kept)
+
+    def count(self) -> int:
+        return sum(table.num_rows for table in self.partitions)
 
     def limit(self, n: int) -> FakeFrame:
         return self._each(lambda table: table.slice(0, n))

@@ -159,6 +159,29 @@ def test_a_curator_hears_what_could_not_be_used(frame_of: FrameOf) -> None:
     assert any("2 of 2 trajectories" in text for text in heard.notes), heard.notes
 
 
+@pytest.mark.parametrize(
+    ("settings", "wanted"),
+    [
+        (pt.PrivTrace(epsilon=8, region=BOX), ["3, without an id"]),
+        (
+            pt.PrivTrace(epsilon=8, region=BOX, unit="user", max_per_user=1),
+            ["3, without an id", "1, without a user"],
+        ),
+    ],
+    ids=["trips", "users"],
+)
+def test_a_curator_hears_of_rows_without_a_key(
+    frame_of: FrameOf, settings: pt.PrivTrace, wanted: list[str]
+) -> None:
+    """They are left out before rows are brought together: all would meet in one place."""
+    keys = {"traj_id": ["a", "", None, "b", None, "b"], "user_id": [1, 2, None, None, 1, 1]}
+    there = {"x": [1.0] * 6, "y": [1.0] * 6, "t": range(6)}
+    heard = Notes()
+    settings.fit(frame_of(pa.table({**keys, **there})), observer=heard)
+    told = [text.partition("dropped: ")[2] for text in heard.notes if "dropped: " in text]
+    assert told == wanted, heard.notes
+
+
 def test_of_a_user_with_very_many_trips_few_are_held(monkeypatch: pytest.MonkeyPatch) -> None:
     """What counts is what counts of all; and meanwhile memory holds a part, and those that may count."""
     monkeypatch.setattr(frames, "PART_POINTS", 200)

@@ -51,6 +51,7 @@ class SparkBackend:
         """Run a pass; give the sums of all tables."""
         gathered = parts.gathered
         with asking(parts.reading.place):
+            parts.source.count_keyless(parts.by_user)
             sums = gathered.mapInArrow(Guarded(_Partition(task, parts.reading)), _COLUMNS)
             if sum(task.sizes) * self._n_partitions(gathered, parts) > self.driver_rows:
                 sums = sums.groupBy("table", "code").agg({"weight": "sum"})

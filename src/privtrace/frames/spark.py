@@ -99,6 +99,7 @@ class SparkSource(ReadSource):
         super().__init__(reader, declared)
         self._kept: dict[bool, Any] = {}
         self._seen: list[Seen] = []  # of the first pass
+        self._n_keyless: dict[str, int] | None = None  # rows that no pass sees, by what they lack
         self._told = self._needs_times = False
 
     @classmethod
@@ -149,15 +150,25 @@ class SparkSource(ReadSource):
         """Bring the rows of each trajectory, or of each user, together, in the order of their keys."""
         if by_user in self._kept:
             return self._kept[by_user]
-        needed = [_ID, _USER] if by_user else [_ID]
         keys = [name for name in (_USER, _ID) if name in self._columns]
-        rows = self._frame.selectExpr(*(f"{what} as {name}" for name, what in self._columns.items()))
-        rows = rows.where(" and ".join(f"{name} is not null" for name in needed))
+        needed = keys if by_user else [_ID]
+        rows = self._rows.where(" and ".join(f"{name} is not null" for name in needed))
         count = [] if self.partitions is None else [self.partitions]
         whole = rows.repartition(*count, *([_USER] if by_user else keys)).sortWithinPartitions(*keys)
         if self._persist:
             whole = self._kept[by_user] = whole.persist()
         return whole
+
+    def count_keyless(self, by_user: bool) -> None:
+        """Count, before the first pass, the rows that no pass will see: the curator is to know."""
+        if self._n_keyless is None:
+            lacks = {"an id": f"{_ID} is null"}
+            lacks |= {"a user": f"{_USER} is null and {_ID} is not null"} if by_user else {}
+            self._n_keyless = {what: self._rows.where(lack).count() for what, lack in lacks.items()}
+
+    @property
+    def _rows(self) -> Any:
+        return self._frame.selectExpr(*(f"{what} as {name}" for name, what in self._columns.items()))
 
     def reading(self, steps: tuple[Step, ...]) -> Reading:
         """Say how a partition is read."""
@@ -177,8 +188,9 @@ class SparkSource(ReadSource):
         if self._told or not self._seen:
             return
         self._told, seen = True, self._seen[0]
-        if seen.n_dropped:
-            observer.note(f"rows dropped: {seen.n_dropped:,}, without a time", loud=True)
+        for what, count in {**(self._n_keyless or {}), "a time": seen.n_dropped}.items():
+            if count:
+                observer.note(f"{self.path}: rows dropped: {count:,}, without {what}")
         self._tell_unread(seen.faults, seen.n_rows, observer)
         if self._needs_times:
             self._tell_few_times(seen.faults, seen.n_rows, observer)
