@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.spark.fake import FakeFrame
 
 import privtrace as pt
 from privtrace.backends import spark
@@ -65,6 +66,14 @@ def test_how_it_is_divided_does_not_matter(
     with SparkSource.of(frame_of(walks()), **how) as source:
         backend = SparkBackend(driver_rows=driver_rows)
         assert to_bytes(settings.fit(source, noise=pt.SeededNoise(4), backend=backend)) == to_bytes(here)
+
+
+def test_spark_may_choose_the_number_of_partitions(tmp_path: Path) -> None:
+    """There is no number of them then, as on Databricks."""
+    settings = pt.PrivTrace(epsilon=8, region=REGIONS["box"])
+    here = settings.fit(file_of(walks(), tmp_path), noise=pt.SeededNoise(4))
+    frame = FakeFrame.of(walks(), conf=(("spark.sql.shuffle.partitions", "auto"),))
+    assert to_bytes(settings.fit(frame, noise=pt.SeededNoise(4))) == to_bytes(here)
 
 
 def test_ids_are_text_or_numbers_and_times_may_be_text(frame_of: FrameOf, tmp_path: Path) -> None:

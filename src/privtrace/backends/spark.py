@@ -26,6 +26,9 @@ _SEEN = -1
 _SCHEMA = pa.schema({"table": pa.int32(), "code": pa.int64(), "weight": pa.int64()})
 _COLUMNS = "table int, code long, weight long"
 
+#: How many partitions there may be where Spark does not say: it chooses itself, as on Databricks.
+_MANY = 1000
+
 #: Rows of sums in a batch.
 _BATCH_ROWS = 1 << 16
 
@@ -49,9 +52,9 @@ class SparkBackend:
 
     def _counted(self, task: Count, parts: SparkParts) -> list[Sums]:
         """Run a pass; give the sums of all tables."""
-        gathered = parts.gathered
         with asking(parts.reading.place):
             parts.source.count_keyless(parts.by_user)
+            gathered = parts.gathered
             sums = gathered.mapInArrow(Guarded(_Partition(task, parts.reading)), _COLUMNS)
             if sum(task.sizes) * self._n_partitions(gathered, parts) > self.driver_rows:
                 sums = sums.groupBy("table", "code").agg({"weight": "sum"})
@@ -61,7 +64,8 @@ class SparkBackend:
         return [*by_table.values()]
 
     def _n_partitions(self, gathered: Any, parts: SparkParts) -> int:
-        return parts.source.partitions or int(gathered.sparkSession.conf.get("spark.sql.shuffle.partitions"))
+        said = gathered.sparkSession.conf.get("spark.sql.shuffle.partitions")
+        return parts.source.partitions or (int(said) if said.isdecimal() else _MANY)
 
 
 def _added(found: pa.Table, sizes: dict[int, int]) -> dict[int, Sums]:
