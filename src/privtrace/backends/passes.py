@@ -18,9 +18,7 @@ class Passes:
     source: Source
     backend: Backend
     observer: Observer
-    choose: Callable[[Trajectories], Trajectories] | None = (
-        None  # of each user's, if these are on other machines
-    )
+    choose: Callable[[Trajectories], Trajectories] | None = None  # among those of a user, on other machines
 
     def __post_init__(self) -> None:
         check_source(self.source)

@@ -296,9 +296,8 @@ class _OfUsers:
                 continue
             assert held.users is not None
             others = np.flatnonzero(held.users != held.users[-1])
-            first = (
-                int(others[-1]) + 1 if len(others) else 0
-            )  # of the last user, who may go on in the next part
+            # The last user may go on in the next part.
+            first = int(others[-1]) + 1 if len(others) else 0
             if first:
                 yield self.choose(held[:first])
                 held = held[first:]
