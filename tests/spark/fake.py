@@ -6,6 +6,7 @@ gets batches of a few rows, and what it gives may be thrown away and made again.
 
 from __future__ import annotations
 
+import functools
 import re
 import zlib
 from collections.abc import Callable, Iterator
@@ -56,6 +57,13 @@ class FakeFrame:
         return replace(self, partitions=tuple(map(make, self.partitions)))
 
     def selectExpr(self, *expressions: str) -> FakeFrame:
+        if expressions[0].startswith("count_if("):
+            whole, counts = pa.concat_tables(self.partitions), {}
+            for expression in expressions:
+                condition, _, name = expression.removeprefix("count_if(").partition(") as ")
+                counts[name.strip("`")] = [pc.sum(_holds(whole, condition)).as_py() or 0]
+            return replace(self, partitions=(pa.table(counts),))
+
         def selected(table: pa.Table) -> pa.Table:
             made = [_computed(table, expression) for expression in expressions]
             return pa.table([column for _, column in made], names=[name for name, _ in made])
@@ -63,17 +71,7 @@ class FakeFrame:
         return self._each(selected)
 
     def where(self, condition: str) -> FakeFrame:
-        def kept(table: pa.Table) -> pa.Table:
-            for part in condition.split(" and "):
-                name, _, wanted = part.partition(" is ")
-                column = table[name]
-                table = table.filter(column.is_valid() if wanted == "not null" else column.is_null())
-            return table
-
-        return self._each(kept)
-
-    def count(self) -> int:
-        return sum(table.num_rows for table in self.partitions)
+        return self._each(lambda table: table.filter(_holds(table, condition)))
 
     def limit(self, n: int) -> FakeFrame:
         return self._each(lambda table: table.slice(0, n))
@@ -125,6 +123,17 @@ class FakeFrame:
         for table in self.partitions:
             for row in table.to_pylist():
                 yield SimpleNamespace(**row)
+
+
+def _holds(table: pa.Table, condition: str) -> pa.ChunkedArray:
+    """Tell of which rows a condition holds: one of several, which are each of several."""
+
+    def one(text: str) -> pa.ChunkedArray:
+        name, _, wanted = text.partition(" is ")
+        return table[name].is_valid() if wanted == "not null" else table[name].is_null()
+
+    each = [functools.reduce(pc.and_, map(one, part.split(" and "))) for part in condition.split(" or ")]
+    return functools.reduce(pc.or_, each)
 
 
 def _computed(table: pa.Table, expression: str) -> tuple[str, pa.ChunkedArray]:

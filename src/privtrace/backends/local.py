@@ -12,13 +12,14 @@ from privtrace.backends.base import Backend, Part, Result
 from privtrace.backends.cores import available_cores, checked
 
 
-def backend_for(source: object) -> Backend:
+def backend_for(source: object, here: Threads | None = None) -> Backend:
     """Choose a backend for a source where nobody gave one: the engine that holds it, or threads."""
+    here = here or Threads()
     if getattr(source, "engine", None) == "spark":
         from privtrace.backends.spark import SparkBackend
 
-        return SparkBackend()
-    return Threads()
+        return SparkBackend(here=here)
+    return here
 
 
 class Threads:

@@ -18,7 +18,7 @@ import pyarrow as pa
 from privtrace.backends.base import Count, Part, Result
 from privtrace.backends.local import Threads
 from privtrace.backends.sums import Adding, Sums
-from privtrace.frames.spark import Guarded, Meeting, Reading, Seen, SparkParts, asking
+from privtrace.frames.spark import Assembly, Guarded, Meeting, Seen, SparkParts, asking
 
 #: The table that holds what a pass saw; those of the task count from 0.
 _SEEN = -1
@@ -52,10 +52,10 @@ class SparkBackend:
 
     def _counted(self, task: Count, parts: SparkParts) -> list[Sums]:
         """Run a pass; give the sums of all tables."""
-        with asking(parts.reading.place):
+        with asking(parts.assembly.place):
             parts.source.count_keyless(parts.by_user)
             gathered = parts.gathered
-            sums = gathered.mapInArrow(Guarded(_Partition(task, parts.reading)), _COLUMNS)
+            sums = gathered.mapInArrow(Guarded(_Partition(task, parts.assembly)), _COLUMNS)
             if sum(task.sizes) * self._n_partitions(gathered, parts) > self.driver_rows:
                 sums = sums.groupBy("table", "code").agg({"weight": "sum"})
             found = sums.toArrow()
@@ -84,12 +84,12 @@ class _Partition:
     """Count a partition: a pure function of its rows. It goes to the workers."""
 
     task: Count
-    reading: Reading
+    assembly: Assembly
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the sums of all parts of a partition, table by table."""
         meeting, sums = Meeting(), [Adding(size) for size in self.task.sizes]
-        for part in self.reading.read(batches, meeting):
+        for part in self.assembly.parts_of(batches, meeting):
             for table, more in zip(sums, self.task(part), strict=True):
                 table.add(more)
         yield from _batches(_SEEN, Sums.of(meeting.seen))

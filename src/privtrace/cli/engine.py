@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from privtrace.cli.options import EngineName, FitOptions, FormatName
 
 if TYPE_CHECKING:
-    from privtrace.backends.base import Backend
     from privtrace.io.source import ReadSource
 
 
@@ -33,18 +32,6 @@ def opened(trips: str, options: FitOptions) -> Iterator[ReadSource]:
             )
     with options.source(Path(trips)) as here:
         yield here
-
-
-def backend(options: FitOptions) -> Backend:
-    """Choose who counts: threads here, or the cluster."""
-    from privtrace.backends.local import Threads
-
-    here = Threads(options.threads)
-    if options.engine is not EngineName.spark:
-        return here
-    from privtrace.backends.spark import SparkBackend
-
-    return SparkBackend(here=here)
 
 
 @contextmanager

@@ -178,7 +178,7 @@ def _fitted(
     source: ReadSource, synthesizer: Settings, spending: Spending, options: FitOptions, screen: Screen
 ) -> tuple[Model, Source]:
     """Fit as the options say, with progress; return also what of the source counts."""
-    from privtrace.cli import engine
+    from privtrace.backends.local import Threads, backend_for
     from privtrace.io import FileSource
 
     screen.say(_about_times(source, synthesizer))
@@ -188,7 +188,7 @@ def _fitted(
     model = synthesizer.fit(
         met,
         noise=spending.noise,
-        backend=engine.backend(options),
+        backend=backend_for(met, Threads(options.threads)),
         observer=screen,
         budget_file=spending.budget_file,
     )

@@ -22,7 +22,7 @@ from importlib.metadata import version
 from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, Self, TypeAlias
+from typing import Any, NamedTuple, NoReturn, Self, TypeAlias, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -38,7 +38,7 @@ from privtrace.observer import Observer
 from privtrace.rows import floats_of, with_times
 from privtrace.rows.faults import Faults
 from privtrace.rows.grouping import Runs, assemble, cut, row_hashes
-from privtrace.trajectories import PART_POINTS, Crs, Trajectories
+from privtrace.trajectories import PART_POINTS, Reading, Trajectories
 
 #: Columns on the cluster, by role.
 _ID, _USER, _X, _Y, _TIME, _ORDER = "traj_id", "user_id", "x", "y", "t", "nth"
@@ -92,9 +92,9 @@ class SparkSource(ReadSource):
         if partitions is not None and (type(partitions) is not int or partitions < 1):
             raise SettingsError(f"partitions must be a whole number of at least 1, not {partitions!r}")
         self._frame, self._persist, self.partitions = frame, persist, partitions
-        self._columns, reading, order = _understood(place, frame, declared)
-        self._reading = reading
-        reader = reading.reader(())
+        self._columns, assembly, order = _understood(place, frame, declared)
+        self._assembly = assembly
+        reader = assembly.reader(())
         reader.order = order  # as messages call it
         super().__init__(reader, declared)
         self._kept: dict[bool, Any] = {}
@@ -107,14 +107,9 @@ class SparkSource(ReadSource):
         cls,
         frame: Any,
         *,
-        columns: dict[str, str] | None = None,
-        crs: Crs | None = None,
-        gap_minutes: float | None = None,
-        time_format: str | None = None,
-        time_unit: str | None = None,
-        timezone: str | None = None,
         partitions: int | None = None,
         persist: bool = False,
+        **reading: Unpack[Reading],
     ) -> Self:
         """Take a DataFrame, of Spark or of Spark Connect, and say how to read it, as `privtrace.read` does.
 
@@ -127,9 +122,7 @@ class SparkSource(ReadSource):
             Keep what the shuffle gave, for later passes: that saves all shuffles but one, and stores private
             rows on the cluster until `close`, or the end of the fit.
         """
-        times = {"time_format": time_format, "time_unit": time_unit, "timezone": timezone}
-        declared = Declared.of(crs, columns=columns, gap_minutes=gap_minutes, **times)
-        return cls(frame, declared, partitions, persist)
+        return cls(frame, Declared.of(**reading), partitions, persist)
 
     def __repr__(self) -> str:
         return f"SparkSource({self.crs})"
@@ -164,15 +157,17 @@ class SparkSource(ReadSource):
         if self._n_keyless is None:
             lacks = {"an id": f"{_ID} is null"}
             lacks |= {"a user": f"{_USER} is null and {_ID} is not null"} if by_user else {}
-            self._n_keyless = {what: self._rows.where(lack).count() for what, lack in lacks.items()}
+            found = self._rows.where(" or ".join(lacks.values()))
+            counts = found.selectExpr(*(f"count_if({lack}) as `{what}`" for what, lack in lacks.items()))
+            (self._n_keyless,) = counts.toArrow().to_pylist()
 
     @property
     def _rows(self) -> Any:
         return self._frame.selectExpr(*(f"{what} as {name}" for name, what in self._columns.items()))
 
-    def reading(self, steps: tuple[Step, ...]) -> Reading:
+    def assembly(self, steps: tuple[Step, ...]) -> Assembly:
         """Say how a partition is read."""
-        return replace(self._reading, steps=steps)
+        return replace(self._assembly, steps=steps)
 
     def met(self, seen: Seen) -> None:
         """Take note of what a pass saw, and refuse a table that changed since another one."""
@@ -236,23 +231,23 @@ class SparkParts:
         return self.source.gathered(self.by_user)
 
     @property
-    def reading(self) -> Reading:
+    def assembly(self) -> Assembly:
         """Say how a partition of them becomes parts."""
-        return self.source.reading(self.steps)
+        return self.source.assembly(self.steps)
 
     def __iter__(self) -> Iterator[Trajectories]:
         """Bring the parts here, a few at a time: private rows come to the driver."""
         total = Seen()
         for _, batches in groupby(self._batches(), itemgetter(0)):
             meeting = Meeting()
-            yield from self.reading.read((batch for _, batch in batches), meeting)
+            yield from self.assembly.parts_of((batch for _, batch in batches), meeting)
             total = Seen(*map(sum, zip(total, meeting.seen, strict=True)))
         self.source.met(total)
 
     def _batches(self) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Bring all rows here, and number the partitions that they are from."""
         partition = 0
-        with asking(self.reading.place):
+        with asking(self.assembly.place):
             packed = self.gathered.mapInArrow(Guarded(_packed), "begins boolean, rows binary")
             for row in packed.toLocalIterator():
                 partition += row.begins
@@ -332,7 +327,7 @@ class Meeting:
 
 
 @dataclass(frozen=True)
-class Reading:
+class Assembly:
     """Say how the batches of a partition become trajectories: public facts, and what is done with parts."""
 
     place: str
@@ -345,7 +340,7 @@ class Reading:
         """Read batches as rows."""
         return _PartitionReader(self, batches)
 
-    def read(self, batches: Iterable[pa.RecordBatch], meeting: Meeting) -> Iterable[Trajectories]:
+    def parts_of(self, batches: Iterable[pa.RecordBatch], meeting: Meeting) -> Iterable[Trajectories]:
         """Read a partition, part by part: a trajectory may go on from batch to batch."""
         meeting.faults = Faults(need_times=self.declared.gap_minutes is not None)
         parts: Iterable[Trajectories] = map(self._assembled, cut(self._runs(batches, meeting), PART_POINTS))
@@ -368,8 +363,10 @@ class _PartitionReader(ArrowReader):
 
     cure = "look at the log of Spark"
 
-    def __init__(self, reading: Reading, batches: Iterable[pa.RecordBatch]) -> None:
-        super().__init__(Snapshot.in_memory(reading.place), reading.layout, reading.schema, 0, reading.declared)
+    def __init__(self, assembly: Assembly, batches: Iterable[pa.RecordBatch]) -> None:
+        super().__init__(
+            Snapshot.in_memory(assembly.place), assembly.layout, assembly.schema, 0, assembly.declared
+        )
         self._given = batches
 
     def _batches(self, names: list[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
@@ -410,7 +407,7 @@ def _ranked(before: pa.Array, after: pa.Array, relation: Callable[[pa.Array, pa.
 # --- what is said of it ---------------------------------------------------------------------------------------
 
 
-def _understood(place: str, frame: Any, declared: Declared) -> tuple[dict[str, str], Reading, str | None]:
+def _understood(place: str, frame: Any, declared: Declared) -> tuple[dict[str, str], Assembly, str | None]:
     """Find the columns by names and types, which are public: what to select, and how to read that."""
     if getattr(frame, "isStreaming", False):
         raise DataError(f"{place}: it is a stream, which has no end; write it to a table and give that")
@@ -442,7 +439,7 @@ def _understood(place: str, frame: Any, declared: Declared) -> tuple[dict[str, s
         kinds[_TIME] = pa.timestamp(kinds[_TIME].unit, "UTC")  # that of the session says nothing about the data
     at = {role: role if role in columns else None for role in roles}
     there = replace(layout, trajectory=_ID, user=at[_USER], time=at[_TIME], order=at[_ORDER], x=_X, y=_Y)
-    return columns, Reading(place, there, pa.schema([*kinds.items()]), declared), layout.order
+    return columns, Assembly(place, there, pa.schema([*kinds.items()]), declared), layout.order
 
 
 def _quoted(name: str) -> str:
