@@ -326,6 +326,22 @@ ENDS = (
         ("test_compiling.py", "test_public_api.py"),
     ),
     Mutant(
+        "nothing-runs-where-nothing-is-kept",
+        "where no folder can be written to, as on machines of a cluster, no kernel compiles",
+        "compiling.py",
+        "return njit(nogil=True, **options)(function)",
+        "raise",
+        ("test_compiling.py",),
+    ),
+    Mutant(
+        "an-interrupt-waits-for-threads",
+        "an interrupted command hangs forever if a thread of it does",
+        "cli/__init__.py",
+        "if end.code == INTERRUPTED:",
+        "if False:",
+        ("cli/test_evaluating.py",),
+    ),
+    Mutant(
         "models-written-to-standard-output",
         "what is no text goes to standard output, or into a file called -",
         "storage/atomic.py",

@@ -90,6 +90,14 @@ MUTANTS = (
         (_EQUAL,),
     ),
     Mutant(
+        "rows-without-a-key-not-told",
+        "on a cluster rows are left out, and nobody hears of it",
+        "frames/spark.py",
+        "(self._n_keyless,) = counts.toArrow().to_pylist()",
+        "self._n_keyless = {}",
+        (_SOURCE,),
+    ),
+    Mutant(
         "blocks-begin-anew",
         "on a cluster every block has the first trajectories",
         "methods/on_spark.py",
