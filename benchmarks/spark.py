@@ -1,7 +1,7 @@
 """Print what a fit on Spark costs beside one here: seconds of passes and what they consist of, memory, bytes.
 
     .venv/with-spark/bin/python -m benchmarks.spark [--trips 1000000] [--master local[2]] [--memory 1g]
-                                                    [--persist] [--times] [--user] [--folder F]
+                                                    [--persist] [--times] [--user] [--entries] [--folder F]
 
 It needs what `make test-spark` sets up. The data is trips in the invented city, as Parquet; with `--folder`
 it is kept for the next run. A fit here and one on Spark read the same file, each in processes of its own, on
@@ -26,12 +26,17 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
+
+import numpy as np
 
 import privtrace as pt
 from benchmarks.growth import FEW, made
 from benchmarks.measuring import best_of
 from benchmarks.stages import Stopwatch, print_table
+from privtrace.backends.sums import Sums
 from privtrace.datasets import city
+from privtrace.privacy.crossing import Counting
 
 SAMPLED = 1_000_000
 
@@ -191,7 +196,27 @@ def moved(lines: Sequence[str]) -> dict[str, Any]:
     return {name: round(value, 3) for name, value in found.items()}
 
 
-TASKS = {"here": here, "there": there}
+def entries(options: dict[str, Any], few: str, path: str) -> dict[str, Any]:
+    """Note how large the tables of a fit are, and how many entries the points of a part fill."""
+    synthesizer, reading = method(options)
+    count, filled = Counting.__call__, []
+
+    def noted(task: Counting, part: pt.Trajectories) -> list[Sums]:
+        counted = count(task, part)
+        filled.append((sum(task.sizes), part.n_points, sum(len(sums.codes) for sums in counted)))
+        return counted
+
+    with patch.object(Counting, "__call__", noted), pt.read(path, **reading) as source:
+        model = synthesizer.fit(source, noise=pt.SeededNoise(1))
+    lines = [["pass", "parts", "points of a part", "entries filled of a part", "entries of all tables"]]
+    for number, size in enumerate(dict.fromkeys(size for size, *_ in filled), 1):
+        points, some = np.array([row[1:] for row in filled if row[0] == size]).T
+        held = (len(points), points.mean(), some.mean(), size)
+        lines.append([str(number), *(f"{value:,.0f}" for value in held)])
+    return {"states": model.grid.n_cells, "lines": lines}
+
+
+TASKS = {"here": here, "there": there, "entries": entries}
 
 
 def apart(name: str, options: dict[str, Any], few: Path, path: Path) -> dict[str, Any]:
@@ -226,6 +251,7 @@ def main() -> None:
     parser.add_argument("--user", action="store_true", help="protect users, of whom four trips count")
     parser.add_argument("--parts", action=argparse.BooleanOptionalAction, default=True, help="parts of a pass")
     parser.add_argument("--here", action=argparse.BooleanOptionalAction, default=True, help="fit here too")
+    parser.add_argument("--entries", action="store_true", help="only count entries of tables, in a fit here")
     parser.add_argument("--folder", type=Path, help="keep the data here; else it is made anew")
     parser.add_argument("--one", nargs=argparse.REMAINDER, help="run one task, print JSON")
     given = parser.parse_args()
@@ -239,6 +265,11 @@ def main() -> None:
         folder = given.folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         folder.mkdir(parents=True, exist_ok=True)
         few, path = made(folder, FEW), made(folder, given.trips)
+        if given.entries:
+            noted = apart("entries", options, few, path)
+            print_table(noted["lines"])
+            print(f"{noted['states']:,} states")
+            return
         names = ["here", "there"] if given.here else ["there"]
         found = {name: apart(name, options, few, path) for name in names}
     if len({row["checksum"] for row in found.values()}) > 1:
