@@ -30,14 +30,15 @@ def folder(tmp_path: Path, wanderers: pt.Trajectories) -> Path:
 
 
 def test_fit_inspect_generate(folder: Path) -> None:
-    done = run("fit", "trips.parquet", f"--region={BOX}", "--epsilon", "1", "--output", "a.model", cwd=folder)
-    assert "epsilon = 1 per trajectory" in done.stdout and "shapes" in done.stdout
+    # At epsilon 1, one fit in 600 counts no trips, and warns of it.
+    done = run("fit", "trips.parquet", f"--region={BOX}", "--epsilon", "4", "--output", "a.model", cwd=folder)
+    assert "epsilon = 4 per trajectory" in done.stdout and "shapes" in done.stdout
     assert done.stderr == ""  # no terminal, no progress
     shown = run("inspect", "a.model", cwd=folder).stdout
     for word in ("Protected unit", "Ledger", "moves given the previous one", "Fitting twice"):
         assert word in shown
     facts = json.loads(run("inspect", "a.model", "--json", cwd=folder).stdout)
-    assert facts["private"] is True and facts["epsilon"] == "1"
+    assert facts["private"] is True and facts["epsilon"] == "4"
     stages = ["points", "gaps", "jumps", "count", "density", "visits", "moves", "trips", "shapes"]
     assert [charge["stage"] for charge in facts["ledger"]] == stages
     assert facts["region"] == {"box": [0.0, 0.0, 10.0, 10.0], "crs": "planar"}
