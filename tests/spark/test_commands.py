@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import time
+import uuid
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.spark.conftest import needs_spark
@@ -45,9 +50,12 @@ def test_a_folder_is_fitted_on_spark(more: list[str], tmp_path: Path) -> None:
         )
     there, here = tmp_path / "there.model", tmp_path / "here.model"
     local = [option for option in more if option != "--persist"]
-    done = privtrace("fit", tmp_path / "lake", *FIT, *more, "--engine=spark", "--master=local[2]", "-o", there)
+    on_spark = ["--engine=spark", "--master=local[2]", "-o", there]
+    few = "--conf spark.sql.shuffle.partitions=8 pyspark-shell"
+    done = privtrace("fit", tmp_path / "lake", *FIT, *more, *on_spark, PYSPARK_SUBMIT_ARGS=few)
     assert done.returncode == 0, done.stderr
-    assert "Model written to" in done.stdout and "at org.apache" not in done.stderr
+    assert "Model written to" in done.stdout
+    assert not {"WARN", "ERROR", "org.apache", "[Stage"} & {*done.stderr.replace(":", " ").split()}, done.stderr
     assert privtrace("fit", path, *FIT, *local, "-o", here).returncode == 0
     assert there.read_bytes() == here.read_bytes()
 
@@ -65,8 +73,57 @@ def test_what_spark_cannot_read_is_refused(tmp_path: Path) -> None:
         tmp_path / "a.model",
     ]
     refused(privtrace(*fit), "nothing here: Spark failed (PATH_NOT_FOUND); check the path")
-    refused(privtrace(*fit[:-4], "--engine=spark", "--master=nowhere", *fit[-2:]), "check --master")
+    said = "Spark did not start (Master must either be yarn or start with spark, k8s, or local); check --master"
+    refused(privtrace(*fit[:-4], "--engine=spark", "--master=nowhere", *fit[-2:]), said)
+    damaged = file_of(walks(), tmp_path)
+    damaged.write_bytes(damaged.read_bytes()[:9000] + b"PAR1")
+    fit[1] = damaged
+    done = privtrace(*fit)
+    refused(done, "trips.parquet: Spark failed (")
+    assert "org.apache" not in done.stderr
     assert not (tmp_path / "a.model").exists()
+
+
+def marked(mark: str) -> list[str]:
+    """List the processes that have a mark among their variables."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if mark.encode() in (folder / "environ").read_bytes():
+                found.append((folder / "cmdline").read_bytes().decode())
+    return found
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["interrupt", "kill"])
+@pytest.mark.parametrize("moment", ["as Java starts", "as Spark starts", "in a pass"])
+def test_an_interrupt_ends_it_all(moment: str, number: signal.Signals, tmp_path: Path) -> None:
+    """With one sentence, at once, and nothing goes on: neither Java nor its workers."""
+    needs_spark()
+    path, mark = file_of(walks(), tmp_path), f"test-{uuid.uuid4().hex}"
+    command = [sys.executable, "-m", "privtrace", "fit", str(path), "--region=0,0,10,10", "--epsilon=8"]
+    command += ["--engine=spark", "--master=local[2]", "-o", str(tmp_path / "a.model")]
+    environment = {**os.environ, "PYTHONPATH": "", "PRIVTRACE_TEST": mark}
+    pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, env=environment, **pipes) as process:
+        assert process.stdout is not None and process.stderr is not None
+        while len(marked(mark)) < 2:  # Java, or the shell that will be it
+            time.sleep(0.01)
+        if moment == "as Spark starts":
+            while not any("PythonGatewayServer" in line or "spark-shell" in line for line in marked(mark)):
+                time.sleep(0.01)
+            time.sleep(1.5)
+        if moment == "in a pass":
+            assert process.stdout.readline().startswith("Trips get times")  # before the first
+            time.sleep(1.5)
+        process.send_signal(number)
+        told = process.stderr.read()
+        assert process.wait(60) == 130, told
+    lines = [line for line in told.splitlines() if line.startswith("error:")]
+    assert len(lines) == 1 and "interrupted; no incomplete file is left behind; no noise was drawn" in lines[0]
+    assert "Traceback" not in told and "Exception" not in told, told
+    time.sleep(0.5)
+    assert not marked(mark) and not (tmp_path / "a.model").exists()
 
 
 @pytest.mark.spark

@@ -87,3 +87,10 @@ def test_it_takes_a_session(tmp_path: Path) -> None:
     for given in ("local[2]", FakeFrame):
         with pytest.raises(pt.SettingsError, match="takes your SparkSession"):
             model.sample_spark(given, 10)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("partitions", [0, -1, "4", 1.5])
+def test_partitions_are_a_whole_number(partitions: Any, spark: Any, tmp_path: Path) -> None:
+    with pytest.raises(pt.SettingsError, match="partitions must be a whole number of at least 1"):
+        models(tmp_path, "privtrace").sample_spark(spark, 10, partitions=partitions)

@@ -14,7 +14,7 @@ from tests.spark.fake import FakeFrame
 from tests.spark.test_equality import FrameOf, file_of, walks
 
 import privtrace as pt
-from privtrace.frames import spark as frames
+from privtrace.frames import telling
 from privtrace.frames.spark import SparkSource
 from privtrace.testing.data import REGIONS
 
@@ -115,6 +115,14 @@ def test_an_error_on_a_worker_is_told_in_our_words() -> None:
             f"[CAST_INVALID_INPUT] The value '{USER}' cannot be cast",
             r"Spark failed \(PythonException\); its",
         ),
+        (
+            f"calling o7.getResult.\n: org.apache.spark.SparkException: [DIVIDE_BY_ZERO] Task of {USER} failed",
+            r"Spark failed \(DIVIDE_BY_ZERO\); its",
+        ),
+        (
+            f": org.apache.spark.SparkException: [FAILED_READ_FILE.NO_HINT] Error while reading file:///{USER}",
+            r"Spark failed \(FAILED_READ_FILE.NO_HINT\); a file of it is damaged",
+        ),
     ],
 )
 def test_what_spark_says_is_not_quoted(text: str, words: str) -> None:
@@ -130,6 +138,23 @@ def test_what_spark_says_is_not_quoted(text: str, words: str) -> None:
     assert USER not in str(raised.value) and raised.value.__cause__ is None
 
 
+def test_an_interrupt_is_one() -> None:
+    """Pyspark ends its jobs, and what these say then comes instead."""
+
+    class Interrupted(FakeFrame):
+        def mapInArrow(self, work: Any, schema: Any) -> Any:
+            from tests.spark.fake import PythonException
+
+            try:
+                raise KeyboardInterrupt
+            finally:
+                raise PythonException("the job was cancelled")
+
+    Interrupted.__module__, Interrupted.__name__ = FakeFrame.__module__, FakeFrame.__name__
+    with pytest.raises(KeyboardInterrupt):
+        pt.PrivTrace(epsilon=1, region=BOX).fit(Interrupted.of(walks()))
+
+
 @pytest.mark.spark
 def test_a_query_that_fails_is_named_by_its_condition(spark_frame_of: FrameOf) -> None:
     frame = spark_frame_of(secret_rows()).selectExpr("traj_id", "cast(user_id as bigint) as t", "x", "y")
@@ -142,6 +167,6 @@ def test_a_query_that_fails_is_named_by_its_condition(spark_frame_of: FrameOf) -
 def test_workers_of_another_version_are_refused(
     spark_frame_of: FrameOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(frames, "version", lambda name: "0.0.9")
+    monkeypatch.setattr(telling, "version", lambda name: "0.0.9")
     with pytest.raises(pt.DataError, match=r"workers have privtrace .*, and the driver has 0\.0\.9; install"):
         pt.PrivTrace(epsilon=1, region=BOX).fit(spark_frame_of(walks()))

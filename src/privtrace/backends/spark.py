@@ -18,9 +18,10 @@ import pyarrow as pa
 from privtrace.backends.base import Count, Part, Result
 from privtrace.backends.local import Threads
 from privtrace.backends.sums import Adding, Sums
-from privtrace.frames.spark import Assembly, Guarded, Meeting, Seen, SparkParts, asking
+from privtrace.frames.spark import Assembly, Meeting, SparkParts
+from privtrace.frames.telling import Guarded, asking
 
-#: The table that holds what a pass saw; those of the task count from 0.
+#: The table that holds what a pass noted; those of the task count from 0.
 _SEEN = -1
 
 _SCHEMA = pa.schema({"table": pa.int32(), "code": pa.int64(), "weight": pa.int64()})
@@ -59,8 +60,8 @@ class SparkBackend:
             if sum(task.sizes) * self._n_partitions(gathered, parts) > self.driver_rows:
                 sums = sums.groupBy("table", "code").agg({"weight": "sum"})
             found = sums.toArrow()
-        by_table = _added(found, {_SEEN: len(Seen._fields), **dict(enumerate(task.sizes))})
-        parts.source.met(Seen(*by_table.pop(_SEEN).numbers(len(Seen._fields))))
+        by_table = _added(found, {_SEEN: parts.n_numbers, **dict(enumerate(task.sizes))})
+        parts.met(by_table.pop(_SEEN).numbers(parts.n_numbers))
         return [*by_table.values()]
 
     def _n_partitions(self, gathered: Any, parts: SparkParts) -> int:
@@ -92,7 +93,7 @@ class _Partition:
         for part in self.assembly.parts_of(batches, meeting):
             for table, more in zip(sums, self.task(part), strict=True):
                 table.add(more)
-        yield from _batches(_SEEN, Sums.of(meeting.seen))
+        yield from _batches(_SEEN, Sums.of(meeting.numbers))
         for number, table in enumerate(sums):
             yield from _batches(number, table.total())
 

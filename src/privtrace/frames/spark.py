@@ -8,18 +8,13 @@ partition is then read as a file is, batch by batch, by the same code.
 Keys are compared by canonical values: bytes for text, whatever the collation of the column; no -0 and no NaN.
 A key that comes back in its partition would count twice, so that ends the job. Passes compare digests of the
 rows that they saw: a table that changed between two passes ends the fit.
-
-What goes wrong there is told here in words of ours: those of Spark may quote a row.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from importlib.metadata import version
-from itertools import chain, groupby
+from itertools import chain, groupby, islice
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, Self, TypeAlias, Unpack
@@ -28,8 +23,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from privtrace import errors
-from privtrace.errors import DataError, PrivTraceError, SettingsError
+from privtrace.errors import DataError, SettingsError
+from privtrace.frames.telling import EngineFault, Guarded, asking
 from privtrace.io.arrow import ArrowReader
 from privtrace.io.columns import TIME, Declared, Layout, check_types, resolve
 from privtrace.io.files import Snapshot
@@ -38,13 +33,13 @@ from privtrace.observer import Observer
 from privtrace.rows import floats_of, with_times
 from privtrace.rows.faults import Faults
 from privtrace.rows.grouping import Runs, assemble, cut, row_hashes
-from privtrace.trajectories import PART_POINTS, Reading, Trajectories
+from privtrace.trajectories import PART_POINTS, Integers, Reading, Trajectories
 
 #: Columns on the cluster, by role.
 _ID, _USER, _X, _Y, _TIME, _ORDER = "traj_id", "user_id", "x", "y", "t", "nth"
 
-#: Turns the parts of a partition into others, one after the other.
-Step: TypeAlias = Callable[[Iterable[Trajectories]], Iterable[Trajectories]]
+#: Turns the parts of a partition into others, one after the other, and may note numbers of them.
+Step: TypeAlias = Callable[[Iterable[Trajectories], "Meeting"], Iterable[Trajectories]]
 
 
 class Seen(NamedTuple):
@@ -76,7 +71,7 @@ class SparkSource(ReadSource):
 
     A fit on it runs on the user's session, pass by pass, and gives the model that it would give of the same
     rows in a file, byte for byte. It needs a column with ids, and one with times or with the order of points:
-    rows on a cluster stand nowhere. Points with the same time and order are ordered by x, then y.
+    rows on a cluster have no position. Points with the same time and order are ordered by x, then y.
     """
 
     engine = "spark"
@@ -89,8 +84,7 @@ class SparkSource(ReadSource):
         persist: bool = False,
         place: str = "the Spark DataFrame",  # what messages call it
     ) -> None:
-        if partitions is not None and (type(partitions) is not int or partitions < 1):
-            raise SettingsError(f"partitions must be a whole number of at least 1, not {partitions!r}")
+        check_partitions(partitions)
         self._frame, self._persist, self.partitions = frame, persist, partitions
         self._columns, assembly, order = _understood(place, frame, declared)
         self._assembly = assembly
@@ -204,6 +198,12 @@ class SparkSource(ReadSource):
         return type(self)(self._frame, declared, self.partitions, self._persist, str(self.path))
 
 
+def check_partitions(given: int | None) -> None:
+    """Refuse what is no number of partitions; where none is given, Spark chooses it."""
+    if given is not None and (type(given) is not int or given < 1):
+        raise SettingsError(f"partitions must be a whole number of at least 1, not {given!r}")
+
+
 def from_spark(frame: Any, declared: Declared) -> SparkSource:
     """Take a DataFrame of Spark with a row per point; a fit runs where it is."""
     return SparkSource(frame, declared)
@@ -216,10 +216,18 @@ class SparkParts:
     source: SparkSource
     by_user: bool = False  # all trajectories of a user are in one partition
     steps: tuple[Step, ...] = ()
+    heard: tuple[tuple[int, Callable[[list[int]], None]], ...] = ()  # numbers of steps, and who gets them here
 
     def each(self, make: Callable[[Trajectories], Iterable[Trajectories]]) -> SparkParts:
         """Make parts of each part, there."""
         return replace(self, steps=(*self.steps, _Each(make)))
+
+    def tallied(
+        self, count: Callable[[Trajectories], list[int]], n_numbers: int, hear: Callable[[list[int]], None]
+    ) -> SparkParts:
+        """Count something of each part, there, and hear the sums here, after each pass."""
+        heard = (*self.heard, (n_numbers, hear))
+        return replace(self, steps=(*self.steps, _Tally(count, n_numbers)), heard=heard)
 
     def of_users(self, choose: Callable[[Trajectories], Trajectories]) -> SparkParts:
         """Leave of the trajectories of each user those that are chosen of them, there."""
@@ -235,14 +243,26 @@ class SparkParts:
         """Say how a partition of them becomes parts."""
         return self.source.assembly(self.steps)
 
+    @property
+    def n_numbers(self) -> int:
+        """Count the numbers that a pass notes."""
+        return len(Seen._fields) + sum(n_numbers for n_numbers, _ in self.heard)
+
+    def met(self, numbers: list[int]) -> None:
+        """Take note of what a pass noted, and hand it to who wants to hear it."""
+        left = iter(numbers)
+        self.source.met(Seen(*islice(left, len(Seen._fields))))
+        for n_numbers, hear in self.heard:
+            hear([*islice(left, n_numbers)])
+
     def __iter__(self) -> Iterator[Trajectories]:
         """Bring the parts here, a few at a time: private rows come to the driver."""
-        total = Seen()
+        total = [0] * self.n_numbers
         for _, batches in groupby(self._batches(), itemgetter(0)):
             meeting = Meeting()
             yield from self.assembly.parts_of((batch for _, batch in batches), meeting)
-            total = Seen(*map(sum, zip(total, meeting.seen, strict=True)))
-        self.source.met(total)
+            total = [*map(sum, zip(total, meeting.numbers, strict=True))]
+        self.met(total)
 
     def _batches(self) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Bring all rows here, and number the partitions that they are from."""
@@ -269,8 +289,26 @@ def _packed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 class _Each:
     make: Callable[[Trajectories], Iterable[Trajectories]]
 
-    def __call__(self, parts: Iterable[Trajectories]) -> Iterator[Trajectories]:
+    def __call__(self, parts: Iterable[Trajectories], meeting: Meeting) -> Iterator[Trajectories]:
         return chain.from_iterable(map(self.make, parts))
+
+
+@dataclass(frozen=True)
+class _Tally:
+    """Count something of parts on their way."""
+
+    count: Callable[[Trajectories], list[int]]
+    n_numbers: int
+
+    def __call__(self, parts: Iterable[Trajectories], meeting: Meeting) -> Iterator[Trajectories]:
+        total = np.zeros(self.n_numbers, np.int64)
+        meeting.tallies.append(total)
+
+        def counted(part: Trajectories) -> Trajectories:
+            total[:] += self.count(part)
+            return part
+
+        return map(counted, parts)
 
 
 @dataclass(frozen=True)
@@ -283,7 +321,7 @@ class _OfUsers:
 
     choose: Callable[[Trajectories], Trajectories]
 
-    def __call__(self, parts: Iterable[Trajectories]) -> Iterator[Trajectories]:
+    def __call__(self, parts: Iterable[Trajectories], meeting: Meeting) -> Iterator[Trajectories]:
         held = None
         for part in parts:
             held = part if held is None else Trajectories.end_to_end([held, part])
@@ -312,6 +350,7 @@ class Meeting:
     n_rows: int = 0
     digest: int = 0
     faults: Faults = field(default_factory=Faults)
+    tallies: list[Integers] = field(default_factory=list)  # of steps that count, in their order
 
     def add(self, rows: pa.RecordBatch) -> None:
         """Add the rows of a batch."""
@@ -319,11 +358,12 @@ class Meeting:
         self.digest = (self.digest + int(row_hashes(rows).sum(dtype=np.uint64))) % (1 << 64)
 
     @property
-    def seen(self) -> Seen:
-        """Say what was seen."""
+    def numbers(self) -> list[int]:
+        """Say what was seen, as `Seen` has it, and what steps counted."""
         faults, halves = self.faults, divmod(self.digest, 1 << 32)
         found = (faults.n_times, faults.n_unread, faults.n_unordered, faults.counts.total())
-        return Seen(self.n_rows, halves[1], halves[0], *found)
+        seen = Seen(self.n_rows, halves[1], halves[0], *found)
+        return [*seen, *chain.from_iterable(total.tolist() for total in self.tallies)]
 
 
 @dataclass(frozen=True)
@@ -345,7 +385,7 @@ class Assembly:
         meeting.faults = Faults(need_times=self.declared.gap_minutes is not None)
         parts: Iterable[Trajectories] = map(self._assembled, cut(self._runs(batches, meeting), PART_POINTS))
         for step in self.steps:
-            parts = step(parts)
+            parts = step(parts, meeting)
         return parts
 
     def _runs(self, batches: Iterable[pa.RecordBatch], meeting: Meeting) -> Iterator[Runs]:
@@ -373,10 +413,6 @@ class _PartitionReader(ArrowReader):
         return (batch.select(names) for batch in self._given)
 
 
-class _Apart(Exception):
-    """Say that the rows of a trajectory are not together: no fault of the data."""
-
-
 def _rising(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield batches, and see that keys never fall: so none can come back."""
     last: list[pa.Array] | None = None
@@ -390,7 +426,7 @@ def _rising(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
                 lower = _ranked(before, after, pc.less)
                 falls = _ranked(before, after, pc.greater) | (falls & ~lower)
             if falls.any():
-                raise _Apart("the rows of a trajectory are not together in their partition")
+                raise EngineFault("the rows of a trajectory are not together in their partition")
             last = [key[-1:] for key in keys]
         yield batch
 
@@ -411,12 +447,17 @@ def _understood(place: str, frame: Any, declared: Declared) -> tuple[dict[str, s
     """Find the columns by names and types, which are public: what to select, and how to read that."""
     if getattr(frame, "isStreaming", False):
         raise DataError(f"{place}: it is a stream, which has no end; write it to a table and give that")
+    if not hasattr(type(frame), "toArrow"):
+        raise DataError(
+            f"{place}: it is of an older Spark, and privtrace needs Spark 4 or newer; upgrade Spark, or write "
+            "the table to Parquet files and fit these"
+        )
     path = Path(place)
     layout = resolve(path, frame.columns, declared)
     if layout.time is None and layout.order is None:
         raise DataError(
-            f"{place}: it has no times and no order of points, and rows on a cluster stand nowhere; name the "
-            f"column of one with {declared.naming(TIME)} or {declared.naming('order')}"
+            f"{place}: it has no times and no order of points, and rows on a cluster have no position; name "
+            f"the column of one with {declared.naming(TIME)} or {declared.naming('order')}"
         )
     with asking(place):
         given = frame.selectExpr(*map(_quoted, layout.names)).limit(0).toArrow().schema
@@ -454,73 +495,3 @@ def _canonical(name: str, kind: pa.DataType) -> str:
     if pa.types.is_floating(kind):
         return f"case when {name} = 0 then 0.0D when not isnan({name}) then cast({name} as double) end"
     return f"case when octet_length({name}) > 0 then cast({name} as binary) end"
-
-
-#: How an error of ours is written where Spark hands over its text alone.
-_OURS = "privtrace says, {kind}: {text} (end)"
-_SAID = re.compile(r"privtrace says, (\w+): (.*?) \(end\)", re.DOTALL)
-
-
-@dataclass(frozen=True)
-class Guarded:
-    """Run on a worker, and fail in words of ours: others may quote a row, and Spark writes them to its logs."""
-
-    work: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-    software: str = field(default_factory=lambda: version("privtrace"))
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Do the work on one partition."""
-        try:
-            if self.software != version("privtrace"):
-                raise DataError(
-                    f"the workers have privtrace {version('privtrace')}, and the driver has {self.software}; "
-                    "install the same version on both"
-                )
-            yield from self.work(batches)
-        except PrivTraceError as error:
-            raise RuntimeError(_OURS.format(kind=type(error).__name__, text=error)) from None
-        except Exception as error:
-            where = error.__traceback__
-            while where is not None and where.tb_next is not None:
-                where = where.tb_next
-            line = "" if where is None else f" in {where.tb_frame.f_code.co_name}, line {where.tb_lineno}"
-            text = str(error) if isinstance(error, _Apart) else f"{type(error).__name__}{line}"
-            raise RuntimeError(_OURS.format(kind="RuntimeError", text=text)) from None
-
-
-@contextmanager
-def asking(place: str, cure: str = "its own log says why, and may quote private rows") -> Iterator[None]:
-    """Ask Spark for something, and say what went wrong without its words, which may quote a row."""
-    try:
-        yield
-    except PrivTraceError:
-        raise
-    except Exception as error:
-        packages = {kind.__module__.partition(".")[0] for kind in type(error).__mro__}
-        if not packages & {"pyspark", "py4j", "grpc"}:
-            raise
-        raise _told(place, error, cure) from None
-
-
-def _told(place: str, error: Exception, cure: str) -> Exception:
-    """Say in our words what an error of Spark is about."""
-    text = str(error)
-    ours = _SAID.search(text)
-    if ours is not None:
-        kind: type[Exception] = getattr(errors, ours[1], RuntimeError)
-        words = f"{place}: {ours[2]}"
-        if kind is RuntimeError:
-            return RuntimeError(f"{words}. This is a fault of privtrace or of an engine; please report it")
-        return kind(words)
-    if "No module named 'privtrace" in text or "Can't get attribute" in text:
-        return DataError(
-            f"{place}: the Python of Spark's workers has no privtrace, or another version; install it there "
-            "too (PYSPARK_PYTHON says which Python that is)"
-        )
-    if "maxResultSize" in text:
-        return DataError(
-            f"{place}: the counts are larger than the driver may receive; raise spark.driver.maxResultSize, or "
-            "limit the size of the model"
-        )
-    condition = getattr(error, "getCondition", lambda: None)() or type(error).__name__
-    return DataError(f"{place}: Spark failed ({condition}); {cure}")

@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from privtrace.backends.local import Threads
 from privtrace.errors import SettingsError
-from privtrace.frames.spark import Guarded
+from privtrace.frames.spark import check_partitions
+from privtrace.frames.telling import Guarded
 from privtrace.io.columns import TIME, TRAJECTORY, pair_of
 from privtrace.io.output_tables import long_tables
 from privtrace.methods.declaring import MOST_SEED, whole
@@ -44,6 +45,7 @@ def sampled(
 
     count = whole(model.n_trajectories if count is None else count, "count", 0, MOST_TRAJECTORIES)
     seed = secrets.randbits(64) if seed is None else whole(seed, "seed", 0, MOST_SEED)
+    check_partitions(partitions)
     blocks = _Blocks(_file_of(model), count, model.block_trajectories, seed)
     # In the column's metadata, which Spark keeps in Parquet: the promise goes along.
     columns = [StructField(TRAJECTORY, LongType(), metadata=model.about)]
