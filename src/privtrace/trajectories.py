@@ -109,14 +109,20 @@ class Source(Protocol):
 class RemoteParts(Protocol):
     """Parts on other machines: what is to be done with them goes there, and a backend of theirs sends it.
 
-    Whoever iterates over them has them brought here, one by one. What `each` and `of_users` take must be pure,
-    and hold nothing secret but what is meant to go there.
+    Whoever iterates over them has them brought here, one by one. What is done there must be pure, and hold
+    nothing secret but what is meant to go there.
     """
 
     def __iter__(self) -> Iterator[Trajectories]: ...
 
     def each(self, make: Callable[[Trajectories], Iterable[Trajectories]]) -> RemoteParts:
         """Make parts of each part, there."""
+        ...
+
+    def tallied(
+        self, count: Callable[[Trajectories], list[int]], n_numbers: int, hear: Callable[[list[int]], None]
+    ) -> RemoteParts:
+        """Count something of each part, there. After each pass, `hear` gets the sums, here; for the curator."""
         ...
 
     def of_users(self, choose: Callable[[Trajectories], Trajectories]) -> RemoteParts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -26,18 +26,16 @@ from privtrace.trajectories import (
 NO_PERIOD = ("no period can be applied", "leave out --period (period)")
 
 
-@dataclass
-class _Found:
-    """Hold what a pass over all trajectories found, for the curator: NOT PRIVATE."""
+class _Found(NamedTuple):
+    """Say what a pass over all trajectories found, in numbers that add up. For the curator: NOT PRIVATE."""
 
     n_trajectories: int = 0
     n_kept: int = 0
     n_untimed: int = 0
 
-    def add(self, kept: Flags, has_time: Flags) -> None:
-        self.n_trajectories += len(kept)
-        self.n_kept += int(kept.sum())
-        self.n_untimed += int((~has_time).sum())
+    @classmethod
+    def of(cls, kept: Flags, has_time: Flags) -> _Found:
+        return cls(len(kept), int(kept.sum()), int((~has_time).sum()))
 
 
 #: What a source may have beside its duty, as `Source` lists it, and a derived one has as well.
@@ -117,17 +115,25 @@ class Within(Derived):
     def parts(self) -> Iterable[Trajectories]:
         """Start a pass over the trajectories of the period."""
         parts = self.source.parts()
-        if is_remote(parts):  # what is found there is not told here
-            period, local = self.period, self.local
-            return parts.each(lambda part: [_taken(part, _begin(part, period, local)[0])])
-        return self._told(parts)
+        if not is_remote(parts):
+            return self._told(parts)
+        period, local = self.period, self.local
+        found = parts.tallied(
+            lambda part: [*_Found.of(*_begin(part, period, local))],
+            len(_Found._fields),
+            lambda numbers: self._heard(_Found(*numbers)),
+        )
+        return found.each(lambda part: [_taken(part, _begin(part, period, local)[0])])
 
     def _told(self, parts: Iterable[Trajectories]) -> Iterator[Trajectories]:
-        found = _Found()
+        total = _Found()
         for part in parts:
             kept, has_time = _begin(part, self.period, self.local)
-            found.add(kept, has_time)
+            total = _Found(*map(sum, zip(total, _Found.of(kept, has_time), strict=True)))
             yield _taken(part, kept)
+        self._heard(total)
+
+    def _heard(self, found: _Found) -> None:
         if not self._found:
             self._found.append(found)
 

@@ -182,6 +182,27 @@ def test_a_curator_hears_of_rows_without_a_key(
     assert told == wanted, heard.notes
 
 
+@pytest.mark.parametrize("unit", [{}, {"unit": "user", "max_per_user": 2}], ids=["trajectory", "user"])
+@pytest.mark.parametrize("period", [None, "2013-07-08/2013-07-15", "1999-01-01/1999-01-02"])
+def test_a_curator_hears_there_what_is_heard_here(
+    unit: dict[str, Any], period: str | None, frame_of: FrameOf, tmp_path: Path
+) -> None:
+    """How many trips begin in the period, how many of whose trips count, how much lies in the region: once."""
+    settings = pt.PrivTrace(epsilon=8, region=BOX, period=period, **unit)
+    here, there = Notes(), Notes()
+    settings.fit(file_of(walks(), tmp_path), noise=pt.SeededNoise(1), observer=here)
+    settings.fit(frame_of(walks()), noise=pt.SeededNoise(1), observer=there)
+    told = [text.removesuffix("; 0 more trips have no user") for text in here.notes]
+    assert sorted(there.notes) == sorted(told)
+    assert len(there.notes) == 1 + len(unit) // 2 + (period is not None)
+
+
+def test_an_older_spark_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(FakeFrame, "toArrow")
+    with pytest.raises(pt.DataError, match="needs Spark 4 or newer"):
+        pt.read(FakeFrame.of(walks()))
+
+
 def test_of_a_user_with_very_many_trips_few_are_held(monkeypatch: pytest.MonkeyPatch) -> None:
     """What counts is what counts of all; and meanwhile memory holds a part, and those that may count."""
     monkeypatch.setattr(frames, "PART_POINTS", 200)
@@ -200,7 +221,7 @@ def test_of_a_user_with_very_many_trips_few_are_held(monkeypatch: pytest.MonkeyP
         return Chooser(3, bytes(range(16)))(part)
 
     step = frames._OfUsers(choose)
-    kept = pt.Trajectories.end_to_end([*step(trips.cut(100))])
+    kept = pt.Trajectories.end_to_end([*step(trips.cut(100), frames.Meeting())])
     whole = Chooser(3, bytes(range(16)))(trips)
     assert sorted(kept.ids.tolist()) == sorted(whole.ids.tolist()) and len(kept) == 12
     assert max(most) < 500

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from privtrace.backends.base import Backend, Result
 from privtrace.observer import Observer
-from privtrace.trajectories import Source, Trajectories, check_source, is_remote
+from privtrace.trajectories import RemoteParts, Source, Trajectories, check_source, is_remote
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Passes:
     source: Source
     backend: Backend
     observer: Observer
-    choose: Callable[[Trajectories], Trajectories] | None = None  # among those of a user, on other machines
+    choose: Callable[[RemoteParts], RemoteParts] | None = None  # among those of users, on other machines
 
     def __post_init__(self) -> None:
         check_source(self.source)
@@ -42,7 +42,7 @@ class Passes:
         parts = self.source.parts()
         assert is_remote(parts)
         if self.choose is not None:
-            parts = parts.of_users(self.choose)
+            parts = self.choose(parts)
         if part_points is not None:
             parts = parts.each(lambda part: part.cut(part_points))
         with self._stage(text):

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from privtrace.backends.passes import Passes
+from privtrace.observer import Observer
+from privtrace.privacy import wording
 from privtrace.privacy.noise import Noise
 from privtrace.privacy.selection import Candidates, Choice, check_users, chosen
 from privtrace.privacy.unit import Unit
-from privtrace.trajectories import Trajectories
+from privtrace.trajectories import RemoteParts, Trajectories
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +27,33 @@ class Chooser:
         return Choice.of([Candidates.of(part, 0, self.key)], self.per_user).within(part, 0)
 
 
+@dataclass(frozen=True, eq=False)
+class Choosing:
+    """Choose on other machines, in every pass, and tell the curator, once, what the choice left out."""
+
+    chooser: Chooser
+    observer: Observer
+    counted: list[int] = field(default_factory=list)  # trips before the choice, of each pass
+
+    def __call__(self, parts: RemoteParts) -> RemoteParts:
+        """Say what is to be done there."""
+        before = parts.tallied(lambda part: [len(part)], 1, self.counted.extend)
+        return before.of_users(self.chooser).tallied(users_and_trips, 2, self.tell)
+
+    def tell(self, numbers: list[int]) -> None:
+        """Tell of the first pass: how many users there are, and how many of their trips count."""
+        if len(self.counted) == 1:
+            (n_users, n_chosen), (n_trips,) = numbers, self.counted
+            words = wording.chosen(n_users, n_trips, n_chosen, self.chooser.per_user)
+            self.observer.note(words, loud=n_users == 0)
+
+
+def users_and_trips(part: Trajectories) -> list[int]:
+    """Count users, whose trajectories follow each other, and trajectories."""
+    assert part.users is not None
+    return [len(part) and 1 + int(np.count_nonzero(part.users[1:] != part.users[:-1])), len(part)]
+
+
 def choosing(passes: Passes, unit: Unit, noise: Noise) -> tuple[Passes, Choice | None]:
     """Choose which trajectories count: here in a pass of its own; on other machines in each, where users meet.
 
@@ -32,4 +63,5 @@ def choosing(passes: Passes, unit: Unit, noise: Noise) -> tuple[Passes, Choice |
     if not passes.is_remote:
         return passes, chosen(passes, unit, noise)
     check_users(passes)
-    return replace(passes, choose=Chooser(unit.contributions, noise.selection_key())), None
+    chooser = Chooser(unit.contributions, noise.selection_key())
+    return replace(passes, choose=Choosing(chooser, passes.observer)), None

@@ -81,7 +81,9 @@ def chosen(passes: Passes, unit: Unit, noise: Noise) -> Choice:
         lambda part, first: Candidates.of(part, first, key), "Choosing the trips that count"
     )
     choice = Choice.of(parts, unit.contributions)
-    passes.observer.note(wording.chosen(choice, unit.contributions), loud=choice.n_users == 0)
+    n_known = choice.n_trajectories - choice.n_unknown
+    words = wording.chosen(choice.n_users, n_known, len(choice.places), unit.contributions)
+    passes.observer.note(f"{words}; {choice.n_unknown:,} more trips have no user", loud=choice.n_users == 0)
     return choice
 
 

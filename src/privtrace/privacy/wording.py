@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from privtrace.privacy.unit import Unit
-
-if TYPE_CHECKING:
-    from privtrace.privacy.selection import Choice
 
 NO_USERS = (
     "the data has no users, so users cannot be protected. Name the user column 'user_id', pass --columns "
@@ -16,13 +11,11 @@ NO_USERS = (
 )
 
 
-def chosen(choice: Choice, per_user: int) -> str:
+def chosen(n_users: int, n_trips: int, n_chosen: int, per_user: int) -> str:
     """Tell the curator which trajectories of users count: exact numbers, NOT PRIVATE."""
-    n_known = choice.n_trajectories - choice.n_unknown
     return (
-        f"{choice.n_users:,} users made {n_known:,} trips; {n_known - len(choice.places):,} of them are "
-        f"left out because at most {per_user:,} per user count; {choice.n_unknown:,} more trips have no "
-        "user"
+        f"{n_users:,} users made {n_trips:,} trips; {n_trips - n_chosen:,} of them are left out because at "
+        f"most {per_user:,} per user count"
     )
 
 
