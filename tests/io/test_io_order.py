@@ -262,22 +262,82 @@ def with_an_order(folder: Path, kind: str) -> Path:
         geo = {"version": "1.0.0", "primary_column": "geometry", "columns": {"geometry": described}}
         table = pa.table(columns | {"geometry": shapes})
         pq.write_table(table.replace_schema_metadata({"geo": json.dumps(geo)}), path)
-    else:
-        path = folder / "folder"
-        path.mkdir()
-        table = pa.table(columns | {"lon": [3.0, 2, 1], "lat": [0.0] * 3})
-        pa.csv.write_csv(table.slice(0, 2), path / "a.csv")
-        pq.write_table(table.slice(2), path / "b.parquet")
     return path
 
 
-@pytest.mark.parametrize("kind", ["geojson", "geoparquet", "folder"])
-def test_features_and_folders_keep_their_order(tmp_path: Path, kind: str) -> None:
+@pytest.mark.parametrize("kind", ["geojson", "geoparquet"])
+def test_features_keep_their_order(tmp_path: Path, kind: str) -> None:
     path = with_an_order(tmp_path, kind)
     for columns in ({}, {"order": ""}):
         assert pt.read(path, columns=columns).collect().points[:, 0].tolist() == [3, 2, 1]
-    with pytest.raises(pt.DataError, match=r"only a single table .* leave order out of --columns \(columns\)"):
+    with pytest.raises(pt.DataError, match=r"only tables .* leave order out of --columns \(columns\)"):
         pt.read(path, columns={"order": "seq"})
+    apart = tmp_path / "apart"
+    apart.mkdir()
+    path.rename(apart / path.name)
+    for columns in ({}, {"order": "seq"}):  # beside files that have one
+        assert pt.read(apart, columns=columns).collect().points[:, 0].tolist() == [3, 2, 1]
+
+
+def cut_up(rows: Sequence[Row], folder: Path, *, leave_out: tuple[str, ...] = ()) -> tuple[Path, Path]:
+    """Write rows as one table, and in a folder, a third of them in each file, of several formats."""
+    table, parts = as_table(rows).drop_columns([*leave_out]), folder / "parts"
+    parts.mkdir()
+    n = -(-table.num_rows // 3)
+    pa.csv.write_csv(table.slice(0, n), parts / "b.csv")
+    for number, name in enumerate(["c", "a"], 1):
+        pq.write_table(table.slice(number * n, n), parts / f"{name}.parquet")
+    pq.write_table(table, folder / "whole.parquet")
+    return folder / "whole.parquet", parts
+
+
+@pytest.mark.parametrize("leave_out", [(), ("seq",), ("t",)], ids=["time and order", "time", "order"])
+@pytest.mark.parametrize("wants_times", [False, True])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_points_of_a_folder_come_as_those_of_one_table(
+    leave_out: tuple[str, ...], wants_times: bool, tmp_path_factory: Any, data: Any
+) -> None:
+    """By time, then order, then place, whichever file they are in."""
+    value = st.sampled_from([None, 0.0, -0.0, 1.0, 2.5])
+    rows = data.draw(
+        st.lists(st.tuples(st.integers(0, 2), value, value, value, value), min_size=3, max_size=30)
+    )
+    whole, parts = cut_up(rows, tmp_path_factory.mktemp("folder"), leave_out=leave_out)
+    unit = {"time_unit": "s"} if wants_times and "t" not in leave_out else {}
+    one, other = (pt.read(path, crs="planar", **unit).collect() for path in (whole, parts))
+    numbers = [float(some) for some in one.ids.tolist()], [float(some) for some in other.ids.tolist()]
+    assert sorted(numbers[0]) == sorted(numbers[1])
+    for name, at in zip(numbers[1], range(len(other)), strict=True):
+        np.testing.assert_equal(other[at].points + 0.0, one[numbers[0].index(name)].points + 0.0)
+
+
+def test_a_file_of_a_folder_may_have_no_order_that_is_one(tmp_path: Path) -> None:
+    """One that is text, or could be two columns, is none; alone, such a table is refused."""
+    columns = {"tid": [1] * 3, "t": [5] * 3, "lon": [3.0, 2, 1], "lat": [0.0] * 3}
+    (tmp_path / "text").mkdir()
+    pq.write_table(pa.table(columns | {"order": ["a", "b", "c"]}), tmp_path / "text" / "a.parquet")
+    (tmp_path / "two").mkdir()
+    pq.write_table(pa.table(columns | {"order": [1, 2, 3], "seq": [3, 2, 1]}), tmp_path / "two" / "a.parquet")
+    for name in ("text", "two"):
+        assert pt.read(tmp_path / name).collect().points[:, 0].tolist() == [1, 2, 3]
+        with pytest.raises(pt.DataError, match="order"):
+            pt.read(tmp_path / name / "a.parquet")
+    for named, expected in {"order": [3, 2, 1], "seq": [1, 2, 3]}.items():
+        found = pt.read(tmp_path / "two", columns={"order": named}).collect()
+        assert found.points[:, 0].tolist() == expected
+
+
+@pytest.mark.parametrize("n_others", [0, 1, 5])
+def test_rows_of_others_do_not_order_points(tmp_path: Path, n_others: int) -> None:
+    """Of one trajectory: two at one time in a table, two features at that time, two in a table without any."""
+    others = [feature(x=float(i), tid="other", t="2024-01-01") for i in range(n_others)]
+    own = [feature(x=x, tid="1", t="2024-01-01") for x in (6.0, 5.0)]
+    (tmp_path / "a.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": [*others, *own]}))
+    (tmp_path / "b.csv").write_text("tid,t,seq,lon,lat\n1,2024-01-01,3,2,0\n1,2024-01-01,1,1,0\n")
+    (tmp_path / "c.csv").write_text("tid,lon,lat\n" + "0,0,0\n" * n_others + "1,8,0\n1,7,0\n")
+    (trip,) = (trip for trip in pt.read(tmp_path).collect() if trip.id == "1")
+    assert trip.points[:, 0].tolist() == [1, 2, 6, 5, 8, 7]
 
 
 def test_a_frame_with_geometries_keeps_its_order() -> None:
@@ -285,7 +345,7 @@ def test_a_frame_with_geometries_keeps_its_order() -> None:
     columns = {"tid": [1] * 3, "t": [5] * 3, "seq": [3, 2, 1]}
     frame = geopandas.GeoDataFrame(columns, geometry=shapely.points([[3, 0], [2, 0], [1, 0]]))
     assert pt.Trajectories.from_geopandas(frame).points[:, 0].tolist() == [3, 2, 1]
-    with pytest.raises(pt.DataError, match="only a single table"):
+    with pytest.raises(pt.DataError, match="only tables"):
         pt.Trajectories.from_geopandas(frame, columns={"order": "seq"})
 
 

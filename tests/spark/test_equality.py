@@ -97,6 +97,18 @@ def test_ids_are_text_or_numbers_and_times_may_be_text(frame_of: FrameOf, tmp_pa
         assert to_bytes(there) == to_bytes(here), reading
 
 
+@pytest.mark.parametrize("method", ["bridgetrace", "dpt"])
+def test_a_folder_here_is_one_table(method: str, frame_of: FrameOf, tmp_path: Path) -> None:
+    """Points that share a time, and stand in several files, are in the same order; and trips are the same."""
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    for number, part in enumerate(FakeFrame.of(walks()).partitions):
+        pq.write_table(part, folder / f"{number}.parquet")
+    settings = METHODS[method](epsilon=8, region=REGIONS["box"], times=True)
+    here = settings.fit(pt.read(folder, crs="planar"), noise=pt.SeededNoise(4))
+    assert to_bytes(settings.fit(frame_of(walks()), noise=pt.SeededNoise(4))) == to_bytes(here)
+
+
 def test_a_period_counts_there_as_here(frame_of: FrameOf, tmp_path: Path) -> None:
     settings = pt.PrivTrace(
         epsilon=8, region=REGIONS["box"], period="2013-07-08/2013-07-15", unit="user", max_per_user=1

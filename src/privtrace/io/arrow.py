@@ -9,7 +9,7 @@ from itertools import chain
 import pyarrow as pa
 
 from privtrace import rows
-from privtrace.io.columns import Declared, Layout, check_types
+from privtrace.io.columns import Declared, Layout, check_types, with_fit_order
 from privtrace.io.files import Snapshot, reading
 from privtrace.io.source import Reader, Sizes
 from privtrace.rows.faults import Faults, Place
@@ -25,6 +25,7 @@ class ArrowReader(Reader):
         self, snapshot: Snapshot, layout: Layout, schema: pa.Schema, n_rows: int, declared: Declared
     ) -> None:
         self.snapshot, self._schema, self.n_rows = snapshot, schema, n_rows
+        layout = with_fit_order(layout, schema, declared)
         self.lay_out(layout, check_types(snapshot.path, layout, schema, declared))
 
     @abstractmethod

@@ -177,7 +177,7 @@ class Layout:
     clock: Clock = ISO_CLOCK
     x: str = ""  # features have coordinates in their geometries
     y: str = ""
-    order: str | None = None  # of single tables alone
+    order: str | None = None  # of tables alone
 
     @property
     def names(self) -> list[str]:
@@ -219,7 +219,7 @@ class _Header:
         """Find the columns of trajectories, users and times; where logs are cut, users are trajectories."""
         declared = self.declared
         for role, name in declared.columns.items():
-            may_lack = declared.lenient and role in (USER, TIME)
+            may_lack = declared.lenient and role in (USER, TIME, ORDER)
             if name and name not in self.names and not may_lack:
                 self.refuse(f"no column {name!r} for {role}", f"check {declared.option('columns')}")
         user = self.only(USER)
@@ -293,8 +293,8 @@ def resolve(path: Path, names: Sequence[str], declared: Declared) -> Layout:
     header = _Header(path, names, declared)
     trajectory, user, time = header.attributes(needs_ids=True)
     crs, x, y = header.coordinates()
-    # The rows of a folder stay in the order of its files.
-    order = None if declared.lenient else header.only(ORDER)
+    several = declared.lenient and len(header.found[ORDER]) > 1  # no reason to leave a file of many out
+    order = None if several else header.only(ORDER)
     return Layout(trajectory, user, time, crs, declared.clock(time), x, y, order)
 
 
@@ -321,10 +321,10 @@ def refuse_coordinates(path: Path, declared: Declared) -> None:
 
 
 def refuse_order(path: Path, declared: Declared) -> None:
-    """Refuse a name for the order, which features and the files of a folder have of their own."""
-    if declared.columns.get(ORDER):
+    """Refuse a name for the order, which features have of their own; beside other files, it is for tables."""
+    if declared.columns.get(ORDER) and not declared.lenient:
         cure = f"leave {ORDER} out of {declared.option('columns')}"
-        raise DataError(f"{path}: only a single table of points has a column for their order; {cure}")
+        raise DataError(f"{path}: only tables of points have a column for their order; {cure}")
 
 
 def pair_of(crs: Crs) -> tuple[str, str]:
@@ -347,6 +347,13 @@ def _looks_like_data(name: str) -> bool:
     words = re.split(r"[;|\s]+", name)
     numbers = (re.fullmatch(r"[+-]?[\d.][\d.,:eE+\-TZ]*", word) for word in words)
     return len(name) > 64 or not name.isprintable() or any(numbers)
+
+
+def with_fit_order(layout: Layout, schema: pa.Schema, declared: Declared) -> Layout:
+    """Leave out an order that is no number, where that is no reason to leave a file of many out."""
+    if not declared.lenient or layout.order is None or _is(schema.field(layout.order).type, _NUMBER):
+        return layout
+    return replace(layout, order=None)
 
 
 def check_types(path: Path, layout: Layout, schema: pa.Schema, declared: Declared) -> pa.DataType:

@@ -6,8 +6,10 @@ files yield is brought into one form, whatever the others are:
     traj_id, user_id    text; numbers are written out, whole ones without a point: 7 and 7.0 give "7"
     t                   calendar time to the microsecond; numbers of no declared unit have the place of seconds
                         since 1970, to set the order of points, and where logs are cut they are no time
+    row                 which row of all files this is, where points have an order of their own: in features,
+                        and in tables without times; so these stay as they stand
 
-Points that share a time stay in the order of the files and their rows.
+Points that tie in all else are ordered by x, then y, as in a single table.
 
 A file that lacks users or times has rows without. One that cannot be read, or lacks what a row needs, is
 dropped and counted like a row. Points mean what is declared, else longitude and latitude.
@@ -28,7 +30,7 @@ import pyarrow.compute as pc
 from privtrace import rows
 from privtrace.errors import DataError, PrivTraceError
 from privtrace.io.beginning import Beginning
-from privtrace.io.columns import TIME, USER, Declared, refuse_order
+from privtrace.io.columns import TIME, USER, Declared
 from privtrace.io.features import FeatureReader, apart
 from privtrace.io.files import FileVersion, Snapshot
 from privtrace.io.source import Reader, Sizes
@@ -47,10 +49,10 @@ class FolderReader(Reader):
     """Read files one after the other."""
 
     is_table = False
+    by_place = True  # but no two rows tie that have an order of their own
     defines_times = False  # those of files whose format does so stay as they are
 
     def __init__(self, path: Path, groups: Sequence[Group], declared: Declared) -> None:
-        refuse_order(path, declared)
         self.crs = declared.crs or "lonlat"
         self.has_users = declared.columns.get(USER) != ""
         self.has_times = self.has_clock = declared.columns.get(TIME) != ""
@@ -61,6 +63,8 @@ class FolderReader(Reader):
         versions = chain.from_iterable(self._opened(*group, lenient) for group in groups)
         self.snapshot = Snapshot(path, tuple(versions))
         self.parse_once = any(reader.parse_once for reader in self._readers)
+        self._has_order = any(reader.order is not None for reader in self._readers)
+        self._has_rows = not all(reader.by_place for reader in self._readers)
 
     def _opened(self, paths: Sequence[Path], read: Open, declared: Declared) -> list[FileVersion]:
         """Open some files together, or leave them out; those that are none are left out by themselves."""
@@ -92,7 +96,7 @@ class FolderReader(Reader):
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows of all files, or their keys only."""
         self.n_rows = None
-        n_rows = len(self._left_out)
+        n_rows, n_yielded = len(self._left_out), 0
         empty = self._alike({"x": pa.array([], pa.float64()), "y": pa.array([], pa.float64())}, _NO_IDS)
         yield rows.keys_of(empty) if keys_only else empty
         for path, refusal in self._left_out:
@@ -106,7 +110,11 @@ class FolderReader(Reader):
                 for batch in reader.batches(sizes, faults=faults):
                     ids = batch.column("traj_id")  # features know them from places
                     ids = ids if isinstance(reader, FeatureReader) else apart(_texts(ids))
-                    alike = self._alike(dict(zip(batch.schema.names, batch.columns, strict=True)), ids)
+                    columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+                    if not reader.by_place:
+                        columns["row"] = pa.array(np.arange(n_yielded, n_yielded + len(ids), dtype=float))
+                    n_yielded += len(ids)
+                    alike = self._alike(columns, ids)
                     yield rows.keys_of(alike) if keys_only else alike
                 n_rows += reader.n_rows or 0
             except DataError as damage:
@@ -128,6 +136,9 @@ class FolderReader(Reader):
             made["t"] = pa.nulls(len(ids), TIMESTAMP) if times is None else times.cast(TIMESTAMP)
             if self._keeps_numbers:
                 made["number"] = columns.get("number", pa.nulls(len(ids), pa.float64()))
+        for name, is_there in {"order": self._has_order, "row": self._has_rows}.items():
+            if is_there:
+                made[name] = columns.get(name, pa.nulls(len(ids), pa.float64()))
         return pa.RecordBatch.from_pydict(made)
 
 

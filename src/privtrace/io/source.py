@@ -181,6 +181,8 @@ class ReadSource(ABC):
         """Tell the curator, loudly, of times that were not read, and of points that nothing puts in order."""
         reader, declared = self._reader, self._declared
         last = " and ".join(pair_of(self.crs)) if reader.by_place else "the file"
+        if self.path.is_dir():
+            last += ", or of the file where points have an order of their own"
         stay = ", and rows stay as they stand"
         if faults.n_unread:
             keys = ["their numbers" if declared.wants_times else "", reader.order and repr(reader.order), last]
@@ -198,7 +200,8 @@ class ReadSource(ABC):
             observer.note(f"{self.path}: {unread}, and their points {fate}; {cure}", loud=True)
         if faults.n_unordered:
             lack = f"{faults.n_unordered:,} of {n_kept:,} points have no number in"
-            fate = f"{reader.order!r} and come last, in the order of {last}"
+            column = repr(reader.order) if reader.order else "the column for their order"
+            fate = f"{column} and come last, in the order of {last}"
             cure = f"leave that column out with {declared.without(ORDER)}{stay}"
             observer.note(f"{self.path}: {lack} {fate}; {cure}", loud=True)
 

@@ -11,6 +11,7 @@ A batch of rows is an arrow `RecordBatch` with the columns
                 times are wanted of a column that may hold numbers of no unit
     order       float64: sets the order of rows that tie in both, or have neither; null or NaN where missing;
                 only if a table has a column for it
+    row         float64: sets the order of rows that tie in all this, null where x and y do; only in folders
     moment      whether t, float64 then, is that of a date in text; only where `for_order` made it
 
 and, until `usable` has noted the faults of a batch, `unread`: whether the time is there and cannot be read.

@@ -284,10 +284,10 @@ def assemble(
 ) -> Trajectories:
     """Make trajectories of runs whose keys are all different, in order of time and cut at longer gaps.
 
-    Points are in order of `t`, then `number`, then `order`, as far as there are such columns; missing values
-    come last. Those that tie are in order of x, then y, if `by_place`, so that nothing depends on where rows
-    stand; otherwise they stay as they stand. Where trajectories are cut, all rows have a time, and it is a
-    timestamp.
+    Points are in order of `t`, then `number`, `order` and `row`, as far as there are such columns; missing
+    values come last. Those that tie are in order of x, then y, if `by_place`, so that nothing depends on where
+    rows stand; otherwise they stay as they stand. Where trajectories are cut, all rows have a time, and it is
+    a timestamp.
     """
     keys, starts, order = runs.keys, runs.starts, runs.order
     times, moments = runs.column("t"), runs.column("moment")
@@ -340,7 +340,7 @@ def _in_order(runs: Runs, times: Array | None, last: tuple[str, ...] = ()) -> In
 
     What still ties stays as it stands. If nothing moves, None.
     """
-    names = [name for name in ("number", "order", *last) if name in runs.rows.column_names]
+    names = [name for name in ("number", "order", "row", *last) if name in runs.rows.column_names]
     places: Integers | None = None  # which point comes to stand where
     tied: Integers | None = None  # where those stand that tie so far; all of a run do at first
     bounds = np.append(runs.starts, runs.n_rows)  # of what ties
