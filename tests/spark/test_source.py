@@ -203,6 +203,19 @@ def test_an_older_spark_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         pt.read(FakeFrame.of(walks()))
 
 
+def test_what_is_no_frame_of_spark_is_refused() -> None:
+    with pytest.raises(pt.DataError, match="a Spark DataFrame is needed, not str"):
+        SparkSource.of("trips.parquet")
+
+
+@pytest.mark.spark
+def test_pandas_on_spark_is_told_apart(spark_frame_of: FrameOf) -> None:
+    frame = spark_frame_of(pa.table(ROWS)).pandas_api(index_col="t")
+    with pytest.raises(pt.DataError, match=r"pandas on Spark; give its to_spark\(\)"):
+        pt.PrivTrace(epsilon=1, region=BOX).fit(frame)
+    assert len(trips_of(pt.read(frame.to_spark(index_col="t")))) == 2
+
+
 def test_of_a_user_with_very_many_trips_few_are_held(monkeypatch: pytest.MonkeyPatch) -> None:
     """What counts is what counts of all; and meanwhile memory holds a part, and those that may count."""
     monkeypatch.setattr(frames, "PART_POINTS", 200)

@@ -447,11 +447,7 @@ def _understood(place: str, frame: Any, declared: Declared) -> tuple[dict[str, s
     """Find the columns by names and types, which are public: what to select, and how to read that."""
     if getattr(frame, "isStreaming", False):
         raise DataError(f"{place}: it is a stream, which has no end; write it to a table and give that")
-    if not hasattr(type(frame), "toArrow"):
-        raise DataError(
-            f"{place}: it is of an older Spark, and privtrace needs Spark 4 or newer; upgrade Spark, or write "
-            "the table to Parquet files and fit these"
-        )
+    _refuse_others(place, frame)
     path = Path(place)
     layout = resolve(path, frame.columns, declared)
     if layout.time is None and layout.order is None:
@@ -481,6 +477,20 @@ def _understood(place: str, frame: Any, declared: Declared) -> tuple[dict[str, s
     at = {role: role if role in columns else None for role in roles}
     there = replace(layout, trajectory=_ID, user=at[_USER], time=at[_TIME], order=at[_ORDER], x=_X, y=_Y)
     return columns, Assembly(place, there, pa.schema([*kinds.items()]), declared), layout.order
+
+
+def _refuse_others(place: str, frame: Any) -> None:
+    """Refuse what is not a DataFrame of Spark, or of a Spark that can be used."""
+    can = {name for name in ("to_spark", "selectExpr", "toArrow") if hasattr(type(frame), name)}
+    if "to_spark" in can:
+        raise DataError(f"{place}: it is of pandas on Spark; give its to_spark() instead")
+    if "selectExpr" not in can:
+        raise DataError(f"a Spark DataFrame is needed, not {type(frame).__name__}")
+    if "toArrow" not in can:
+        raise DataError(
+            f"{place}: it is of an older Spark, and privtrace needs Spark 4 or newer; upgrade Spark, or write "
+            "the table to Parquet files and fit these"
+        )
 
 
 def _quoted(name: str) -> str:
