@@ -167,8 +167,8 @@ ZONES = (
         "order-of-numbers-lost",
         "where times are wanted, numbers of no unit no longer set the order of points",
         "rows/grouping.py",
-        '("number", "order", *last)',
-        '("order", *last)',
+        '("number", "order", "row", *last)',
+        '("order", "row", *last)',
         ("io/test_io_zones.py",),
     ),
     Mutant(
