@@ -183,8 +183,8 @@ ZONES = (
         "column-of-the-order-ignored",
         "a column that sets the order of points is read for nothing",
         "rows/grouping.py",
-        '("number", "order", *last)',
-        '("number", *last)',
+        '("number", "order", "row", *last)',
+        '("number", "row", *last)',
         ("io/test_io_order.py",),
     ),
     Mutant(
