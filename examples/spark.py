@@ -14,6 +14,7 @@ import privtrace as pt
 from privtrace.datasets import city_trips
 
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp())
+folder.mkdir(parents=True, exist_ok=True)
 city = city_trips(5_000, seed=1)
 city.trajectories.write(folder / "trips.parquet", force=True)
 region = pt.Region.box(*city.region)  # public: chosen without looking at the data
