@@ -82,6 +82,14 @@ MUTANTS = (
         (_TELLING,),
     ),
     Mutant(
+        "java-goes-on",
+        "who interrupts a fit on Spark from the command line leaves Java running",
+        "cli/engine.py",
+        "self._java.terminate()",
+        "pass",
+        ("spark/test_commands.py",),
+    ),
+    Mutant(
         "tallies-of-one-partition",
         "of what the curator is told of a cluster, only one partition counts",
         "frames/spark.py",

@@ -16,6 +16,8 @@ import pytest
 from tests.spark.conftest import needs_spark
 from tests.spark.test_equality import file_of, walks
 
+from privtrace.cli import engine
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -174,6 +176,56 @@ def test_the_example_runs(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr[-3000:]
     assert "the same model: True" in done.stdout and "20,000 trips" in done.stdout
     assert (tmp_path / "city.model").exists()
+
+
+class Java:
+    """Stand in for the process of Java."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+
+    def terminate(self) -> None:
+        self.done.append("terminated")
+
+    def wait(self, timeout: float) -> None:
+        self.done.append("waited")
+        if "never ends" in self.done:
+            raise subprocess.TimeoutExpired("java", timeout)
+
+    def kill(self) -> None:
+        self.done.append("killed")
+
+
+def test_an_interrupt_waits_for_java_and_then_ends_it() -> None:
+    """But the second does not wait, for Java may take long to start."""
+    before, java = signal.getsignal(signal.SIGINT), Java()
+    with pytest.raises(KeyboardInterrupt), engine._Interrupts() as interrupts:
+        signal.raise_signal(signal.SIGINT)
+        assert interrupts.came and java.done == []
+        interrupts.end(java)  # type: ignore[arg-type]
+    assert java.done == ["terminated", "waited"]
+    with pytest.raises(KeyboardInterrupt), engine._Interrupts():
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+    stubborn = Java()
+    stubborn.done.append("never ends")
+    with pytest.raises(KeyboardInterrupt), engine._Interrupts() as interrupts:
+        interrupts.end(stubborn)  # type: ignore[arg-type]
+        signal.raise_signal(signal.SIGTERM)
+    assert stubborn.done[1:] == ["terminated", "waited", "killed"]
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_an_interrupt_that_a_shell_ignores_stays_ignored() -> None:
+    before, java = signal.signal(signal.SIGINT, signal.SIG_IGN), Java()
+    try:
+        with engine._Interrupts() as interrupts:
+            interrupts.end(java)  # type: ignore[arg-type]
+            signal.raise_signal(signal.SIGINT)
+        assert not interrupts.came and java.done == []
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 CONNECT = """
