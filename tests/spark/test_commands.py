@@ -129,6 +129,16 @@ def test_an_interrupt_ends_it_all(moment: str, number: signal.Signals, tmp_path:
 
 
 @pytest.mark.spark
+def test_a_server_that_is_not_there_is_told(tmp_path: Path) -> None:
+    pytest.importorskip("grpc", reason="Spark Connect needs pyspark[connect]")
+    done = privtrace(
+        "fit", "x", *FIT, "--engine=spark", "--master=sc://localhost:1", "-o", tmp_path / "a.model"
+    )
+    refused(done, "--engine spark: Spark did not start (", "; check --master")
+    assert "Warning" not in done.stderr and done.stderr.count("\n") == 1
+
+
+@pytest.mark.spark
 def test_without_java_it_says_so(tmp_path: Path) -> None:
     needs_spark()
     bare = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
@@ -248,6 +258,10 @@ for method in (pt.BridgeTrace, pt.DPT):
     assert made.num_rows == here.sample(5000, seed=3).n_points
     parts = pt.Trajectories.end_to_end([*pt.read(frame).parts()])
     assert len(parts) == 600
+try:
+    pt.read(spark.read.parquet(sys.argv[1] + " or another"))
+except pt.DataError as error:
+    assert "Spark failed (PATH_NOT_FOUND); check the path" in str(error), error
 try:
     zebras = "cast(concat('Zebra', user_id) as double) as x"
     settings.fit(frame.selectExpr("traj_id", "user_id", "t", zebras, "y"))

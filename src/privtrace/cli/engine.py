@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -57,7 +58,7 @@ def _on_spark(trips: str, options: FitOptions) -> Iterator[ReadSource]:
                 "data with privtrace convert, or read it with --engine local"
             )
     with _session(options.master) as spark:
-        with asking(trips, "check the path, and that it is Parquet which Spark may read"):
+        with asking(trips):
             frame = spark.read.parquet(trips)
         with SparkSource(frame, options.declared(), persist=options.persist, place=trips) as source:
             yield source
@@ -73,6 +74,7 @@ def _session(master: str | None) -> Iterator[Any]:
     if remote.startswith("sc://"):
         with _starting():
             spark = sql.SparkSession.builder.remote(remote).getOrCreate()
+            _greet(spark)
         try:
             yield spark
         finally:
@@ -80,6 +82,20 @@ def _session(master: str | None) -> Iterator[Any]:
         return
     with _driver(master) as context:
         yield sql.SparkSession(context)
+
+
+def _greet(spark: Any) -> None:
+    """Ask a server of Spark Connect for something: not before is it seen whether one is there, and answers.
+
+    By itself, pyspark would try for ten minutes.
+    """
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+
+    usual = spark.client.get_retry_policies()
+    spark.client.set_retry_policies([DefaultPolicy(max_retries=3)])
+    warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]")  # the error says so; and it tries again at exit
+    spark.range(0).count()
+    spark.client.set_retry_policies(usual)
 
 
 @contextmanager
@@ -181,6 +197,8 @@ def _starting(log: IO[bytes] | None = None) -> Iterator[None]:
             raise
         thrown = getattr(error, "java_exception", None)
         words = str(error if thrown is None else thrown.getMessage())
+        detailed = _DETAILS.search(words)
+        words = words if detailed is None else detailed[1]
         if log is not None:
             log.seek(0)
             ended = _ENDED.search(log.read().decode(errors="replace"))
@@ -190,6 +208,9 @@ def _starting(log: IO[bytes] | None = None) -> Iterator[None]:
             "--master, and that Java and the cluster can be reached"
         ) from None
 
+
+#: How a server of Spark Connect says what is wrong.
+_DETAILS = re.compile(r'details = "(.+)"')
 
 #: How Java says why it ended.
 _ENDED = re.compile(r'^Exception in thread "main" [\w.$]+: (.+)$', re.MULTILINE)

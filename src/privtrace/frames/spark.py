@@ -86,7 +86,8 @@ class SparkSource(ReadSource):
     ) -> None:
         check_partitions(partitions)
         self._frame, self._persist, self.partitions = frame, persist, partitions
-        self._columns, assembly, order = _understood(place, frame, declared)
+        with asking(place):
+            self._columns, assembly, order = _understood(place, frame, declared)
         self._assembly = assembly
         reader = assembly.reader(())
         reader.order = order  # as messages call it
@@ -455,8 +456,7 @@ def _understood(place: str, frame: Any, declared: Declared) -> tuple[dict[str, s
             f"{place}: it has no times and no order of points, and rows on a cluster have no position; name "
             f"the column of one with {declared.naming(TIME)} or {declared.naming('order')}"
         )
-    with asking(place):
-        given = frame.selectExpr(*map(_quoted, layout.names)).limit(0).toArrow().schema
+    given = frame.selectExpr(*map(_quoted, layout.names)).limit(0).toArrow().schema
     check_types(path, layout, given, declared)
     roles = {
         _USER: layout.user,

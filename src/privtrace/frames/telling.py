@@ -53,7 +53,15 @@ class Guarded:
             raise RuntimeError(_OURS.format(kind="RuntimeError", text=text)) from None
 
 
-#: What to do where Spark fails: nothing of what it says is repeated here.
+#: What to do about conditions that name a mistake.
+_CURES = {
+    "PATH_NOT_FOUND": "check the path, and that Spark may read it",
+    "TABLE_OR_VIEW_NOT_FOUND": "check the name of the table",
+    "UNABLE_TO_INFER_SCHEMA": "check that there is Parquet in it",
+    "FAILED_READ_FILE": "a file of it is damaged, or is no Parquet; restore it, or leave it out",
+}
+
+#: What to do where Spark fails otherwise: nothing of what it says is repeated here.
 _LOOK = "its log says why, and so does a query in a session of your own; both may quote private rows"
 
 
@@ -107,6 +115,5 @@ def _told(place: str, error: Exception, cure: str) -> Exception:
         )
     named = _CONDITION.search(text)
     condition = getattr(error, "getCondition", lambda: None)() or (named[1] if named else type(error).__name__)
-    if condition.startswith("FAILED_READ_FILE"):
-        cure = "a file of it is damaged, or is no Parquet; restore it, or leave it out"
+    cure = next((known for name, known in _CURES.items() if condition.startswith(name)), cure)
     return DataError(f"{place}: Spark failed ({condition}); {cure}")
