@@ -101,8 +101,8 @@ MUTANTS = (
         "the-choice-is-told-again",
         "on a cluster the curator is told in every pass how many trips of users count",
         "privacy/choosing.py",
-        "if len(self.counted) == 1:",
-        "if True:",
+        "if self.counted:",
+        "if False:",
         (_SOURCE,),
     ),
     Mutant(

@@ -118,12 +118,13 @@ class Within(Derived):
         if not is_remote(parts):
             return self._told(parts)
         period, local = self.period, self.local
-        found = parts.tallied(
-            lambda part: [*_Found.of(*_begin(part, period, local))],
-            len(_Found._fields),
-            lambda numbers: self._heard(_Found(*numbers)),
-        )
-        return found.each(lambda part: [_taken(part, _begin(part, period, local)[0])])
+        if not self._found:
+            parts = parts.tallied(
+                lambda part: [*_Found.of(*_begin(part, period, local))],
+                len(_Found._fields),
+                lambda numbers: self._heard(_Found(*numbers)),
+            )
+        return parts.each(lambda part: [_taken(part, _begin(part, period, local)[0])])
 
     def _told(self, parts: Iterable[Trajectories]) -> Iterator[Trajectories]:
         total = _Found()

@@ -66,7 +66,7 @@ _LOOK = "its log says why, and so does a query in a session of your own; both ma
 
 
 @contextmanager
-def asking(place: str, cure: str = _LOOK) -> Iterator[None]:
+def asking(place: str) -> Iterator[None]:
     """Ask Spark for something, and say what went wrong without its words, which may quote a row."""
     try:
         yield
@@ -77,7 +77,7 @@ def asking(place: str, cure: str = _LOOK) -> Iterator[None]:
             raise
         if _is_interrupt(error):
             raise KeyboardInterrupt from None
-        raise _told(place, error, cure) from None
+        raise _told(place, error) from None
 
 
 def is_of_spark(error: Exception) -> bool:
@@ -93,7 +93,7 @@ def _is_interrupt(error: BaseException | None) -> bool:
     return error is not None
 
 
-def _told(place: str, error: Exception, cure: str) -> Exception:
+def _told(place: str, error: Exception) -> Exception:
     """Say in our words what an error of Spark is about."""
     text = str(error)
     ours = _SAID.search(text)
@@ -115,5 +115,5 @@ def _told(place: str, error: Exception, cure: str) -> Exception:
         )
     named = _CONDITION.search(text)
     condition = getattr(error, "getCondition", lambda: None)() or (named[1] if named else type(error).__name__)
-    cure = next((known for name, known in _CURES.items() if condition.startswith(name)), cure)
+    cure = next((known for name, known in _CURES.items() if condition.startswith(name)), _LOOK)
     return DataError(f"{place}: Spark failed ({condition}); {cure}")

@@ -181,7 +181,8 @@ class ReadSource(ABC):
         """Tell the curator, loudly, of times that were not read, and of points that nothing puts in order."""
         reader, declared = self._reader, self._declared
         last = " and ".join(pair_of(self.crs)) if reader.by_place else "the file"
-        if self.path.is_dir():
+        has_many = reader.by_place and not reader.is_table  # files, each with a rule of its own
+        if has_many:
             last += ", or of the file where points have an order of their own"
         stay = ", and rows stay as they stand"
         if faults.n_unread:
@@ -194,7 +195,7 @@ class ReadSource(ABC):
                 cure += f", or leave times out with {declared.without(TIME)}{'' if reader.order else stay}"
             if reader.defines_times:
                 cure = "its format says how they are written"
-            elif self.path.is_dir():
+            elif has_many:
                 cure += ", where a file's format leaves that open"
             unread = f"{faults.n_unread:,} of {faults.n_times:,} times could not be read"
             observer.note(f"{self.path}: {unread}, and their points {fate}; {cure}", loud=True)

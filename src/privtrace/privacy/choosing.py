@@ -29,23 +29,24 @@ class Chooser:
 
 @dataclass(frozen=True, eq=False)
 class Choosing:
-    """Choose on other machines, in every pass, and tell the curator, once, what the choice left out."""
+    """Choose on other machines, in every pass; after the first, tell the curator what the choice left out."""
 
     chooser: Chooser
     observer: Observer
-    counted: list[int] = field(default_factory=list)  # trips before the choice, of each pass
+    counted: list[int] = field(default_factory=list)  # trips before the choice, once a pass is over
 
     def __call__(self, parts: RemoteParts) -> RemoteParts:
         """Say what is to be done there."""
+        if self.counted:
+            return parts.of_users(self.chooser)
         before = parts.tallied(lambda part: [len(part)], 1, self.counted.extend)
         return before.of_users(self.chooser).tallied(users_and_trips, 2, self.tell)
 
     def tell(self, numbers: list[int]) -> None:
-        """Tell of the first pass: how many users there are, and how many of their trips count."""
-        if len(self.counted) == 1:
-            (n_users, n_chosen), (n_trips,) = numbers, self.counted
-            words = wording.chosen(n_users, n_trips, n_chosen, self.chooser.per_user)
-            self.observer.note(words, loud=n_users == 0)
+        """Tell the curator how many users there are, and how many of their trips count."""
+        (n_users, n_chosen), (n_trips,) = numbers, self.counted
+        words = wording.chosen(n_users, n_trips, n_chosen, self.chooser.per_user)
+        self.observer.note(words, loud=n_users == 0)
 
 
 def users_and_trips(part: Trajectories) -> list[int]:
