@@ -542,6 +542,50 @@ TIMES = (
     ),
 )
 
+#: What would praise predictions and moves that are wrong.
+LESSONS = (
+    Mutant(
+        "moves-without-direction",
+        "moves back count as moves there",
+        "evaluation/mobility.py",
+        "return divergence(_moves(real), _moves(synthetic))",
+        "return divergence(_moves(real) + _moves(real).T, _moves(synthetic) + _moves(synthetic).T)",
+        ("evaluation/test_mobility.py",),
+    ),
+    Mutant(
+        "travel-times-known-before",
+        "the trips whose duration is foretold teach it themselves",
+        "evaluation/time.py",
+        "_mean_error(tested, given) for given in (taught, synthetic.drawn(taught.size))",
+        "_mean_error(tested, given) for given in (tested, synthetic.drawn(taught.size))",
+        (_TIME,),
+    ),
+    Mutant(
+        "one-trip-teaches-its-kind",
+        "how long trips of a kind take is learned from one of them",
+        "evaluation/time.py",
+        "LEAST_TAUGHT = 5",
+        "LEAST_TAUGHT = 1",
+        (_TIME,),
+    ),
+    Mutant(
+        "zones-teach-nothing",
+        "trips are foretold by their distance alone",
+        "evaluation/time.py",
+        "(given.trips * np.int32(octaves.N_BINS) + apart, ",
+        "(given.trips * np.int32(0) + apart, ",
+        (_TIME,),
+    ),
+    Mutant(
+        "medians-of-values-not-of-copies",
+        "in medians, what counts twice counts once",
+        "evaluation/compare.py",
+        "before, passed[group] = passed[group], passed[group] + weights[t]",
+        "before, passed[group] = passed[group], passed[group] + min(weights[t], 1)",
+        ("evaluation/test_compare.py",),
+    ),
+)
+
 _COUNTS, _CLEAN, _DRAW, _DEPARTURES = (
     f"timing/test_{name}.py" for name in ("counts", "clean", "draw", "model")
 )
@@ -1015,6 +1059,7 @@ MUTANTS = (
     *DPT,
     *LINES,
     *TIMES,
+    *LESSONS,
     *TIMING,
     *NUMBERS,
     *SHOWING,

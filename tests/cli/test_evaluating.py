@@ -73,7 +73,7 @@ def test_json_is_what_python_gives(folder: Path) -> None:
         pt.read(folder / "real.parquet"), pt.read(folder / "synthetic.parquet"), region=REGION, profile="all"
     )
     assert listed["metrics"] == json.loads(json.dumps(result.to_dict()["metrics"]))
-    assert [*listed["metrics"]][:4] == PAPER and len(listed["metrics"]) == 26
+    assert [*listed["metrics"]][:4] == PAPER and len(listed["metrics"]) == 27
     assert all({"value", "limit", "baseline"} <= set(entry) for entry in listed["metrics"].values())
     assert listed["inputs"]["real"]["path"] == "real.parquet" and listed["not_private"] is True
     assert done.stderr == ""

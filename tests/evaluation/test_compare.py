@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from itertools import pairwise, permutations
+from statistics import median_low
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from scipy.stats import kendalltau
 
 from privtrace.evaluation.compare import (
     divergence,
+    grouped_medians,
     histogram,
     kendall_tau,
     ndcg,
@@ -47,6 +49,20 @@ def test_divergence_agrees_with_scipy(given: list[tuple[int, int]]) -> None:
 @settings(max_examples=100, deadline=None)
 def test_equal_shares_do_not_diverge(counts: list[int], times: int) -> None:
     assert divergence(whole(*counts), times * whole(*counts)) == pytest.approx(0, abs=1e-15)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9), st.integers(0, 3)), max_size=20), st.integers(1, 4)
+)
+@settings(max_examples=200, deadline=None)
+def test_medians_of_groups_are_those_of_copies(rows: list[tuple[int, int, int]], least: int) -> None:
+    rows.sort(key=lambda row: row[1])
+    groups, values, weights = np.array(rows, np.int64).reshape(-1, 3).T
+    found = grouped_medians(groups, values.astype(float), weights, least, 4)
+    for group in range(4):
+        copies = [value for own, value, weight in rows for _ in range(weight) if own == group]
+        expected = median_low(copies) if len(copies) >= least else math.nan
+        assert found[group] == pytest.approx(expected, nan_ok=True)
 
 
 def test_a_divergence_by_hand() -> None:

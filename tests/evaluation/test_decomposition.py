@@ -322,7 +322,7 @@ def test_what_needs_times_is_left_out_where_the_method_makes_none(
     explanation: Explanation, wanderers: pt.Trajectories, synthesizer: pt.PrivTrace
 ) -> None:
     left_out = explanation.to_dict()["inputs"]["left_out"]
-    assert "departure" in left_out and "jump" not in left_out and len(left_out) == 8
+    assert "departure" in left_out and "jump" not in left_out and len(left_out) == 9
     assert not set(left_out) & {metric.name for metric in explanation.metrics}
     assert "left out   the synthetic data has no usable times, so these metrics are left out" in str(
         explanation

@@ -73,6 +73,10 @@ def slow_visits_ndcg(frame: Frame, real: Walks, synthetic: Walks) -> float:
     return total / best
 
 
+def slow_transition(frame: Frame, real: Walks, synthetic: Walks) -> float:
+    return divergence(*(Counter(moves_of(frame, walks)) for walks in (real, synthetic)))
+
+
 def slow_gyration(frame: Frame, real: Walks, synthetic: Walks) -> float:
     radii, others = ([radius_of_gyration(walk) for walk in walks] for walks in (real, synthetic))
     return divergence(cut(radii, 50, 0, max(radii)), cut(others, 50, 0, max(radii)))
@@ -133,6 +137,7 @@ SLOW = {
     "od": slow_od,
     "visits": slow_visits,
     "visits_ndcg": slow_visits_ndcg,
+    "transition": slow_transition,
     "gyration": slow_gyration,
     "straightness": slow_straightness,
     "turning": slow_turning,
@@ -182,7 +187,7 @@ def test_the_half_that_teaches_teaches_itself_as_well(sets: list[tuple[Walks, Wa
         assert value("next_cell", WIDE, real, ordered, lots) == 0
 
 
-@pytest.mark.parametrize("name", ["od", "visits", "turning", "straightness"])
+@pytest.mark.parametrize("name", ["od", "visits", "transition", "turning", "straightness"])
 def test_is_symmetric(name: str, sets: list[tuple[Walks, Walks]]) -> None:
     for real, synthetic in sets:
         there, back = value(name, WIDE, real, synthetic), value(name, WIDE, synthetic, real)
@@ -256,6 +261,22 @@ def test_only_the_50_most_visited_cells_gain() -> None:
     real: Walks = [[(19.5, 19.5)]]
     assert value("visits_ndcg", UNIT, real, others * 2 + real) == 0
     assert value("visits_ndcg", UNIT, real, others[:49] * 2 + real) == pytest.approx(1 / math.log2(51))
+
+
+def test_transition_by_hand() -> None:
+    # Real: a b, b c, a b: shares (2/3, 1/3), the stop in a is no move. Synthetic: a b, b c, shares (1/2, 1/2).
+    # The middle is (7/12, 5/12).
+    expected = (2 * math.log(8 / 7) + math.log(4 / 5)) / 6 + (math.log(6 / 7) + math.log(6 / 5)) / 4
+    assert value("transition", UNIT, [[A, A, B, C], [A, B]], [[A, B, C]]) == pytest.approx(expected)
+
+
+def test_a_transition_has_a_direction() -> None:
+    assert value("transition", UNIT, [[A, B]], [[B, A]]) == pytest.approx(LN2)
+    assert value("transition", UNIT, [[A, B, A]], [[B, A], [A, B]]) == 0
+
+
+def test_moves_of_one_trajectory_do_not_lead_into_the_next() -> None:
+    assert value("transition", UNIT, [[A, B], [C, D]], [[C, D], [A, B]]) == 0
 
 
 def apart(*sizes: float) -> Walks:

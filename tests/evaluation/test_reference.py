@@ -24,7 +24,7 @@ from privtrace.evaluation.traits import Traits
 from privtrace.testing.data import Cut
 
 #: These compare random subsets of the sets they are given.
-BY_LOT = {"density_short", "density_long", "pattern_short", "pattern_long", "next_cell"}
+BY_LOT = {"density_short", "density_long", "pattern_short", "pattern_long", "next_cell", "travel_time"}
 
 
 @pytest.fixture(scope="module")
@@ -175,7 +175,7 @@ def test_another_seed_draws_other_circles_halves_and_walks(
     wanderers: pt.Trajectories, synthetic: pt.Trajectories, region: pt.Region
 ) -> None:
     one, two = (pt.evaluate(wanderers, synthetic, region=region, profile="all", seed=seed) for seed in (1, 2))
-    for name in ("density", "query", "next_cell"):
+    for name in ("density", "query", "next_cell", "travel_time"):
         assert one[name].value != two[name].value
     for name in ("length", "pattern", "trip", "coverage"):
         assert one[name].value == two[name].value

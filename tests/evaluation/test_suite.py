@@ -82,7 +82,7 @@ def test_inputs_count_what_was_read(table: Evaluation, wanderers: pt.Trajectorie
 
 
 def test_a_table_is_a_mapping_of_scores(table: Evaluation) -> None:
-    assert list(table) == list(table.scores) and len(table) == 34 and "density" in table
+    assert list(table) == list(table.scores) and len(table) == 36 and "density" in table
     assert "magic" not in table and "<function" not in repr(table["density"])
     with pytest.raises(KeyError, match="magic is not a metric of the profile all: length, "):
         table["magic"]
@@ -165,7 +165,7 @@ def test_real_data_itself_is_between_nothing_and_its_limit(
 ) -> None:
     itself = pt.evaluate(wanderers, wanderers, region=region, profile="all")
     for name, score in itself.scores.items():
-        if name != "next_cell":
+        if name not in ("next_cell", "travel_time"):
             assert score.value == pytest.approx(score.metric.best, abs=0.01)
             if name == "cell_speed":  # no cell has 50 visits of a half
                 assert math.isnan(score.limit) and score.baseline > 0
@@ -426,7 +426,8 @@ def test_an_empty_synthetic_set_gets_the_worst(
             ("density", "query", "hourly_density")
         ):  # a circle that no real trajectory is in misses none
             assert 0.9 < score.value <= 1
-        elif metric not in ("next_cell", "visits_ndcg"):
+        elif metric not in ("next_cell", "visits_ndcg", "travel_time"):
             assert score.value == pytest.approx(math.log(2))
-    assert 0 < table["next_cell"].value < 1 and 0 < table["visits_ndcg"].value < 0.6
+    assert 0 < table["next_cell"].value < 1 and 0 < table["travel_time"].value < 1
+    assert 0 < table["visits_ndcg"].value < 0.6
     assert table.to_dict()["metrics"]["coverage"]["value"] is None

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise
+from statistics import median_low
 from typing import Any, TypeAlias
 from zoneinfo import ZoneInfo
 
@@ -222,6 +223,38 @@ def slow_cell_speed(frame: Frame, real: Walks, synthetic: Walks) -> float:
     return sum(errors) / len(errors)
 
 
+def slow_travel_time(frame: Frame, real: Walks, synthetic: Walks) -> float:
+    """Foretell the second half of the real trips; of the synthetic ones the first teach, as many."""
+    n_taught = (len(real) + 1) // 2
+    tested = [walk for walk in real[n_taught:] if seconds_of(walk)]
+    of_real, of_synthetic = (
+        sum(error_of(frame, walk, taught) for walk in tested)
+        for taught in (real[:n_taught], synthetic[:n_taught])
+    )
+    return (of_synthetic - of_real) / len(tested)
+
+
+def seconds_of(walk: list[Stop]) -> float:
+    kept = timed(walk)
+    return kept[-1][2] - kept[0][2] if kept else 0.0
+
+
+def error_of(frame: Frame, walk: list[Stop], taught: Walks) -> float:
+    """Foretell by those of the same zones and half octave, of the half octave, or by all."""
+    taught = [other for other in taught if seconds_of(other)]
+    as_far = [other for other in taught if ends(frame, other)[1] == ends(frame, walk)[1]]
+    alike = [other for other in as_far if ends(frame, other) == ends(frame, walk)]
+    enough = (some for some in (alike, as_far) if len(some) >= time.LEAST_TAUGHT)
+    foretold = median_low([seconds_of(other) for other in next(enough, taught)] or [0.0])
+    return abs(foretold - seconds_of(walk)) / max(foretold, seconds_of(walk))
+
+
+def ends(frame: Frame, walk: list[Stop]) -> tuple[Any, Any]:
+    """Tell the zones of the ends, and how far these are apart."""
+    first, last = walk[0][:2], walk[-1][:2]
+    return (cell(first, frame, 3), cell(last, frame, 3)), half_octave(math.dist(first, last))
+
+
 SLOW = {
     "departure": slow_departure,
     "departure_day": slow_departure_day,
@@ -233,6 +266,7 @@ SLOW = {
     "hourly_density": slow_hourly_density,
     "hourly_od": slow_hourly_od,
     "cell_speed": slow_cell_speed,
+    "travel_time": slow_travel_time,
 }
 
 
@@ -262,10 +296,11 @@ def sets() -> list[tuple[Walks, Walks]]:
 
 
 @pytest.fixture(autouse=True)
-def few_visits(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let 2 visits do where sets are small."""
+def few_will_do(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let 2 visits and 2 trips do where sets are small."""
     if "sets" in request.fixturenames:
         monkeypatch.setattr(time, "LEAST_VISITS", 2)
+        monkeypatch.setattr(time, "LEAST_TAUGHT", 2)
 
 
 def test_every_metric_has_an_oracle() -> None:
@@ -277,7 +312,19 @@ def test_agrees_with_a_slow_oracle(name: str, sets: list[tuple[Walks, Walks]]) -
     for real, synthetic in sets:
         expected = SLOW[name](WIDE, real, synthetic)
         assert value(name, WIDE, real, synthetic) == pytest.approx(expected, rel=1e-6, abs=1e-12)
-        assert expected > 0
+        assert expected > 0 or name == "travel_time"
+
+
+def test_travel_time_divides_real_trips_by_their_order(sets: list[tuple[Walks, Walks]]) -> None:
+    rng, found = np.random.default_rng(3), set()
+    for real, synthetic in sets:
+        order = rng.permutation(len(real))
+        expected = slow_travel_time(WIDE, [real[number] for number in order], synthetic)
+        given = replace(measured(WIDE, real), order=order)
+        assert time.travel_time(given, measured(WIDE, synthetic)) == pytest.approx(expected, abs=1e-12)
+        assert abs(expected - slow_travel_time(WIDE, real, synthetic)) > 1e-6
+        found.add(expected > 0)
+    assert found == {True, False}
 
 
 @pytest.mark.parametrize("name", METRICS)
@@ -287,7 +334,10 @@ def test_real_data_itself_gets_the_best_value(name: str, sets: list[tuple[Walks,
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_a_synthetic_set_written_twice_is_the_same(name: str, sets: list[tuple[Walks, Walks]]) -> None:
+def test_a_synthetic_set_written_twice_is_the_same(
+    name: str, sets: list[tuple[Walks, Walks]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "LEAST_TAUGHT", 1)  # twice as many may teach where fewer were too few
     for real, synthetic in sets:
         once, twice = (value(name, WIDE, real, synthetic * n) for n in (1, 2))
         assert twice == pytest.approx(once, abs=1e-12)
@@ -476,6 +526,54 @@ def test_segments_that_begin_in_one_cell_are_one_visit() -> None:
     assert visits.meters == pytest.approx([1.2, 1.0, 0.1], rel=1e-6)
 
 
+def taking(seconds: float, start: float = 100.0, end: float = 700.0) -> list[Stop]:
+    """Go straight from zone to zone, unless told otherwise, in so many seconds."""
+    return [(start, 100.0, 0.0), (end, 100.0, seconds)]
+
+
+def test_travel_time_by_hand() -> None:
+    # The first five teach 200 s: of 200, 400, 100 and 200 s it is off by 0, 1/2, 1/2 and 0 of the larger. 400 s
+    # is off by 1/2, 0, 3/4 and 1/2. A trip that takes no time is not foretold.
+    still: list[Stop] = [(100.0, 100.0, 5.0)]
+    lessons = [taking(seconds) for seconds in (100, 300, 200, 300, 100)]
+    real = [*lessons, *(taking(seconds) for seconds in (200, 400, 100, 200)), still]
+    assert value("travel_time", LARGE, real, [taking(400)] * 5) == pytest.approx((7 / 4 - 1) / 4)
+    assert value("travel_time", LARGE, real, lessons) == 0
+    assert value("travel_time", LARGE, real, [taking(400)] * 3 + [still] * 2) == pytest.approx((7 / 4 - 1) / 4)
+    # Of two in the middle the smaller; and no more teach than there are in a half.
+    assert value("travel_time", LARGE, real, [taking(200)] * 2 + [taking(400)] * 2) == 0
+    assert value("travel_time", LARGE, real, [*lessons, *[taking(400)] * 9]) == 0
+
+
+def error_by(lessons: Walks, asked: list[Stop]) -> float:
+    """Let synthetic trips teach alone: real ones all are the one that is asked for, and foretell it rightly."""
+    return value("travel_time", LARGE, [asked] * 2 * len(lessons), lessons)
+
+
+def test_travel_times_are_foretold_by_the_narrowest_kind_of_which_five_were_taught() -> None:
+    alike, back = taking(120), taking(240, 700, 100)  # as far, between other zones
+    near, far = taking(480, 100, 250), taking(480, 0, 899)
+    others = [near, far] * 10
+    assert error_by([*others, *[back] * 9, *[alike] * 5], taking(60)) == pytest.approx(1 / 2)
+    assert error_by([*others, *[back] * 9, *[alike] * 4], taking(60)) == pytest.approx(3 / 4)
+    assert error_by([*others, back, *[alike] * 3], taking(60)) == pytest.approx(7 / 8)
+    assert error_by([near], taking(60)) == pytest.approx(7 / 8)
+    # Half octaves end at 1.14 * 2^(k / 2): 584 and 825 m. 590 and 600 m are in one, 580 m are not.
+    for end, foretold in ((690, 120), (680, 480)):
+        lessons = [*others, *[taking(120, 100, end)] * 5]
+        assert error_by(lessons, taking(60)) == pytest.approx(1 - 60 / foretold)
+
+
+def test_travel_time_where_nothing_is_taught_or_asked() -> None:
+    untimed: list[Stop] = [(100.0, 100.0, None), (700.0, 100.0, None)]
+    still: list[Stop] = [(100.0, 100.0, 5.0), (700.0, 100.0, 5.0)]
+    real = [taking(60)] * 4
+    for nothing in ([], [still], [untimed]):
+        assert value("travel_time", LARGE, real, nothing) == 1
+        assert math.isnan(value("travel_time", LARGE, [*real[:1], *nothing], real))
+    assert value("travel_time", LARGE, [still, taking(60)], real) == -1
+
+
 def test_slowness_and_shuffled_departures_show_where_they_should() -> None:
     """Shuffling departures changes hourly trips alone, and three times the time changes the pace alone."""
     rng = np.random.default_rng(3)
@@ -496,4 +594,4 @@ def test_slowness_and_shuffled_departures_show_where_they_should() -> None:
         {name for name in METRICS if value(name, LARGE, real, other) > 0.05} for other in (shuffled, slower)
     )
     assert by_shuffling == {"hourly_od"}
-    assert by_slowness == {"duration", "speed", "interval", "cell_speed"}
+    assert by_slowness == {"duration", "speed", "interval", "cell_speed", "travel_time"}

@@ -80,6 +80,25 @@ def ragged_histogram(bins, offsets, weights, n_bins):  # type: ignore[no-untyped
     return counts
 
 
+@compiled
+def grouped_medians(groups, values, weights, least, n_groups):  # type: ignore[no-untyped-def]
+    """Find the median of each group, of two in the middle the smaller: (n_groups,).
+
+    Values ascend, and each counts as often as its weight says. NaN for groups in which fewer than `least`, at
+    least 1, count.
+    """
+    sizes, passed = np.zeros(n_groups, np.int64), np.zeros(n_groups, np.int64)
+    for t in range(len(groups)):
+        sizes[groups[t]] += weights[t]
+    medians = np.full(n_groups, np.nan)
+    for t in range(len(groups)):
+        group = groups[t]
+        before, passed[group] = passed[group], passed[group] + weights[t]
+        if sizes[group] >= least and 2 * before < sizes[group] <= 2 * passed[group]:
+            medians[group] = values[t]
+    return medians
+
+
 def defined(values: Sequence[float] | Floats) -> Floats:
     """Leave out what is NaN: runs in which a metric is not defined."""
     array = np.asarray(values, np.float64)

@@ -1,4 +1,4 @@
-"""What mobility analysts look at: trips between zones, visits, gyration, turns, prediction.
+"""What mobility analysts look at: trips between zones, visits, transitions, gyration, turns, prediction.
 
 Both sets are clipped to the region before. All but the prediction are divergences of shares, or ranks, so the
 sizes of the sets do not matter.
@@ -97,6 +97,15 @@ def _visits(given: MobilityTraits) -> Integers:
     return counts
 
 
+def transition(real: MobilityTraits, synthetic: MobilityTraits) -> float:
+    """Compare transitions between 20 x 20 cells, by Jensen-Shannon divergence.
+
+    Which cell is visited after which, as pairs in this order, each as often as it occurs; consecutive points in
+    one cell are one visit, so no cell follows itself. Natural logarithm: from 0 (the same) to ln 2 = 0.693.
+    """
+    return divergence(_moves(real), _moves(synthetic))
+
+
 def gyration(real: MobilityTraits, synthetic: MobilityTraits) -> float:
     """Compare the distributions of the radius of gyration, by Jensen-Shannon divergence.
 
@@ -163,6 +172,7 @@ PROFILE = Profile(
         Metric("od", od, "origins and destinations by zone, JSD", high=LN2),
         Metric("visits", visits, "visits to cells, JSD", high=LN2),
         Metric("visits_ndcg", visits_ndcg, "most visited cells, NDCG", 1.0, high=1.0),
+        Metric("transition", transition, "moves from cell to cell, JSD", high=LN2),
         Metric("gyration", gyration, "radius of gyration, JSD", high=LN2),
         Metric("straightness", straightness, "straightness, JSD", high=LN2),
         Metric("turning", turning, "turning angles, JSD", high=LN2),
