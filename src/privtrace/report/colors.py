@@ -102,9 +102,19 @@ def style() -> str:
 
 
 def _rules(page: str) -> Iterable[str]:
-    for letter, anchors, count in (("q", _RISING[page], SHADES), ("d", _APART[page], 2 * STEPS + 1)):
-        for number, color in enumerate(colors(anchors, count)):
-            yield f".{letter}{number} {{ fill: {color}; }}"
+    for letter in _SCALES:
+        for number, pair in enumerate(pairs(letter)):
+            yield f".{letter}{number} {{ fill: {pair[page == 'dark']}; }}"
+
+
+#: By the letter of the classes: the anchors of a scale, and how many shades it has.
+_SCALES = {"q": (_RISING, SHADES), "d": (_APART, 2 * STEPS + 1)}
+
+
+def pairs(letter: str) -> list[tuple[str, str]]:
+    """Give the colors of all shades of a scale, on light and on dark pages."""
+    anchors, count = _SCALES[letter]
+    return [*zip(colors(anchors["light"], count), colors(anchors["dark"], count), strict=True)]
 
 
 def colors(anchors: list[tuple[int, int, int]], count: int) -> list[str]:

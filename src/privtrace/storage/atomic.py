@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, TypeAlias, cast
 
 from privtrace.errors import OutputError
 from privtrace.storage.owned import OwnedFolder
@@ -24,6 +24,10 @@ _MARK = ".privtrace-output"
 _PREFIX = ".privtrace-"
 
 
+#: One suffix, or several.
+Suffixes: TypeAlias = str | tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class Target(os.PathLike[str]):
     """Hold a path that was checked before the work; it can stand for the path, and is not checked again."""
@@ -31,7 +35,7 @@ class Target(os.PathLike[str]):
     path: Path  # as it was given
     resolved: Path  # writes through a link instead of replacing it
     force: bool  # whether what is there may be replaced
-    folder_of: str | None = None  # of a folder, the suffix of the files in it
+    folder_of: Suffixes | None = None  # of a folder, the suffixes of the files in it
 
     @property
     def is_standard(self) -> bool:
@@ -46,12 +50,16 @@ class Target(os.PathLike[str]):
 
 
 def check_target(
-    path: str | os.PathLike[str], force: bool = False, folder_of: str | None = None, *, is_text: bool = False
+    path: str | os.PathLike[str],
+    force: bool = False,
+    folder_of: Suffixes | None = None,
+    *,
+    is_text: bool = False,
 ) -> Target:
     """Refuse before the work what would be refused after it; return what `replacing` takes unchecked.
 
-    With `folder_of` it is the path of a folder of files with this suffix. One that is there is replaced only if
-    it was made here and holds nothing else: it may be all that someone has, and one wrong path must not
+    With `folder_of` it is the path of a folder of files with these suffixes. One that is there is replaced only
+    if it was made here and holds nothing else: it may be all that someone has, and one wrong path must not
     delete it. Text may go to standard output.
     """
     if isinstance(path, Target):
@@ -83,7 +91,7 @@ def check_target(
 def replacing(
     path: str | os.PathLike[str],
     force: bool = False,
-    folder_of: str | None = None,
+    folder_of: Suffixes | None = None,
     *,
     beside: Sequence[str] = (),
 ) -> Iterator[Path]:
@@ -180,15 +188,16 @@ def _publish_folder(temporary: Path, checked: Target) -> None:
             aside.rename(temporary if target.exists() else target)
 
 
-def _may_go(folder: Path, suffix: str) -> bool:
+def _may_go(folder: Path, suffixes: Suffixes) -> bool:
     """Tell whether a folder is empty, or was made here and holds only such files and folders of them."""
     try:
         walk = [(Path(place), folders + names) for place, folders, names in os.walk(folder, onerror=_raise)]
     except OSError:
         return False
     entries = {place / name for place, names in walk for name in names}
+    ours = (suffixes,) if isinstance(suffixes, str) else suffixes
     known = (
-        not one.is_symlink() and (one.is_dir() or one.suffix == suffix) for one in entries - {folder / _MARK}
+        not one.is_symlink() and (one.is_dir() or one.suffix in ours) for one in entries - {folder / _MARK}
     )
     return not entries or (folder / _MARK in entries and all(known))
 
