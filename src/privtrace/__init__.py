@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from privtrace.privacy.budget_file import BudgetFile
     from privtrace.privacy.unsafe_noise import NoNoise, SeededNoise
     from privtrace.space.region import Region
+    from privtrace.study.comparing import compare
+    from privtrace.study.study import Study
     from privtrace.trajectories import Source, Trajectories, Trajectory
 
 # In the order of the pipeline. Modules load at first use: `privtrace --help` should not wait for a compiler.
@@ -85,6 +87,8 @@ _HOMES = {
     "Evaluation": "evaluation.suite",
     "explain": "evaluation.decomposition",
     "Explanation": "evaluation.decomposition",
+    "compare": "study.comparing",
+    "Study": "study.study",
 }
 
 __all__ = [
@@ -124,6 +128,8 @@ __all__ = [
     "Evaluation",
     "explain",
     "Explanation",
+    "compare",
+    "Study",
     "__version__",
 ]
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from privtrace.cli.comparing import compare
 from privtrace.cli.demo import demo
 from privtrace.cli.evaluating import evaluate, explain
 from privtrace.cli.files import check, convert
@@ -28,6 +29,7 @@ COMMANDS: tuple[Command | Callable[..., None], ...] = (
     export,
     ledger,
     evaluate,
+    compare,
     explain,
     convert,
     check,

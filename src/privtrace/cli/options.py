@@ -63,6 +63,13 @@ class EngineName(StrEnum):
     spark = "spark"
 
 
+class UnitName(StrEnum):
+    """Name what may be protected."""
+
+    trajectory = "trajectory"
+    user = "user"
+
+
 class ProfileName(StrEnum):
     """Name the profiles of metrics."""
 
@@ -337,6 +344,35 @@ class ComparingOptions(WorkingOptions, InputOptions):
             with suppress(DataError):  # the header alone decides
                 source = replace(reading, columns=self.columns)._opened(path, "synthetic_")
         return self._checked(source or reading._opened(path, "synthetic_"))
+
+
+@dataclass(frozen=True)
+class CompetingOptions(ComparingOptions):
+    """Say also what all methods are told that are compared."""
+
+    unit: Annotated[
+        UnitName | None, typer.Option(help="What is protected; with user, pass --max-per-user too.")
+    ] = None
+    max_per_user: Annotated[
+        int | None, typer.Option(metavar="INTEGER", help="Most trips of one user that count.")
+    ] = None
+    times: Annotated[
+        bool | None,
+        typer.Option(
+            "--times/--no-times",
+            help="Synthesize times with all methods; by default if the profile looks at them.",
+        ),
+    ] = None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """List the settings that were given."""
+        given = {
+            "unit": None if self.unit is None else self.unit.value,
+            "max_per_user": self.max_per_user,
+            "times": self.times,
+        }
+        return {name: value for name, value in given.items() if value is not None}
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from rich.console import Console
 
 from privtrace.cli import INTERRUPTED, unwind_when_interrupted
 from privtrace.errors import PrivTraceError
+from privtrace.progress import bar
 
 if TYPE_CHECKING:
     from privtrace.io import FileSource
@@ -42,26 +43,8 @@ class Screen:
         if self.quiet or not self.errors.is_terminal:
             yield lambda amount: None
             return
-        from rich.progress import (
-            BarColumn,
-            Progress,
-            SpinnerColumn,
-            TaskProgressColumn,
-            TextColumn,
-            TimeRemainingColumn,
-        )
-
-        columns = (
-            SpinnerColumn(),
-            TextColumn("{task.description:<46}"),  # aligned from stage to stage
-            BarColumn(),
-            TaskProgressColumn(),
-            TimeRemainingColumn(),
-        )
-        with Progress(*columns, console=self.errors) as progress:
-            task = progress.add_task(text, total=total or None)
-            yield lambda amount: progress.advance(task, amount)
-            progress.update(task, total=1, completed=1)
+        with bar(self.errors, text, total) as advance:
+            yield advance
 
     def note(self, text: str, *, loud: bool = False) -> None:
         """Show the curator a sentence that may hold exact numbers; only a loud one goes into a log."""

@@ -1,0 +1,120 @@
+"""Take a study out of stored results: what a comparison asked for, or all that a file holds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from privtrace.evaluation.comparison import profiles_named
+from privtrace.evaluation.metric import Metric
+from privtrace.privacy.epsilon import exact
+from privtrace.study.store import Key, Store
+from privtrace.study.study import REAL, Cost, Study, typical
+from privtrace.study.trials import BASELINE, LIMIT, MAP, N_TRIPS, NO_EPSILON, NO_RUN, Found
+from privtrace.trajectories import Floats
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Say what of the stored results a study is of."""
+
+    labels: tuple[str, ...]
+    epsilons: tuple[str, ...]  # rising
+    runs: int
+    map_epsilon: str
+    maps: bool = True
+    costs: bool = True
+
+
+def read_study(path: str | os.PathLike[str]) -> Study:
+    """Read a file of results, all of it; the data is not needed for that."""
+    store = Store.read(path)
+    epsilons = tuple(sorted(store.epsilons(), key=exact))
+    return study_of(store, Wanted(tuple(store.entries), epsilons, store.most_runs(), typical(epsilons)))
+
+
+def study_of(store: Store, wanted: Wanted, inputs: Mapping[str, Any] | None = None) -> Study:
+    """Take what is wanted out of the store."""
+    limit, baseline = (store.get(_mark(label)) for label in (LIMIT, BASELINE))
+    metrics = _measured(store, limit, baseline)
+    scores = {}
+    for label in wanted.labels:
+        for epsilon in wanted.epsilons:
+            found = store.of(label, "score", epsilon)[: wanted.runs] or store.of(label, "score", NO_EPSILON)
+            if found:
+                scores[label, epsilon] = {
+                    metric.name: np.array([trial[metric.name] for trial in found], np.float64)
+                    for metric in metrics
+                }
+    about = {
+        **{name: value for name, value in store.about.items() if name not in ("data", "not_private", "notice")},
+        "trips": int(_number(limit, N_TRIPS)),
+        "runs": wanted.runs,
+        "left_out": [one.name for one in _listed(store) if one not in metrics],
+        **(inputs or {}),
+    }
+    return Study(
+        entries=tuple(store.entries[label][0] for label in wanted.labels),
+        metrics=metrics,
+        epsilons=wanted.epsilons,
+        scores=scores,
+        limit={metric.name: _number(limit, metric.name) for metric in metrics},
+        baseline={metric.name: _number(baseline, metric.name) for metric in metrics},
+        costs=_costs(store, wanted) if wanted.costs else {},
+        heats=_heats(store, wanted) if wanted.maps else {},
+        map_epsilon=wanted.map_epsilon,
+        inputs=about,
+    )
+
+
+def _mark(label: str) -> Key:
+    return Key(label, "", "marks", NO_EPSILON, NO_RUN)
+
+
+def _listed(store: Store) -> list[Metric]:
+    """List the metrics of the store's profile."""
+    return [metric for profile in profiles_named(store.about["profile"]) for metric in profile.metrics]
+
+
+def _measured(store: Store, limit: Found, baseline: Found) -> tuple[Metric, ...]:
+    """List the metrics that are defined for the real data: those of times need times."""
+    return tuple(
+        metric
+        for metric in _listed(store)
+        if not (np.isnan(_number(limit, metric.name)) and np.isnan(_number(baseline, metric.name)))
+    )
+
+
+def _number(found: Found, name: str) -> float:
+    value = found[name]
+    assert isinstance(value, float)
+    return value
+
+
+def _heats(store: Store, wanted: Wanted) -> dict[str, Floats]:
+    """Find the maps: of the real data, and of the first run of each at the epsilon of maps."""
+    found = {REAL: [store.get(_mark(REAL))]} | {
+        label: [
+            *store.of(label, "score", wanted.map_epsilon)[:1],
+            *store.of(label, "score", NO_EPSILON)[:1],
+        ]
+        for label in wanted.labels
+    }
+    return {
+        label: np.asarray(one[MAP]) for label, several in found.items() for one in several[:1] if MAP in one
+    }
+
+
+def _costs(store: Store, wanted: Wanted) -> dict[str, Cost]:
+    """Take the least seconds of all repetitions, and the most memory: later ones reuse that of the first."""
+    costs = {}
+    for label in wanted.labels:
+        rows = store.of(label, "cost", wanted.map_epsilon)
+        if rows:
+            fit, sample = (min(_number(row, name) for row in rows) for name in ("fit_s", "sample_s"))
+            costs[label] = Cost(fit, sample, max(_number(row, "memory_mb") for row in rows))
+    return costs
