@@ -85,6 +85,8 @@ def test_options_reach_their_settings() -> None:
     assert made("bridgetrace", spacing="2.5", K="6", rounds="0") == bridgetrace
     privtrace = pt.PrivTrace(epsilon=0.5, region=region, order=2, second_layer=False, theta2=3)
     assert made("privtrace", order="2", second_layer=False, theta2="3") == privtrace
+    published = pt.PrivTrace.paper(c=1200, population=1_310_000, epsilon=0.5, region=region)
+    assert made("privtrace", c="1200", population="1310000", fallback=False) == published
     adatrace = pt.AdaTrace(epsilon=0.5, region=region, N=7, public_count=9)
     assert made("adatrace", N="7", public_count="9") == adatrace
     dpt = pt.DPT(epsilon=0.5, region=region, mapping="coarsest", hysteresis=True, trees_share="0.8")

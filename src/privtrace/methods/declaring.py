@@ -232,6 +232,7 @@ class Declaration:
     default: Any  # MISSING where a value is required
     otherwise: str | None  # what a setting that is None follows from
     is_detail: bool = False  # few need it: help shows it with a method's own settings
+    is_later: bool = False  # some model files are older: they name it only where it is not the default
 
     @property
     def option(self) -> str:
@@ -287,13 +288,20 @@ class Declaration:
 
 
 def setting(
-    help: str, kind: Kind, default: Any = MISSING, *, otherwise: str | None = None, detail: bool = False
+    help: str,
+    kind: Kind,
+    default: Any = MISSING,
+    *,
+    otherwise: str | None = None,
+    detail: bool = False,
+    later: bool = False,
 ) -> Any:
     """Declare a field of a `Settings`: its meaning in a sentence, its kind and its default.
 
-    Where the default is None, `otherwise` says what the value follows from. A detail is one that few need.
+    Where the default is None, `otherwise` says what the value follows from. A detail is one that few need. One
+    that came later than some model files of its method does by default what was done without it.
     """
-    return field(default=default, metadata={_KEY: (help, kind, otherwise, detail)})
+    return field(default=default, metadata={_KEY: (help, kind, otherwise, detail, later)})
 
 
 def share(help: str, default: str) -> Any:
@@ -305,8 +313,8 @@ def declared(field: Field[Any]) -> Declaration:
     """Find the declaration of a field."""
     if _KEY not in field.metadata:
         raise TypeError(f"{field.name} is not declared: write it as {field.name}: ... = setting(...)")
-    help, kind, otherwise, detail = field.metadata[_KEY]
-    return Declaration(field.name, help, kind, field.default, otherwise, detail)
+    help, kind, otherwise, detail, later = field.metadata[_KEY]
+    return Declaration(field.name, help, kind, field.default, otherwise, detail, later)
 
 
 def spelled(name: str) -> str:

@@ -302,8 +302,16 @@ class Settings(ABC):
         return {}
 
     def own_settings(self) -> dict[str, Setting]:
-        """List the settings that are the method's alone, not every release's."""
-        return {name: getattr(self, name) for name in self.own()}
+        """List the settings that are the method's alone, not every release's, as model files do.
+
+        What came later than some of these is listed only where it is not the default: the same model is the
+        same file, whichever version wrote it.
+        """
+        return {
+            name: value
+            for name, one in self.own().items()
+            if (value := getattr(self, name)) != one.default or not one.is_later
+        }
 
     def timing_settings(self) -> dict[str, Setting]:
         """List the settings of points and times; none where neither is measured and all days count."""

@@ -16,6 +16,7 @@ def over_a_polygon(**setup: object) -> pt.PrivTrace:
 CONTRACT = {
     "order 1": partial(pt.PrivTrace, order=1),
     "order 2": partial(pt.PrivTrace, order=2),
+    "no fallback": partial(pt.PrivTrace, order=2, fallback=False),
     "first layer": partial(pt.PrivTrace, second_layer=False),
     "no trips": partial(pt.PrivTrace, trip_estimation=False),
     "paper": partial(pt.PrivTrace.paper, c=100, population=1_000_000),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import privtrace as pt
+from privtrace.methods.privtrace.model import PrivTraceModel
 from privtrace.methods.privtrace.selection import refined, second_order_states
 from privtrace.models import from_bytes, to_bytes
 
@@ -37,6 +39,7 @@ from privtrace.models import from_bytes, to_bytes
         ({"theta2": None}, r"theta2\) must be a positive number"),
         ({"states_factor": None}, r"states_factor\) must be a positive number"),
         ({"second_layer": "no"}, "True or False"),
+        ({"fallback": None}, r"--fallback \(fallback\) must be True or False"),
         ({"max_steps": 50.0}, "whole number"),
     ],
 )
@@ -76,10 +79,44 @@ def test_sizes_follow_the_noise_of_the_unit(region: pt.Region) -> None:
     assert 0 < len(chosen) < 10 and np.array_equal(chosen, second_order_states(moves, fifth))
 
 
-def test_the_papers_formulas(region: pt.Region) -> None:
-    """K = 13 for 200,000 trajectories and c = 1200; a division is sqrt(density / 1174)."""
+@pytest.mark.parametrize(("count", "c", "size"), [(30_000, 5000, 3), (200_000, 1200, 13), (17_621, 500, 6)])
+def test_c_gives_the_papers_coarse_cells(count: int, c: float, size: int, region: pt.Region) -> None:
+    """The square roots are 2.45, 12.9 and 5.94: only rounded up are they the K that the paper reports."""
+    settings = pt.PrivTrace.paper(c=c, population=1_310_000, epsilon=1, region=region)
+    assert settings.coarse_size(count) == size
+    assert settings.coarse_size(49 * c) == 7 and settings.coarse_size(0) == 2
+
+
+def test_the_method_as_published(region: pt.Region) -> None:
+    """Its shares, its thresholds, its walk; the rest can be set."""
     settings = pt.PrivTrace.paper(c=1200, population=1_310_000, epsilon=1, region=region)
-    assert settings.coarse_size(200_000) == 13
+    assert settings == pt.PrivTrace(c=1200, population=1_310_000, fallback=False, epsilon=1, region=region)
+    shares = {"count": "1/50", "density": "9/50", "first order": "2/5", "second order": "2/5"}
+    assert settings.budget == {stage: Fraction(share) for stage, share in shares.items()}
+    assert settings.order == "adaptive" and settings.second_layer and settings.trip_estimation
+    assert settings.least_moves(200) == pytest.approx(math.sqrt(2) / 0.4 * 200) and settings.theta2 == 5
+    other = pt.PrivTrace.paper(c=1200, population=9, fallback=True, theta2=3, epsilon=1, region=region)
+    assert other.fallback and other.theta2 == 3 and other.c == 1200
+
+
+def test_models_say_of_the_fallback_what_older_ones_say_unless_it_is_off(
+    region: pt.Region, wanderers: pt.Trajectories
+) -> None:
+    for fallback in (True, False):
+        settings = pt.PrivTrace(epsilon=1, region=region, K=2, fallback=fallback)
+        content = to_bytes(settings.fit(wanderers, noise=pt.SeededNoise(1)))
+        model = from_bytes(content)
+        assert isinstance(model, PrivTraceModel)
+        assert model.fallback is fallback and model.walker.fallback is fallback
+        assert (b'"fallback":false' in content) is not fallback and b'"fallback":true' not in content
+        said = replace(model.release, settings={**model.release.settings, "fallback": True})
+        with pytest.raises(pt.ModelFormatError, match="fields that this format does not have"):
+            from_bytes(to_bytes(replace(model, release=said)))  # two files of one model
+
+
+def test_the_papers_second_layer(region: pt.Region) -> None:
+    """A division is sqrt(density / 1174)."""
+    settings = pt.PrivTrace.paper(c=1200, population=1_310_000, epsilon=1, region=region)
     from privtrace.space.grid import Grid
 
     coarse = Grid.uniform(region.for_data("planar"), 13)

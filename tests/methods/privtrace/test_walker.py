@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from scipy import stats
+from tests.counting import lists
 
 import privtrace as pt
 from privtrace.methods.common.placing import decode
@@ -77,7 +80,7 @@ def test_conditional_frequencies_converge_to_the_chosen_tables(noiseless: PrivTr
 def walker(first: list[list[int]], starts: list[int], max_steps: int = 10) -> Walker:
     table = np.array([*first, starts], np.int64)
     none = np.empty(0, np.int32)
-    return Walker(np.array(starts), Transitions.of([table]), Transitions.of([]), none, max_steps)
+    return Walker(np.array(starts), Transitions.of([table]), Transitions.of([]), none, max_steps, True)
 
 
 def test_an_empty_row_ends_the_walk() -> None:
@@ -100,11 +103,37 @@ def test_a_walk_that_ends_by_itself_is_not_cut_short() -> None:
     assert np.diff(paths.offsets).tolist() == [2] * 5 and capped == 0
 
 
-def test_an_empty_second_order_row_falls_back_to_first_order() -> None:
+@pytest.mark.parametrize(("fallback", "walked"), [(True, [0, 1, 2]), (False, [0, 1])])
+def test_an_empty_second_order_row_falls_back_to_first_order_or_ends_the_walk(
+    fallback: bool, walked: list[int]
+) -> None:
+    """0 -> 1 -> 2 -> end by first order; by second order, nothing is known of 0, and nothing of 1 after 0."""
     first = Transitions.of([np.array([[0, 1, 0], [0, 0, 1], [0, 0, 1], [1, 0, 0]])])
-    second = Transitions.of([np.zeros((3, 3), np.int64)])
-    paths, _ = Walker(np.array([1, 0, 0]), first, second, np.array([1], np.int32), 10).walk(range(2), 0)
-    assert paths.cells.tolist() == [0, 1, 2] * 2
+    after_2 = np.array([[0, 0, 0], [0, 0, 0], [1, 0, 0]])  # 2 -> 1 -> 0
+    second = Transitions.of([np.zeros((3, 3), np.int64), after_2])
+    chosen = np.array([0, 1], np.int32)  # yet the state after the start comes from first order
+    paths, capped = Walker(np.array([1, 0, 0]), first, second, chosen, 10, fallback).walk(range(2), 0)
+    assert paths.cells.tolist() == walked * 2 and capped == 0
+
+
+def test_without_fallback_the_same_walks_end_where_it_would_help(
+    city: tuple[pt.Trajectories, pt.Region],
+) -> None:
+    trips, region = city
+    setup = pt.PrivTrace(epsilon=1, region=region, K=4, theta1=1.0)
+    helped, plain = (
+        replace(setup, fallback=fallback).fit(trips, noise=pt.SeededNoise(1)) for fallback in (True, False)
+    )
+    m, rank = plain.grid.n_cells, {state: r for r, state in enumerate(plain.second_states.tolist())}
+    n_ended = 0
+    for whole, path in zip(*(lists(model.walk(range(3000), 2)[0]) for model in (helped, plain)), strict=True):
+        assert whole[: len(path)] == path
+        contexts = [(p, s) for p, s in pairwise(path) if s in rank]
+        empty = [context for context in contexts if not row(plain.second, rank[context[1]] * m + context[0])]
+        assert empty in ([], [tuple(path[-2:])])
+        assert whole == path or empty
+        n_ended += bool(empty)
+    assert 0 < n_ended < 3000
 
 
 def test_a_trajectory_depends_on_its_number_alone(noiseless: PrivTraceModel) -> None:

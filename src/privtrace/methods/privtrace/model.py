@@ -91,7 +91,12 @@ class PrivTraceModel(Model):
             starts = normcut(self.moves[-1:])[0]
         if not starts.any():
             starts = np.ones(self.grid.n_cells, np.int64)
-        return Walker(starts, self.first, self.second, self.second_states, self.longest_walk)
+        return Walker(starts, self.first, self.second, self.second_states, self.longest_walk, self.fallback)
+
+    @property
+    def fallback(self) -> bool:
+        """Say whether walks go on by first order where a second-order row is empty."""
+        return self.release.settings.get("fallback", True) is True  # as files say that do not name it
 
     @property
     def longest_walk(self) -> int:

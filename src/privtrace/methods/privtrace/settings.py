@@ -59,7 +59,7 @@ class PrivTrace(Settings):
     second_layer: bool = setting("Divide dense coarse cells.", Flag(), True)
     trip_estimation: bool = setting("Correct the starts for the length normalization.", Flag(), True)
     K: int | None = setting("Coarse cells per side.", Whole(1, 70), None, otherwise="by rule")
-    c: float | None = setting("The paper's K = sqrt(count / c).", Number(), None)
+    c: float | None = setting("The paper's K = sqrt(count / c), rounded up.", Number(), None)
     # Tables of 5,000 by 5,000 numbers, several at a time, take over 1 GB.
     max_states: int = setting("Most states; limits memory.", Whole(4, 5000), 3000)
     states_factor: float = setting(
@@ -79,6 +79,12 @@ class PrivTrace(Settings):
     first_order_share: Epsilon = share("first order", "0.4")
     second_order_share: Epsilon = share("second order (with --order 1, first order gets it)", "0.4")
     max_steps: int = setting("Most states of a walk.", Whole(1, 1_000_000), 1000)
+    fallback: bool = setting(
+        "Walk on by first order where a second-order row is empty; the paper's walks end there.",
+        Flag(),
+        True,
+        later=True,
+    )
 
     def check_together(self) -> None:
         """Refuse settings that do not fit each other."""
@@ -95,8 +101,12 @@ class PrivTrace(Settings):
 
     @classmethod
     def paper(cls, *, c: float, population: float, **settings: Any) -> PrivTrace:
-        """Use the paper's formulas: K = sqrt(count / c), and the second layer by population."""
-        return cls(c=c, population=population, **settings)
+        """Use PrivTrace as published: K = sqrt(count / c), second layer by population, walks without fallback.
+
+        The paper's c is 5000 for its Brinkhoff data, 1200 for Taxi and 500 for Geolife. Other settings can be
+        given too. The section "As published" of docs/methods/privtrace.md says what remains different.
+        """
+        return cls(c=c, population=population, **{"fallback": False, **settings})
 
     @property
     def foreseen(self) -> Table:
@@ -170,7 +180,8 @@ class PrivTrace(Settings):
         if self.K is not None:
             return self.K
         if self.c is not None:
-            size = round(math.sqrt(n_trajectories / self.c))
+            # Rounded up: the square roots of the paper are 2.45, 12.9 and 5.94, and its K are 3, 13 and 6.
+            size = math.ceil(math.sqrt(n_trajectories / self.c))
         else:
             size = round(math.sqrt(self.target_states(n_trajectories) / self.states_per_coarse_cell))
         return min(max(2, size), math.isqrt(self.max_states))

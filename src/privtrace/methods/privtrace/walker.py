@@ -28,6 +28,7 @@ class Walker:
     second: Transitions  # row r * m + p: successors of the r-th second-order state after p
     second_states: npt.NDArray[np.int32]  # rising
     max_steps: int  # a walk has at most so many states
+    fallback: bool  # where a second-order row is empty, first order decides; else the walk ends
 
     @cached_property
     def _cumulative_starts(self) -> Integers:
@@ -54,13 +55,14 @@ class Walker:
             self.second.rows,
             self._rank,
             self.max_steps,
+            self.fallback,
         )
         return Paths(cells, offsets), int(n_capped)
 
 
 @compiled
 def _walk(  # type: ignore[no-untyped-def]
-    first_trajectory, n_trajectories, seed, starts, first, second, rank, max_steps
+    first_trajectory, n_trajectories, seed, starts, first, second, rank, max_steps, fallback
 ):
     cells = np.empty(16 * n_trajectories + 16, np.int32)
     offsets = np.zeros(n_trajectories + 1, np.int64)
@@ -83,7 +85,7 @@ def _walk(  # type: ignore[no-untyped-def]
             # The second state comes from first order: before it there is only the start.
             if rank[now] >= 0 and length > 1:
                 second_row = rank[now] * n_states + before
-                if second.offsets[second_row] < second.offsets[second_row + 1]:
+                if not fallback or second.offsets[second_row] < second.offsets[second_row + 1]:
                     rows, row = second, second_row
             low, high = rows.offsets[row], rows.offsets[row + 1]
             if low == high:
