@@ -23,7 +23,7 @@ define debian
 	} || echo "No $(2): apt-get is missing or not allowed here. The tests that need it will skip."
 endef
 
-.PHONY: demo test test-slow test-browser test-spark mutants screenshots chromium java check bench clean
+.PHONY: demo paper test test-slow test-browser test-spark mutants screenshots chromium java check bench clean
 
 demo: .venv/run
 	$(BIN)/privtrace demo --output demo --force
@@ -56,6 +56,10 @@ check: .venv/dev
 
 bench: .venv/run
 	$(BIN)/python -m benchmarks
+
+# The whole evaluation of the paper; needs the public data sets, and goes on where it was ended.
+paper: .venv/run
+	$(BIN)/python -m experiments.paper
 
 # The stamp files are newer than pyproject.toml exactly when the environment matches it.
 .venv/run: pyproject.toml

@@ -219,7 +219,7 @@ def _about(real: Source, task: Task, period: str | None) -> dict[str, Any]:
 
 def _run(task: Task, asked: _Asked, store: Store, observer: Observer) -> None:
     """Run the trials that the store lacks: scores side by side, then costs alone, one after the other."""
-    trials = [trial for trial in _trials(task, asked) if not _is_done(trial, task, store)]
+    trials = [trial for trial in _trials(task, asked) if not is_done(trial, task, store)]
     scores = [trial for trial in trials if trial.kind != "cost"]
     with observer.stage(f"Comparing in {asked.workers} processes", len(scores)) as advance:
         faults = ran(task, scores, asked.workers, store, advance)
@@ -276,7 +276,8 @@ def _trials(task: Task, asked: _Asked) -> Iterator[Trial]:
         yield from (Trial(label, asked.map_epsilon, run, "cost") for run in range(N_COSTS))
 
 
-def _is_done(trial: Trial, task: Task, store: Store) -> bool:
+def is_done(trial: Trial, task: Task, store: Store) -> bool:
+    """Tell whether the store has all that a trial would find."""
     found = store.get(_key(trial, task))
     if trial.kind == "cost" or trial.label == REAL:
         return bool(found)

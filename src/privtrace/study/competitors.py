@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from importlib import import_module
 from importlib.metadata import version
+from itertools import cycle
 from typing import Any, TypeAlias
 
 from privtrace.errors import DataError, SettingsError
@@ -91,7 +92,7 @@ def competitors(
 ) -> dict[str, Competitor]:
     """Resolve all names; refuse, before any work, what could not be fitted or read."""
     found: dict[str, Competitor] = {}
-    spare = iter(_COLORS * (1 + len(files)))
+    spare = cycle(_COLORS)
     for competitor in _all(methods, files, field, spare):
         if competitor.label in found:
             raise SettingsError(

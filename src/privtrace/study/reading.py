@@ -40,21 +40,21 @@ def read_study(path: str | os.PathLike[str]) -> Study:
 def study_of(store: Store, wanted: Wanted, inputs: Mapping[str, Any] | None = None) -> Study:
     """Take what is wanted out of the store."""
     limit, baseline = (store.get(_mark(label)) for label in (LIMIT, BASELINE))
-    metrics = _measured(store, limit, baseline)
-    scores = {}
+    listed, scores = _listed(store), {}
     for label in wanted.labels:
         for epsilon in wanted.epsilons:
             found = store.of(label, "score", epsilon)[: wanted.runs] or store.of(label, "score", NO_EPSILON)
             if found:
                 scores[label, epsilon] = {
                     metric.name: np.array([trial[metric.name] for trial in found], np.float64)
-                    for metric in metrics
+                    for metric in listed
                 }
+    metrics = tuple(one for one in listed if any(not np.isnan(of[one.name]).all() for of in scores.values()))
     about = {
         **{name: value for name, value in store.about.items() if name not in ("data", "not_private", "notice")},
         "trips": int(_number(limit, N_TRIPS)),
         "runs": wanted.runs,
-        "left_out": [one.name for one in _listed(store) if one not in metrics],
+        "left_out": [one.name for one in listed if one not in metrics],
         **(inputs or {}),
     }
     return Study(
@@ -78,15 +78,6 @@ def _mark(label: str) -> Key:
 def _listed(store: Store) -> list[Metric]:
     """List the metrics of the store's profile."""
     return [metric for profile in profiles_named(store.about["profile"]) for metric in profile.metrics]
-
-
-def _measured(store: Store, limit: Found, baseline: Found) -> tuple[Metric, ...]:
-    """List the metrics that are defined for the real data: those of times need times."""
-    return tuple(
-        metric
-        for metric in _listed(store)
-        if not (np.isnan(_number(limit, metric.name)) and np.isnan(_number(baseline, metric.name)))
-    )
 
 
 def _number(found: Found, name: str) -> float:
