@@ -121,21 +121,22 @@ def _logarithmic(positive: Sequence[float], with_zero: bool, start: float, stop:
 
 def _linear(there: Sequence[float], start: float, stop: float) -> Axis:
     low, high = min(there), max(there)
-    span = (high - low) or abs(high) or 1.0
+    if low == high == 0:
+        return Axis(0.0, 1.0, start, stop)
+    span = (high - low) or abs(high)
     if low >= 0 and low < 2 * span:
         low = 0.0
     elif high <= 0 and -high < 2 * span:
         high = 0.0
-    return Axis(low - 0.06 * span * (low != 0), high + 0.06 * span * (high != 0 or low == high), start, stop)
+    return Axis(low - 0.06 * span * (low != 0), high + 0.06 * span * (high != 0), start, stop)
 
 
 def short(number: float) -> str:
     """Write a number in few letters: 300k, 3M, 0.02, 1e-6."""
     if number == 0:
         return "0"
-    for unit, word in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
-        if abs(number) >= unit:
-            text = f"{number / (unit if word != 'k' else 1e3):.4g}{word}"
-            return (f"{number:.3g}" if "e" in text else text).replace("-", "−").replace("e+", "e")
-    text = f"{number:.4g}" if abs(number) >= 1e-4 else f"{number:.3g}".replace("e-0", "e-")
-    return text.replace("-", "−", 1) if number < 0 else text
+    unit, word = next(
+        (unit for unit in ((1e9, "G"), (1e6, "M"), (1e4, "k")) if unit[0] <= abs(number) < 1e12), (1.0, "")
+    )
+    text = f"{number / (1e3 if word == 'k' else unit):.4g}{word}"
+    return text.replace("e-0", "e-").replace("e+", "e").replace("-", "−")

@@ -26,7 +26,7 @@ from privtrace.report.plots.plot import Plot, Value
 from privtrace.trajectories import Floats
 
 # Shades so near to the ground that ink is legible on all of them, on light and on dark pages.
-_RISING = [Color(*pair) for pair in pairs("q")[:12]]
+_RISING = [Color(*pair) for pair in pairs("q")[:11]]
 _APART = [Color(*pair) for pair in pairs("d")[STEPS - 5 : STEPS + 6]]
 
 _CELL_HEIGHT, _LEAST_WIDTH, _MOST_WIDTH = 28.0, 26.0, 84.0

@@ -79,7 +79,7 @@ def raster(shares: Floats, scale: Rising, place: Point, size: Point) -> Raster:
 
 def _map(one: HeatMap, scale: Rising, left: float, top: float, size: Point) -> Iterator[Mark]:
     after = text_width(one.note, 11, bold=True) + 8 if one.note else 0.0
-    title = shortened(one.name, size[0] - after, 13)
+    title = shortened(one.name, size[0] - after, 13, bold=True)
     yield Text(left, top + 12, title, INK, 13, bold=True)
     if one.note:
         yield Text(left + size[0], top + 12, one.note, RED, 11, "end", bold=True)

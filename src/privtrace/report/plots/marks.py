@@ -191,10 +191,10 @@ def wrapped(text: str, width: float, size: float = 12, *, bold: bool = False) ->
     return lines
 
 
-def shortened(text: str, width: float, size: float = 12) -> str:
+def shortened(text: str, width: float, size: float = 12, *, bold: bool = False) -> str:
     """Leave out the end of text that is wider than this."""
-    if text_width(text, size) <= width:
+    if text_width(text, size, bold=bold) <= width:
         return text
-    while text and text_width(text + "…", size) > width:
+    while text and text_width(text + "…", size, bold=bold) > width:
         text = text[:-1]
     return text.rstrip() + "…"

@@ -76,7 +76,8 @@ viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}">
     def png(self) -> bytes:
         """Draw it as PNG on light ground; the same picture gives the same bytes."""
         texts = {"Title": self.title, "Description": self.words}
-        return png(*self._framed(), texts | ({"Warning": NOT_PRIVATE} if self.not_private else {}))
+        texts |= {"Warning": NOT_PRIVATE} if self.not_private else {}
+        return png(*self._framed(), {key: _printable(text) for key, text in texts.items()})
 
     def csv(self) -> str:
         """Write its numbers as a table; NaN is empty. The last column of every row says whether it is private.
@@ -112,6 +113,7 @@ viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}">
 def _field(value: Value) -> str:
     """Write a number in full; NaN is empty. Text cannot be taken for a formula by a spreadsheet."""
     if isinstance(value, str):
+        value = _printable(value)
         return f"'{value}" if value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
     return "" if math.isnan(value) else f"{value:.15g}"
 

@@ -64,7 +64,7 @@ def png(marks: Iterable[Mark], width: float, height: float, texts: Mapping[str, 
     for key, text in texts.items():
         told.add_text(key, text)
     file = BytesIO()
-    image.save(file, "PNG", pnginfo=told, dpi=(_DOTS_PER_INCH, _DOTS_PER_INCH), optimize=True)
+    image.save(file, "PNG", pnginfo=told, dpi=(_DOTS_PER_INCH, _DOTS_PER_INCH))
     return file.getvalue()
 
 
