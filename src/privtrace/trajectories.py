@@ -174,6 +174,12 @@ def is_source(given: object) -> bool:
     return callable(getattr(given, "parts", None))  # the parts of a pathlib.Path are no method
 
 
+def is_data(given: object) -> bool:
+    """Tell whether `opened` takes something: a source, a path or a frame."""
+    named = isinstance(given, str | os.PathLike)
+    return is_source(given) or named or source_for(given) is not None or _door(given) is not None
+
+
 def check_source(source: object) -> None:
     """Refuse what is no source, before any pass."""
     if not is_source(source):

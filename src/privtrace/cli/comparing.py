@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,8 +21,9 @@ from privtrace.cli.options import (
     ProfileOption,
     RegionText,
 )
-from privtrace.cli.screen import Screen, check_apart, ending, tell_dropped
+from privtrace.cli.screen import Screen, check_apart, tell_dropped
 from privtrace.cli.taking import takes
+from privtrace.errors import PrivTraceError
 
 
 @takes(CompetingOptions)
@@ -90,6 +93,7 @@ def compare(
     from privtrace.report.document import check_page
     from privtrace.report.evaluation_page import marked
     from privtrace.space.region import Region
+    from privtrace.storage.atomic import check_target
     from privtrace.study.comparing import compare as compared
     from privtrace.study.competitors import of_files
 
@@ -98,13 +102,17 @@ def compare(
     outputs = {"--output": page, "--results": kept, "--figures": folder}
     check_apart(outputs, {"TRIPS": trips, "--region": region})
     target = check_page(page, force)
+    if folder is not None:
+        check_target(folder, force, folder_of=(".svg", ".png", ".csv"))
+    if ":" in methods:
+        sys.path.append(os.getcwd())  # a class may be in a file here
     area, days_named = Region.parse(region), days(period)
     screen = Screen(options.quiet, options.as_json)
     with ExitStack() as stack:
         real = stack.enter_context(options.source(trips))
         files = _opened(of_files(file or ()), options, stack)
         tell_dropped(real, screen)
-        with ending(lambda: f"results so far are kept in {kept}; the same command goes on from there"):
+        with _going_on(kept):
             study = compared(
                 real,
                 region=area,
@@ -127,6 +135,17 @@ def compare(
     screen.data({**study.to_dict(), **written})
     screen.say(str(study))
     screen.say(f"\nPage written to {page}. NOT PRIVATE: keep it with the data.", style="bold")
+
+
+@contextmanager
+def _going_on(kept: Path) -> Iterator[None]:
+    """Let an interrupt say where results are; other errors say themselves what is kept."""
+    try:
+        yield
+    except BaseException as error:
+        if not isinstance(error, PrivTraceError) and kept.exists():
+            error.add_note(f"results so far are kept in {kept}; the same command goes on from there")
+        raise
 
 
 def _opened(

@@ -1,6 +1,7 @@
 """Compare methods on one data set, over epsilons and runs. NOT PRIVATE: it reads the real data exactly.
 
 competitors    who takes part: methods, classes from outside, finished files
+programs       which version of a class from outside it is
 trials         one fit, sample and measurement; what it costs; the marks that scores are read by
 messages       what processes send each other
 worker         the process that runs trials

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -9,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from privtrace.backends.cores import available_cores
-from privtrace.calendar import Period
+from privtrace.calendar import Period, Zone
 from privtrace.errors import DataError, PrivTraceError, SettingsError
 from privtrace.evaluation.comparison import looks_at_times, profiles_named
 from privtrace.methods import registry
@@ -18,7 +19,7 @@ from privtrace.observer import Observer
 from privtrace.privacy.epsilon import Epsilon, decimal, exact
 from privtrace.progress import Progress
 from privtrace.space.region import Region
-from privtrace.study.competitors import Field, Files, Named, competitors, digest_of
+from privtrace.study.competitors import Field, Files, Named, competitors, digest_of, in_memory
 from privtrace.study.reading import Wanted, study_of
 from privtrace.study.store import Key, Store
 from privtrace.study.study import REAL, Study, typical
@@ -33,7 +34,7 @@ from privtrace.study.trials import (
     seed_of,
 )
 from privtrace.study.workers import Workers
-from privtrace.trajectories import Data, Source, Trajectories, on_the_calendar, opened
+from privtrace.trajectories import Data, Source, on_the_calendar, opened
 from privtrace.within import read_within
 
 MOST_RUNS = 1000
@@ -107,12 +108,12 @@ def compare(
     with ExitStack() as stack:
         source = stack.enter_context(opened(real))
         _check_source(source)
-        zone = timezone or getattr(source, "zone", "UTC")
+        zone = Zone.named(timezone or str(getattr(source, "zone", "UTC"))).name
         with_times = looks_at_times(profile, figures=False) and bool(getattr(source, "has_clock", False))
         met = stack.enter_context(on_the_calendar(source)) if with_times else source
         met = stack.enter_context(read_within(met, None if days_named is None else Period.of(days_named), zone))
         with heard.stage("Reading the real trips"):
-            met = _kept(met)
+            met = in_memory(met) if met.n_points <= _MOST_ROWS else met
         area = area.for_data(met.crs)
         field = Field(area, asked.epsilons, settings or {}, with_times)
         found = competitors(methods, files or {}, field)
@@ -121,7 +122,8 @@ def compare(
         store.entries.update({label: (one.entry, one.origin) for label, one in found.items()})
         _run(task, asked, store, heard)
         wanted = Wanted(tuple(found), asked.epsilons, asked.runs, asked.map_epsilon, asked.maps, asked.costs)
-        return study_of(store, wanted, {"path": getattr(source, "path", None)})
+        path = getattr(source, "path", None)
+        return study_of(store, wanted, {"path": None if path is None else str(path)})
 
 
 @dataclass(frozen=True)
@@ -190,23 +192,15 @@ def _check_source(source: Source) -> None:
         )
 
 
-def _kept(source: Source) -> Source:
-    """Keep the trips in memory where they are not too many: fits pass over them again and again."""
-    if isinstance(source, Trajectories) or source.n_points > _MOST_ROWS:
-        return source
-    zone = getattr(source, "zone", "UTC")
-    parts = [*source.parts()]
-    if not parts:
-        return source
-    return replace(Trajectories.concatenate(parts, source.crs), zone=zone)
-
-
 def _about(real: Source, task: Task, period: str | None) -> dict[str, Any]:
     """Say what results follow from, beside who made them: only those of the same can stand in one file."""
+    shape = task.region.shape
+    outline = "" if shape is None else hashlib.blake2b(repr(shape.rings).encode(), digest_size=8).hexdigest()
     return {
         "data": digest_of(real),
         "crs": task.region.crs,
         "region": str(task.region),
+        "outline": outline,
         "profile": task.profile,
         "seed": task.seed,
         "timezone": task.zone,
@@ -246,6 +240,8 @@ def ran(
             for trial, answer in workers.run(trials):
                 if answer.fault is None:
                     store.add(_key(trial, task), seed_of(trial, task.seed), answer.found)
+                elif trial.kind == "marks":  # the real data cannot be compared with
+                    raise PrivTraceError(answer.fault)
                 else:
                     place = f"at epsilon {trial.epsilon}, run {trial.run}: " if trial.epsilon else ""
                     faults.setdefault(trial.label, place + answer.fault)

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from importlib import import_module
 from importlib.metadata import version
 from itertools import cycle
+from pathlib import Path
 from typing import Any, TypeAlias
 
-from privtrace.errors import DataError, SettingsError
+import numpy as np
+
+from privtrace.errors import DataError, PrivTraceError, SettingsError
 from privtrace.methods import registry
 from privtrace.methods.registry import Method
 from privtrace.methods.settings import Settings
 from privtrace.privacy.epsilon import Epsilon, decimal, exact
 from privtrace.space.region import Region
-from privtrace.study.study import Entry
-from privtrace.trajectories import Data, is_source
+from privtrace.study.programs import digest_of_code
+from privtrace.study.study import FINISHED, Entry
+from privtrace.trajectories import Data, Source, Trajectories, is_source, opened
 
 #: A method by its name, as "module:Class", a class, an object with settings, or what makes one.
 Named: TypeAlias = "str | type | Callable[..., Any] | Settings"
@@ -63,15 +65,17 @@ class Competitor:
 
 @dataclass(frozen=True)
 class _Making:
-    """Make synthesizers of one of our methods, with what all of them are told."""
+    """Make synthesizers, ours with what all of them are told."""
 
-    settings: Callable[..., Settings]
+    settings: Callable[..., Any]
     given: tuple[tuple[str, Any], ...]
     with_times: bool
 
-    def __call__(self, *, epsilon: Epsilon, region: Region) -> Settings:
+    def __call__(self, *, epsilon: Epsilon, region: Region) -> Any:
         synthesizer = self.settings(epsilon=epsilon, region=region, **dict(self.given))
-        if synthesizer.times is None:  # all with times or none, as each would pay for them
+        if (
+            isinstance(synthesizer, Settings) and synthesizer.times is None
+        ):  # all with times or none, as each would pay for them
             times = self.with_times and not synthesizer.against_times
             synthesizer = replace(synthesizer, times=times)
         return synthesizer
@@ -146,12 +150,12 @@ def _competitor(label: str | None, given: Any, field: Field, spare: Iterator[tup
     base = _base(given)
     if isinstance(base, type) and issubclass(base, Settings):
         return _of_ours(label, given, base, field, spare)
-    name = getattr(base, "__name__", type(base).__name__)
     if not callable(given):
         raise SettingsError(
             f"{str(given)[:60]!r} is no method; give names such as {', '.join(registry.OURS)}, classes, or "
             "what makes a synthesizer of epsilon and region"
         )
+    name = base.__name__
     for epsilon in field.epsilons:
         made = _made(name, given, epsilon, field.region)
         if not callable(getattr(made, "fit", None)):
@@ -160,16 +164,19 @@ def _competitor(label: str | None, given: Any, field: Field, spare: Iterator[tup
                 "fit(trips) gives something with sample(), or the synthetic trips"
             )
     entry = Entry(label or name, next(spare), f"{base.__module__}.{base.__qualname__}")
-    return Competitor(entry, f"{entry.what} {_code(base)} {_settings_of(given)}", make=given)
+    origin = f"{entry.what} {digest_of_code([base])} {_settings_of(given)}"
+    return Competitor(entry, origin, make=_Making(given, (), field.with_times))
 
 
 def _made(name: str, given: Callable[..., Any], epsilon: str, region: Region) -> Any:
     try:
         return given(epsilon=epsilon, region=region)
-    except TypeError as error:
+    except PrivTraceError:
+        raise
+    except Exception as error:  # whatever a foreign class does when it is made
         raise SettingsError(
-            f"{name}: cannot be made with epsilon=... and region=... ({error}); wrap it in a class or function "
-            "that takes these two"
+            f"{name}: cannot be made with epsilon={epsilon} and region=... ({type(error).__name__}: {error}); "
+            "if it takes other arguments, wrap it in a class or function that takes these two"
         ) from None
 
 
@@ -180,10 +187,11 @@ def _again(given: Settings) -> Callable[..., Settings]:
 
 
 def _base(given: Any) -> Any:
-    """Find the class that a partial, or a constructor such as PrivTrace.paper, makes."""
+    """Find the class that a partial, or a constructor such as PrivTrace.paper, makes; or that of an object."""
     inner = given.func if isinstance(given, partial) else given
     owner = getattr(inner, "__self__", None)
-    return owner if isinstance(owner, type) else inner
+    base = owner if isinstance(owner, type) else inner
+    return base if hasattr(base, "__qualname__") else type(base)
 
 
 def _of_ours(
@@ -203,9 +211,8 @@ def _of_ours(
     colors = entry.colors if label in (None, base.method) else next(spare)
     shown = Entry(label or base.method, colors, what)
     foreign = None if base.method in registry.OURS else entry
-    return Competitor(
-        shown, f"{what}; privtrace {version('privtrace')} {_code(base)}", make=making, method=foreign
-    )
+    code = digest_of_code([base] if foreign is None else [base, foreign.recipe, foreign.model])
+    return Competitor(shown, f"{what}; privtrace {version('privtrace')} {code}", make=making, method=foreign)
 
 
 def _spelled(settings: Settings, base: type[Settings]) -> str:
@@ -219,16 +226,9 @@ def _spelled(settings: Settings, base: type[Settings]) -> str:
 
 
 def _settings_of(given: Any) -> str:
-    return repr((given.args, sorted(given.keywords.items()))) if isinstance(given, partial) else ""
-
-
-def _code(base: Any) -> str:
-    """Digest the source of a class from outside, so that another version of it gets results of its own."""
-    if base.__module__.partition(".")[0] == "privtrace":
-        return ""
-    with suppress(OSError, TypeError):  # where its source is not at hand
-        return hashlib.blake2b(inspect.getsource(base).encode(), digest_size=8).hexdigest()
-    return ""
+    if isinstance(given, partial):
+        return repr((given.args, sorted(given.keywords.items())))
+    return "" if hasattr(given, "__qualname__") else repr(sorted(getattr(given, "__dict__", {}).items()))
 
 
 def _finished(name: str, given: Files, field: Field, spare: Iterator[tuple[str, str]]) -> Competitor:
@@ -242,34 +242,59 @@ def _finished(name: str, given: Files, field: Field, spare: Iterator[tuple[str, 
                 f"{name}: its files are for epsilon {text}, which is not compared; the epsilons are "
                 f"{', '.join(field.epsilons)}"
             )
-        by_epsilon[text] = tuple(several) if isinstance(several, list | tuple) else (several,)
-    for data in (one for several in by_epsilon.values() for one in several):
-        if isinstance(data, str | os.PathLike) and not os.path.exists(data):
-            raise DataError(f"{data}: no such file; --file takes NAME=PATH, or NAME@EPSILON=PATH")
+        runs = several if isinstance(several, list | tuple) else (several,)
+        by_epsilon[text] = (*by_epsilon.get(text, ()), *map(_at_hand, runs))
+    if not by_epsilon or not all(by_epsilon.values()):
+        raise SettingsError(f"{name}: it has no files; name at least one")
+    if "" in by_epsilon and len(by_epsilon) > 1:
+        raise SettingsError(
+            f"{name}: some of its files have an epsilon and some have none; give all one, or none"
+        )
     origin = "; ".join(f"{text}: {', '.join(map(_print_of, several))}" for text, several in by_epsilon.items())
-    entry = Entry(name, next(spare), "finished files", has_epsilon="" not in by_epsilon)
+    entry = Entry(name, next(spare), FINISHED, has_epsilon="" not in by_epsilon)
     return Competitor(entry, origin, files=by_epsilon)
 
 
+def _at_hand(data: Data) -> Data:
+    """See that a file is there, and take a frame into memory: another process may not be able to read it."""
+    if is_source(data):
+        return data
+    if not isinstance(data, str | os.PathLike):
+        with opened(data) as source:
+            return in_memory(source)
+    if not os.path.exists(data):
+        raise DataError(f"{data}: no such file; --file takes NAME=PATH, or NAME@EPSILON=PATH")
+    return data
+
+
+def in_memory(source: Source) -> Trajectories:
+    """Hold all trajectories of a source."""
+    if isinstance(source, Trajectories):
+        return source
+    whole = Trajectories.concatenate([*source.parts()], source.crs)
+    return replace(whole, zone=getattr(source, "zone", "UTC"))
+
+
 def _print_of(data: Data) -> str:
-    """Tell one version of data from another."""
-    path = data if isinstance(data, str | os.PathLike) else getattr(data, "path", None)
-    if path is not None and os.path.exists(path):
-        status = os.stat(path)
-        return f"{os.path.basename(path)} {status.st_size} {status.st_mtime_ns}"
-    return digest_of(data) if is_source(data) else f"{type(data).__name__} {id(data)}"
+    """Tell one version of data from another: a file by its time and size, what is open by what is read."""
+    if not isinstance(data, str | os.PathLike):
+        return digest_of(data)
+    path = Path(data)
+    files = sorted(one for one in path.rglob("*") if one.is_file()) if path.is_dir() else [path]
+    return ", ".join(f"{one.name} {one.stat().st_size} {one.stat().st_mtime_ns}" for one in files)
 
 
 def digest_of(source: Any) -> str:
-    """Digest the points of a source, in its order."""
-    points, sizes = hashlib.blake2b(digest_size=16), hashlib.blake2b(digest_size=16)
+    """Digest a source, in its order: what its trajectories are, and who made them."""
+    digests = [hashlib.blake2b(digest_size=16) for _ in range(4)]
     for part in source.parts():
-        points.update(part.points.tobytes())
-        sizes.update((part.offsets[1:] - part.offsets[:-1]).tobytes())
-        if part.times is not None:
-            points.update(part.times.tobytes())
-    points.update(sizes.digest())
-    return points.hexdigest()
+        users = "" if part.users is None else repr(part.users.tolist())
+        times = b"" if part.times is None else part.times.tobytes()
+        content = (part.points.tobytes(), np.diff(part.offsets).tobytes(), times, users.encode())
+        for digest, some in zip(digests, content, strict=True):
+            digest.update(some)
+    texts = [source.crs, getattr(source, "zone", "UTC"), *(digest.hexdigest() for digest in digests)]
+    return hashlib.blake2b(" ".join(texts).encode(), digest_size=16).hexdigest()
 
 
 def of_files(texts: Sequence[str]) -> dict[str, dict[str, list[str]]]:

@@ -9,13 +9,17 @@ from typing import Any
 
 import numpy as np
 
+from privtrace.errors import DataError
 from privtrace.evaluation.comparison import profiles_named
 from privtrace.evaluation.metric import Metric
 from privtrace.privacy.epsilon import exact
 from privtrace.study.store import Key, Store
-from privtrace.study.study import REAL, Cost, Study, typical
+from privtrace.study.study import FINISHED, REAL, Cost, Study, typical
 from privtrace.study.trials import BASELINE, LIMIT, MAP, N_TRIPS, NO_EPSILON, NO_RUN, Found
 from privtrace.trajectories import Floats
+
+#: What a file says about its results that tells no reader anything, or is said elsewhere.
+_NOT_SHOWN = ("data", "outline", "not_private", "notice")
 
 
 @dataclass(frozen=True)
@@ -32,8 +36,14 @@ class Wanted:
 
 def read_study(path: str | os.PathLike[str]) -> Study:
     """Read a file of results, all of it; the data is not needed for that."""
-    store = Store.read(path)
+    return all_of(Store.read(path))
+
+
+def all_of(store: Store) -> Study:
+    """Take all that a store holds."""
     epsilons = tuple(sorted(store.epsilons(), key=exact))
+    if not (epsilons and all(store.get(_mark(label)) for label in (LIMIT, BASELINE))):
+        raise DataError(f"{store.path}: the comparison has only begun; let the same call go on from there")
     return study_of(store, Wanted(tuple(store.entries), epsilons, store.most_runs(), typical(epsilons)))
 
 
@@ -43,7 +53,9 @@ def study_of(store: Store, wanted: Wanted, inputs: Mapping[str, Any] | None = No
     listed, scores = _listed(store), {}
     for label in wanted.labels:
         for epsilon in wanted.epsilons:
-            found = store.of(label, "score", epsilon)[: wanted.runs] or store.of(label, "score", NO_EPSILON)
+            found = store.of(label, "score", epsilon) or store.of(label, "score", NO_EPSILON)
+            if store.entries[label][0].what != FINISHED:  # another call may have asked for more
+                found = found[: wanted.runs]
             if found:
                 scores[label, epsilon] = {
                     metric.name: np.array([trial[metric.name] for trial in found], np.float64)
@@ -51,7 +63,7 @@ def study_of(store: Store, wanted: Wanted, inputs: Mapping[str, Any] | None = No
                 }
     metrics = tuple(one for one in listed if any(not np.isnan(of[one.name]).all() for of in scores.values()))
     about = {
-        **{name: value for name, value in store.about.items() if name not in ("data", "not_private", "notice")},
+        **{name: value for name, value in store.about.items() if name not in _NOT_SHOWN},
         "trips": int(_number(limit, N_TRIPS)),
         "runs": wanted.runs,
         "left_out": [one.name for one in listed if one not in metrics],

@@ -13,7 +13,7 @@ from privtrace.trajectories import Floats
 #: A difference counts as significant where its corrected p-value is below this.
 LEVEL = 0.05
 
-#: Standard deviations below this share of the mean are rounding.
+#: What is below this share of a mean is rounding, be it a standard deviation or a difference of means.
 _ROUNDING = 1e-12
 
 
@@ -27,8 +27,8 @@ def welch(first: Floats, second: Floats) -> float:
     difference, error, freedom = _difference(first, second)
     if math.isnan(error):
         return math.nan
-    if error <= _ROUNDING * max(abs(float(first.mean())), abs(float(second.mean()))):
-        return 0.0 if abs(difference) > error else 1.0
+    if not error:
+        return 0.0 if difference else 1.0
     return float(2 * stdtr(freedom, -abs(difference) / error))
 
 
@@ -45,10 +45,19 @@ def _difference(first: Floats, second: Floats) -> tuple[float, float, float]:
     """Give the difference of two means, its standard error, and Welch's degrees of freedom."""
     if len(first) < 2 or len(second) < 2:
         return math.nan, math.nan, math.nan
+    means = float(first.mean()), float(second.mean())
+    rounding = _ROUNDING * max(map(abs, means))
     squares = [float(sample.var(ddof=1)) / len(sample) for sample in (first, second)]
     spread = sum(square**2 / (len(x) - 1) for square, x in zip(squares, (first, second), strict=True))
     freedom = sum(squares) ** 2 / spread if spread else math.inf
-    return float(first.mean() - second.mean()), math.sqrt(sum(squares)), freedom
+    error = math.sqrt(sum(squares))
+    return _apart(*means), 0.0 if error <= rounding else error, freedom
+
+
+def _apart(first: float, second: float) -> float:
+    """Subtract two means; what is rounding is no difference."""
+    difference = first - second
+    return 0.0 if abs(difference) <= _ROUNDING * max(abs(first), abs(second)) else difference
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -93,10 +102,8 @@ def duels(
     ]
     p_values = holm([welch(errors[one, epsilon], errors[other, epsilon]) for one, other, epsilon in pairs])
     return [
-        Duel(
-            one, other, epsilon, float(np.mean(errors[one, epsilon]) - np.mean(errors[other, epsilon])), p_value
-        )
-        for (one, other, epsilon), p_value in zip(pairs, p_values, strict=True)
+        Duel(one, other, epsilon, _apart(*(float(np.mean(errors[who, epsilon])) for who in (one, other))), p)
+        for (one, other, epsilon), p in zip(pairs, p_values, strict=True)
     ]
 
 

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from privtrace.errors import DataError
 from privtrace.evaluation.suite import NOT_PRIVATE
-from privtrace.storage.atomic import replacing
+from privtrace.storage.atomic import check_target, replacing
 from privtrace.study.study import Entry
 from privtrace.study.trials import Found
 from privtrace.trajectories import Floats
@@ -37,7 +37,7 @@ _SCHEMA = pa.schema(
         "seed": pa.int64(),
         "quantity": pa.string(),
         "value": pa.float64(),
-        "cells": pa.list_(pa.float32()),
+        "cells": pa.list_(pa.float64()),
     }
 )
 
@@ -56,7 +56,7 @@ class Store:
     """Hold results by key; with a path, in a file that is always whole."""
 
     def __init__(self, path: str | os.PathLike[str] | None, about: Mapping[str, Any]) -> None:
-        self.path = None if path is None else Path(path)
+        self.path = None if path is None else Path(check_target(path, force=True))
         self.about = dict(about)
         self.entries: dict[str, tuple[Entry, str]] = {}  # by label, each with its origin
         self._found: dict[Key, Found] = {}

@@ -13,7 +13,7 @@ import numpy as np
 from privtrace.caching import cached_property
 from privtrace.evaluation.metric import Metric
 from privtrace.evaluation.suite import NOT_PRIVATE, aligned, known, shown
-from privtrace.privacy.epsilon import exact
+from privtrace.privacy.epsilon import Epsilon, decimal, exact
 from privtrace.study.significance import Duel, Wins, duels, wins
 from privtrace.trajectories import Floats
 
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 #: What stands for the real data among the maps.
 REAL = "real"
+
+#: What those are that are not fitted.
+FINISHED = "finished files"
 
 
 class Entry(NamedTuple):
@@ -89,17 +92,17 @@ class Study:
                 return metric
         raise KeyError(f"{name} was not measured: {', '.join(metric.name for metric in self.metrics)}")
 
-    def values(self, label: str, epsilon: str, metric: str) -> Floats:
+    def values(self, label: str, epsilon: Epsilon, metric: str) -> Floats:
         """Give the values of all runs in which a metric is defined; none where nothing was measured."""
-        values = self.scores.get((label, epsilon), {}).get(metric, np.empty(0))
+        values = self.scores.get((label, decimal(exact(epsilon))), {}).get(metric, np.empty(0))
         return values[~np.isnan(values)]
 
-    def errors(self, label: str, epsilon: str, metric: str) -> Floats:
+    def errors(self, label: str, epsilon: Epsilon, metric: str) -> Floats:
         """Give the distances of the values from the metric's best."""
         distances: Floats = np.abs(self.values(label, epsilon, metric) - self.metric(metric).best)
         return distances
 
-    def mean(self, label: str, epsilon: str, metric: str) -> Mean:
+    def mean(self, label: str, epsilon: Epsilon, metric: str) -> Mean:
         """Average the runs."""
         return mean_of(self.values(label, epsilon, metric))
 

@@ -25,7 +25,7 @@ from privtrace.space.region import Region
 from privtrace.study.competitors import Competitor
 from privtrace.study.memory import Memory
 from privtrace.study.study import REAL
-from privtrace.trajectories import Data, Floats, Source, Trajectories, opened
+from privtrace.trajectories import Data, Floats, Source, Trajectories, is_data, opened
 
 #: What scores are read by, among the labels of a results file.
 LIMIT, BASELINE = "limit", "baseline"
@@ -171,8 +171,8 @@ def fitted(synthesizer: Any, real: Source, seed: int, backend: Backend) -> Any:
 
 
 def sampled(model: Any, seed: int) -> Data:
-    """Draw synthetic trips; what has no `sample` is taken for the trips themselves."""
-    if not hasattr(model, "sample"):
+    """Draw synthetic trips; what has no `sample`, or is a frame, is taken for the trips themselves."""
+    if is_data(model) or not hasattr(model, "sample"):
         return model
     made: Data = model.sample(**_taken(model.sample, seed=lambda: seed))
     return made

@@ -1,12 +1,12 @@
 """Run trials in a process of its own: a task comes first, then trials, each answered by what was found.
 
-What a method prints goes to standard error, so that it cannot get between the answers.
+What a method prints goes to standard error, and what it reads comes from nowhere, so that it cannot get between
+questions and answers.
 """
 
 from __future__ import annotations
 
 import os
-import sys
 import traceback
 import warnings
 from typing import BinaryIO
@@ -20,8 +20,9 @@ from privtrace.study.trials import Answer, Bench, Task
 
 def main() -> None:
     """Answer trials until there are no more."""
-    questions = sys.stdin.buffer
-    answers = os.fdopen(os.dup(1), "wb")
+    questions, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    with open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
     os.dup2(2, 1)
     warnings.simplefilter("ignore")  # the same in hundreds of fits; what matters is in the results
     try:
@@ -37,7 +38,7 @@ def main() -> None:
             return
         try:
             _answer(answers, Answer(bench.run(trial)))
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             _answer(answers, Answer({}, _fault(error)))
 
 
@@ -55,7 +56,7 @@ def _answer(answers: BinaryIO, answer: Answer) -> None:
     send(answers, packed(answer))
 
 
-def _fault(error: Exception) -> str:
+def _fault(error: BaseException) -> str:
     """Say what went wrong: in our own words as they are, else with the place where it happened."""
     if isinstance(error, PrivTraceError):
         return str(error)

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import os
 import queue
+import signal
 import subprocess
 import sys
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 from privtrace.errors import PrivTraceError
 from privtrace.study.messages import Closed, packed, receive, send
@@ -31,29 +33,30 @@ class Workers:
         self._task = packed(task)
         self._n_workers = n_workers
         self._processes: list[subprocess.Popen[bytes]] = []
-        self._ended = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._lock, self._has_ended = threading.Lock(), False
 
     def __enter__(self) -> Workers:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._ended.set()
+        with self._lock:  # none is started from here on
+            self._has_ended = True
         for process in self._processes:
-            process.kill()
+            _kill(process)
+        for thread in self._threads:
+            thread.join()
         for process in self._processes:
-            process.wait()
+            _closed(process)
 
     def run(self, trials: Sequence[Trial]) -> Iterator[tuple[Trial, Answer]]:
         """Yield answers as they come. After a failure, no other trial of its label begins."""
         waiting = _Waiting(trials)
         answers: queue.Queue[tuple[Trial, Answer] | Exception | None] = queue.Queue()
-        threads = [
-            threading.Thread(target=self._serve, args=(waiting, answers), daemon=True)
-            for _ in range(min(self._n_workers, len(trials)))
-        ]
-        for thread in threads:
-            thread.start()
-        n_running = len(threads)
+        n_running = min(self._n_workers, len(trials))
+        for _ in range(n_running):
+            self._threads.append(threading.Thread(target=self._serve, args=(waiting, answers), daemon=True))
+            self._threads[-1].start()
         while n_running:
             answer = answers.get()
             if answer is None:
@@ -64,33 +67,42 @@ class Workers:
                 yield answer
 
     def _serve(self, waiting: _Waiting, answers: queue.Queue[tuple[Trial, Answer] | Exception | None]) -> None:
-        """Keep one process busy."""
+        """Keep one process busy; where a trial ended it, another one."""
+        process = None
         try:
-            process = self._started()
-            while (trial := waiting.next()) is not None:
-                answer = _asked(process, packed(trial))
+            while not self._has_ended and (trial := waiting.next()) is not None:
+                process = process or self._started()
+                try:
+                    answer = _asked(process, packed(trial))
+                except WorkerEnded as ended:
+                    process, answer = None, Answer({}, str(ended))
                 if answer.fault is not None:
                     waiting.drop(trial.label)
                 answers.put((trial, answer))
         except Exception as error:
-            if not self._ended.is_set():
-                answers.put(error)
+            answers.put(error)
         answers.put(None)
 
     def _started(self) -> subprocess.Popen[bytes]:
         """Start a process, and give it the task."""
-        process = subprocess.Popen(
-            [sys.executable, "-m", "privtrace.study.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(_path())},
-            start_new_session=True,  # Ctrl-C is for whoever asked, who then ends it
-        )
-        self._processes.append(process)
-        answer = _asked(process, self._task)
-        if answer.fault is not None:
-            raise WorkerEnded(f"a process for the comparison could not begin: {answer.fault}")
+        with self._lock:
+            if self._has_ended:
+                raise WorkerEnded("the comparison has ended")
+            process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "privtrace.study.worker"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(_path())},
+                start_new_session=True,  # Ctrl-C is for whoever asked, who then ends it
+            )
+            self._processes.append(process)
+        try:
+            fault = _asked(process, self._task).fault
+        except WorkerEnded as ended:
+            fault = str(ended)
+        if fault is not None:
+            raise WorkerEnded(f"a process for the comparison could not begin: {fault}")
         return process
 
 
@@ -123,10 +135,27 @@ def _asked(process: subprocess.Popen[bytes], message: bytes) -> Answer:
         answer: Answer = receive(process.stdout)
     except Closed:
         raise WorkerEnded(
-            f"a process of the comparison ended before it answered (exit code {process.wait()}); often memory "
-            "is too small: use fewer with --workers (workers=...). The results so far are kept"
+            f"its process ended before it answered (exit code {process.wait()}); often memory is too small: "
+            "use fewer with --workers (workers=...)"
         ) from None
     return answer
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End a process, and those that a method started in it, which would hold its pipes open."""
+    if hasattr(os, "killpg") and process.poll() is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+
+
+def _closed(process: subprocess.Popen[bytes]) -> None:
+    """Let go of a process that was killed."""
+    process.wait()
+    for stream in (process.stdin, process.stdout):
+        assert stream is not None
+        with suppress(OSError):  # of what it did not read any more
+            stream.close()
 
 
 def _path() -> list[str]:
