@@ -49,6 +49,17 @@ def check_page(path: str | os.PathLike[str], force: bool) -> Target:
     return check_target(path, force)
 
 
+#: What stands in the name of every file that shows real data.
+MARK = "NOT-PRIVATE"
+
+
+def marked(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
+    """Put the mark into a file's name, unless it is there: evaluation.html -> evaluation-NOT-PRIVATE.html."""
+    plain = Path(path)
+    has_mark = MARK in plain.name.upper().replace("_", "-").replace(" ", "-")
+    return path if has_mark else plain.with_name(f"{plain.stem}-{MARK}{plain.suffix}")
+
+
 def page(title: str, sections: Iterable[str]) -> Report:
     """Put sections together on a page. Titles are text; sections are HTML."""
     style, script = _asset("page.css") + colors.style(), _asset("page.js")
@@ -91,6 +102,16 @@ _PAGE = """<!DOCTYPE html>
 </body>
 </html>
 """
+
+
+def red_heading(kicker: str, title: str, alarm: str, lead: str) -> str:
+    """Head a page that shows real data, in red: its kind, its title, what not to do with it, a summary."""
+    return f"""<header class="red">
+<p class="kicker">{escape(kicker)}</p>
+<h1><em>NOT PRIVATE</em>: {escape(title)}</h1>
+<p class="alarm">{escape(alarm)}</p>
+{paragraph(lead, "lead")}
+</header>"""
 
 
 def section(heading: str, *content: str) -> str:

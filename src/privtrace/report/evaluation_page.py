@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping
 from html import escape
-from pathlib import Path
 from typing import Any
 
 from privtrace.errors import SettingsError
@@ -17,10 +15,12 @@ from privtrace.report.document import (
     Cell,
     Report,
     extent,
+    marked,
     numbers,
     page,
     paragraph,
     percent,
+    red_heading,
     section,
     table,
     table_of,
@@ -28,8 +28,7 @@ from privtrace.report.document import (
 from privtrace.report.side_by_side import curves, heat_maps, hours, patterns
 from privtrace.report.verdict import verdict
 
-#: What stands in the name of every file that shows real data.
-MARK = "NOT-PRIVATE"
+__all__ = ["evaluation_page", "marked"]
 
 
 def evaluation_page(evaluation: Evaluation, *, title: str | None = None) -> Report:
@@ -60,13 +59,6 @@ def _lacking(inputs: Mapping[str, Any]) -> str:
     return f"{whose} usable times, so this page does not show when trips depart or how long they take."
 
 
-def marked(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
-    """Put the mark into a file's name, unless it is there: evaluation.html -> evaluation-NOT-PRIVATE.html."""
-    plain = Path(path)
-    has_mark = MARK in plain.name.upper().replace("_", "-").replace(" ", "-")
-    return path if has_mark else plain.with_name(f"{plain.stem}-{MARK}{plain.suffix}")
-
-
 def _heading(evaluation: Evaluation, title: str) -> str:
     inputs = evaluation.inputs
     numbers = [f"{inputs[role]['in_region']:,}" for role in ("real", "synthetic")]
@@ -75,12 +67,7 @@ def _heading(evaluation: Evaluation, title: str) -> str:
         f"{extent(evaluation.figures.region) if evaluation.figures else ''}. Everything called real is "
         "exact and has no noise."
     )
-    return f"""<header class="red">
-<p class="kicker">privtrace evaluation, for the curator only</p>
-<h1><em>NOT PRIVATE</em>: {escape(title)}</h1>
-<p class="alarm">{escape(NOT_PRIVATE)}</p>
-{paragraph(what, "lead")}
-</header>"""
+    return red_heading("privtrace evaluation, for the curator only", title, NOT_PRIVATE, what)
 
 
 #: Metrics of the shorter and the longer half.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from html import escape
 from itertools import product
 from typing import Any
@@ -26,6 +27,7 @@ from privtrace.report.document import (
 from privtrace.report.hours import busiest, by_part, scale_of, span, week
 from privtrace.space.region import Region
 from privtrace.timing.bins import HOURS_OF_PART, N_PARTS
+from privtrace.trajectories import Floats
 
 
 def heat_maps(figures: Figures) -> str:
@@ -38,7 +40,7 @@ def heat_maps(figures: Figures) -> str:
     drawn = [
         maps.Map(
             f"<b>{name}</b>{label}",
-            f"{name}: heat map of {HEAT} by {HEAT} cells. {_where(shares)}",
+            f"{name}: heat map of {HEAT} by {HEAT} cells. {where(shares)}",
             maps.heat(sheet, "q", scale.shades(shares)),
         )
         for name, label, shares in (
@@ -81,7 +83,8 @@ def heat_maps(figures: Figures) -> str:
     )
 
 
-def _where(shares: np.ndarray) -> str:
+def where(shares: np.ndarray) -> str:
+    """Say in words where most trips pass."""
     row, column = np.unravel_index(int(np.argmax(shares)), shares.shape)
     vertical = ("the north", "the middle", "the south")[min(3 * int(row) // HEAT, 2)]
     horizontal = ("west", "middle", "east")[min(3 * int(column) // HEAT, 2)]
@@ -92,16 +95,22 @@ def _where(shares: np.ndarray) -> str:
 
 
 def _heat_data(real: np.ndarray, synthetic: np.ndarray) -> dict[str, Any]:
-    """Say what is shown about a cell of the heat maps; rows count from the south there."""
+    difference = synthetic - real
+    return heat_data(
+        {
+            "real": (real, " %"),
+            "synthetic": (synthetic, " %"),
+            "synthetic minus real": (difference, " percentage points"),
+        }
+    )
 
-    def listed(shares: np.ndarray) -> list[float]:
+
+def heat_data(numbers: Mapping[str, tuple[Floats, str]]) -> dict[str, Any]:
+    """Say what is shown about a cell of heat maps, by name: shares and units; rows count from the south."""
+
+    def listed(shares: Floats) -> list[float]:
         return [float(f"{100 * share:.3g}") for share in shares[::-1].ravel().tolist()]
 
-    numbers = {
-        "real": (real, " %"),
-        "synthetic": (synthetic, " %"),
-        "synthetic minus real": (synthetic - real, " percentage points"),
-    }
     return {
         "name": "",
         "size": HEAT,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
 from privtrace.evaluation.suite import Evaluation, Score, shown
@@ -11,7 +11,7 @@ from privtrace.methods.plan import rounded
 from privtrace.report.document import paragraph, section
 
 #: What the verdict speaks of, and the metrics that can tell, the best first.
-_ASPECTS = {
+ASPECTS = {
     "Where people go": ("density", "visits", "query"),
     "From where to where": ("od", "trip"),
     "How long trips are": ("length", "length_20"),
@@ -30,22 +30,27 @@ _WORDS = (
     (math.inf, "no better than a random walk"),
 )
 
+#: What the words are measured by.
+MARKS = (
+    "Two marks define close and far: the limit, which one random half of the real data gets against the other, "
+    "and the random baseline, which a uniform random walk gets."
+)
 
-def _judged(score: Score) -> str:
+
+def judged_in_words(score: Score) -> str:
+    """Say how close a value comes to the real data."""
     return next((words for most, words in _WORDS if score.standing < most), "not known")
 
 
 def verdict(evaluation: Evaluation) -> str:
     """Judge a few aspects by where their metrics stand, best first."""
     judged = {
-        aspect: score
-        for aspect, names in _ASPECTS.items()
-        if (score := _telling(evaluation, names)) is not None
+        aspect: score for aspect, names in ASPECTS.items() if (score := _telling(evaluation, names)) is not None
     }
     by_words: dict[str, list[str]] = {}
     for aspect, score in judged.items():
-        by_words.setdefault(_judged(score), []).append(aspect[0].lower() + aspect[1:])
-    sentences = [f"{_listed(aspects)}: {words}." for words, aspects in _ordered(by_words)]
+        by_words.setdefault(judged_in_words(score), []).append(aspect[0].lower() + aspect[1:])
+    sentences = [f"{_begun(aspects)}: {words}." for words, aspects in _ordered(by_words)]
     lines = "\n".join(
         f"<li><b>{escape(aspect)}</b><span>{escape(_sentence(score))}</span></li>"
         for aspect, score in judged.items()
@@ -58,12 +63,7 @@ def verdict(evaluation: Evaluation) -> str:
         *([paragraph(_COPY, "alarm")] if copied else []),
         paragraph(" ".join(sentences) or "These metrics give no verdict.", "lead"),
         f'<ul class="verdicts">{lines}</ul>',
-        paragraph(
-            "Two marks define close and far: the limit, which one random half of the real data gets "
-            "against the other, and the random baseline, which a uniform random walk gets. The table of "
-            "metrics shows where each value lies between them.",
-            "small",
-        ),
+        paragraph(f"{MARKS} The table of metrics shows where each value lies between them.", "small"),
     )
 
 
@@ -94,13 +94,18 @@ def _ordered(by_words: Mapping[str, list[str]]) -> Iterator[tuple[str, list[str]
             yield words, by_words[words]
 
 
-def _listed(aspects: list[str]) -> str:
-    text = " and ".join(filter(None, [", ".join(aspects[:-1]), aspects[-1]]))
+def _begun(aspects: list[str]) -> str:
+    text = listed(aspects)
     return text[0].upper() + text[1:]
 
 
+def listed(words: Sequence[str]) -> str:
+    """List words as in a sentence: a, b and c."""
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+
+
 def _sentence(score: Score) -> str:
-    metric, judged = score.metric, _judged(score)
+    metric, judged = score.metric, judged_in_words(score)
     times = _times(score)
     told = judged != _WORDS[0][1] and 1.5 <= times < 1e4
     factor = f", with {rounded(times)} times the error of a second sample" if told else ""
