@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from experiments.data import REGIONS, folder, path
-from experiments.paper import costs
+from experiments.paper import costs, facts
 from experiments.paper.results import FOLDER
 from experiments.paper.sections import SECTIONS
 from privtrace.progress import Progress
@@ -51,6 +51,7 @@ def run(results: Path, chosen: list[str] | None) -> None:
             start = time.monotonic()
             section.run(data, results)
             print(f"{section.name} on {data}: {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
+    facts.measure(results)
     if chosen is None or "costs" in chosen:
         start = time.monotonic()
         costs.run(results, Progress())

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +13,7 @@ import privtrace as pt
 from experiments.paper.costs import EPSILON, label_of, sizes
 from experiments.paper.sections import SECTIONS
 from privtrace.caching import cached_property
+from privtrace.study.reading import all_of
 from privtrace.study.store import Store
 from privtrace.study.study import Cost
 from privtrace.study.trials import SIZE
@@ -48,21 +51,32 @@ class Results:
         """List the sizes of the model of a measurement."""
         return sizes(self._costs, label_of(axis, value, method))
 
+    def mapped(self) -> list[str]:
+        """Name the data sets whose maps are here: those of real data stay where it is."""
+        return [data for data in ("city", "porto") if (self.folder / f"maps-{data}.parquet").exists()]
+
+    def maps(self, data: str) -> pt.Study:
+        """Give the study with the maps of a data set."""
+        return pt.Study.read(self.folder / f"maps-{data}.parquet")
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        """Read facts of the data, of rules and of maps."""
+        found: dict[str, Any] = json.loads((self.folder / "facts.json").read_text())
+        return found
+
     @cached_property
     def _stores(self) -> dict[tuple[str, str], Store]:
         return {
             (section.name, data): Store.read(self.folder / f"{section.name}-{data}.parquet")
             for section in SECTIONS
             for data in section.data
+            if not section.maps
         }
 
     @cached_property
     def _studies(self) -> dict[tuple[str, str], pt.Study]:
-        return {
-            (section.name, data): pt.Study.read(self.folder / f"{section.name}-{data}.parquet")
-            for section in SECTIONS
-            for data in section.data
-        }
+        return {key: all_of(store) for key, store in self._stores.items()}
 
     @cached_property
     def _costs(self) -> Store:

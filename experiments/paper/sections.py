@@ -17,11 +17,11 @@ FEW = ("0.2", "1", "2")  # of its grids of parameters
 RUNS = 10
 
 #: The data sets of the paper, and what stands in for them.
-DATA = {
-    "brinkhoff": "Brinkhoff: 30,000 moving objects of its generator, in Oldenburg instead of California",
-    "porto": "Taxi: 24,725 trips of the same taxis instead of 200,000",
-    "geolife": "Geolife: the same logs, 18,361 pieces of which most are in the same part of Beijing",
-    "city": "for size: 200,000 trips in our invented city",
+STAND_INS = {
+    "brinkhoff": ("Brinkhoff, California, 30,000", "30,000 moving objects of the same generator, in Oldenburg"),
+    "porto": ("Taxi, Porto, 200,000", "Porto as it is: 24,725 trips of the same taxis"),
+    "geolife": ("Geolife, Beijing, 17,621", "Geolife: 18,361 pieces of the same logs"),
+    "city": ("for size: Taxi", "200,000 trips in our invented city"),
 }
 
 #: The constant c of the paper for each data set, and the population of the area, which the paper took "from the
