@@ -153,10 +153,11 @@ def told(numbers: tuple[float, ...], place: int, own: float, unit: str) -> str:
 
 def growth(results: Results) -> str:
     """Show how fits grow."""
-    rows = []
-    for axis, values in {"trips": N_TRIPS, "count": COUNTS, "length": LENGTHS}.items():
-        for value in values:
-            rows.append([axis, f"{value:,}", *(_grown(results, axis, value, method) for method in GROWING)])
+    rows = [
+        [axis, f"{value:,}", *(_grown(results, axis, value, method) for method in GROWING)]
+        for axis, values in {"trips": N_TRIPS, "count": COUNTS, "length": LENGTHS}.items()
+        for value in values
+    ]
     return table(("varied", "", *GROWING), rows)
 
 

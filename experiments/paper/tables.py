@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import permutations
 
-import numpy as np
-
 import privtrace as pt
 from experiments.paper.evidence import Ratio, ratio, settings_of
 from experiments.paper.results import PAPER, Results
@@ -175,18 +173,14 @@ def choose(results: Results) -> str:
         (
             "fine patterns",
             "`privtrace`",
-            f"pattern at epsilon 0.4: {span(results, 'pattern', ['privtrace'], '0.4')} (dpt "
-            f"{span(results, 'pattern', ['dpt'], '0.4')}, adatrace {span(results, 'pattern', ['adatrace'], '0.4')})",
+            "pattern at epsilon 0.4: "
+            + ", ".join(f"{own} {span(results, 'pattern', [own], '0.4')}" for own in OURS[1:]),
         ),
         (
             "points far apart, for example check-ins",
             "`privtrace`",
-            "its moves go from any cell to any other; all others fill the way between with cells that nobody reported",
+            "its moves go from any cell to any other; all others fill the way between with cells that nobody "
+            "reported",
         ),
     ]
     return table(("what matters to you", "use", "because, at epsilon 1 on three public data sets"), rows)
-
-
-def mean_log(study: pt.Study, label: str, epsilon: str, metrics: Sequence[str] = PAPER) -> float:
-    """Average the logarithms of mean errors."""
-    return float(np.mean([np.log(study.errors(label, epsilon, metric).mean()) for metric in metrics]))
