@@ -43,9 +43,14 @@ from privtrace.report.verdict import listed
 from privtrace.study.study import REAL, Study, written
 
 
+#: A title that names more is hard to read.
+_MOST_NAMED = 3
+
+
 def comparison_page(study: Study, *, title: str | None = None) -> Report:
     """Show a comparison of methods as one page. NOT PRIVATE."""
-    title = title or f"{listed(study.labels)} on the same real trips"
+    who = listed(study.labels) if len(study.labels) <= _MOST_NAMED else f"{len(study.labels)} methods"
+    title = title or f"{who} on the same real trips"
     return page(
         f"NOT PRIVATE: {title}",
         [
