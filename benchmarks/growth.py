@@ -16,6 +16,7 @@ import argparse
 import contextlib
 import csv
 import json
+import math
 import subprocess
 import sys
 import tempfile
@@ -28,14 +29,17 @@ import numpy as np
 import pyarrow.dataset as ds
 
 import privtrace as pt
-from benchmarks.drawing import Curve, growth_svg
 from benchmarks.measuring import best_of, peak_mb
 from benchmarks.stages import Stopwatch, print_table
 from privtrace.datasets import city, moving_objects
+from privtrace.report.plots import Line, Plot, beside, lines
+from privtrace.report.plots.marks import INK
 
 #: What no stage covers.
 REST = "reading and preparing"
 SAMPLED = 100_000
+#: Of the picture, in pixels.
+HEIGHT = 420
 #: Trips that a process of its own fits, so that kernels are compiled.
 FEW = 2000
 
@@ -191,19 +195,30 @@ def write_csv(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
                 writer.writerow([row["trips"], text, f"{seconds:.4f}", f"{scans:.2f}", megabytes])
 
 
-def curves(rows: Sequence[Mapping[str, Any]]) -> tuple[list[Curve], list[Curve]]:
-    """Take what is drawn: seconds of the fit and of its larger stages, and memory at their ends."""
+def picture(rows: Sequence[Mapping[str, Any]]) -> Plot:
+    """Draw seconds of the fit and of its larger stages, and beside them memory."""
     sizes = [row["trips"] for row in rows]
-    stages = list(dict.fromkeys(text for row in rows for text in row["stages"]))
-    large = [
-        text for text in stages if any(row["stages"].get(text, [0, 0])[0] > 0.02 * row["fit_s"] for row in rows)
-    ]
-    seconds = [Curve("fit", sizes, [row["fit_s"] for row in rows], main=True)]
-    for text in large:
-        there = [row for row in rows if row["stages"].get(text, [0])[0] > 0]
-        seconds.append(Curve(text, [row["trips"] for row in there], [row["stages"][text][0] for row in there]))
-    memory = [Curve("peak of the fit", sizes, [row["peak_mb"] for row in rows], main=True)]
-    return seconds, memory
+    stages = dict.fromkeys(text for row in rows for text in row["stages"])
+    large = [text for text in stages if any(_seconds(row, text) > 0.02 * row["fit_s"] for row in rows)]
+    seconds = [Line("fit", sizes, [row["fit_s"] for row in rows], color=INK)]
+    seconds += [Line(text, sizes, [_seconds(row, text) or math.nan for row in rows]) for text in large]
+    memory = [Line("fit", sizes, [row["peak_mb"] for row in rows], color=INK)]
+    return beside(
+        "growth",
+        "Time and memory of a fit by the number of trips",
+        [
+            _chart("Seconds by stage", "seconds", seconds, 760),
+            _chart("Peak memory", "MB", memory, 280),
+        ],
+    )
+
+
+def _seconds(row: Mapping[str, Any], text: str) -> float:
+    return float(row["stages"].get(text, [0])[0])
+
+
+def _chart(title: str, unit: str, drawn: Sequence[Line], width: float) -> Plot:
+    return lines(unit, title, "trips", unit, drawn, y_log=True, width=width, height=HEIGHT, not_private=False)
 
 
 def generated(folder: Path, row: Mapping[str, Any], count: int) -> tuple[Path, dict[str, Any]]:
@@ -256,7 +271,7 @@ def main() -> None:
         for law in laws(rows):
             print(f"\n{law}")
         write_csv(rows, options.output / "growth.csv")
-        (options.output / "growth.svg").write_text(growth_svg(*curves(rows)))
+        (options.output / "growth.svg").write_text(picture(rows).svg_file())
         if options.generate:
             _, found = generated(folder, rows[-1], options.generate)
             rate = options.generate / found["seconds"]

@@ -9,7 +9,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from benchmarks import drawing, growth, stages
+from benchmarks import growth, stages
 
 
 def row(trips: int, fit_s: float, **measured: list[float]) -> dict[str, Any]:
@@ -65,15 +65,10 @@ def test_raw_figures_are_written(tmp_path: Path) -> None:
 
 
 def test_the_picture_names_its_curves() -> None:
-    root = ElementTree.fromstring(drawing.growth_svg(*growth.curves(ROWS)))
+    root = ElementTree.fromstring(growth.picture(ROWS).svg_file())
     words = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
-    assert {"fit", "counting", "late", growth.REST, "peak of the fit", "trips", "1M", "3M"} <= set(words)
+    assert {"fit", "counting", "late", growth.REST, "Peak memory", "trips", "1M", "3M"} <= set(words)
     assert "prefers-color-scheme: dark" in ElementTree.tostring(root, encoding="unicode")
-
-
-def test_labels_are_kept_apart() -> None:
-    moved = drawing.apart([50.0, 52.0, 300.0, 301.0], 15.0, 300.0)
-    assert moved == [37.0, 52.0, 285.0, 300.0]
 
 
 def test_stages_of_one_name_add_up_and_those_within_do_not_count_twice(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ from tests.report.test_colors import LUMINANCE, linear
 
 import privtrace as pt
 from privtrace.report import plots
-from privtrace.report.plots import Bar, Color, HeatMap, Level, Line, Plot, bars, cells, heats, lines
+from privtrace.report.plots import Bar, Color, HeatMap, Level, Line, Plot, bars, beside, cells, heats, lines
 from privtrace.report.plots.axes import axis_over, short
 from privtrace.report.plots.cells import _APART, _RISING
 from privtrace.report.plots.labels import LINE, spread
@@ -44,7 +44,6 @@ from privtrace.report.plots.marks import (
     text_width,
     wrapped,
 )
-from privtrace.report.plots.plot import beside
 from privtrace.report.plots.png import SCALE, plain
 
 NAN = math.nan

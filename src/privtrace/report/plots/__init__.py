@@ -21,7 +21,7 @@ from privtrace.report.plots.curves import DASHED, DOTTED, Level, Line
 from privtrace.report.plots.heats import HeatMap, heats
 from privtrace.report.plots.lines import lines
 from privtrace.report.plots.marks import SERIES, Color
-from privtrace.report.plots.plot import Plot, write_plots
+from privtrace.report.plots.plot import Plot, beside, write_plots
 
 __all__ = [
     "Bar",
@@ -34,6 +34,7 @@ __all__ = [
     "Plot",
     "SERIES",
     "bars",
+    "beside",
     "cells",
     "heats",
     "lines",

@@ -84,7 +84,8 @@ def curve_of(line: Line, number: int) -> Curve:
     none = [math.nan] * len(line.x)
     low, high = (none if some is None else some for some in (line.low, line.high))
     points = tuple(Point(*map(float, four)) for four in zip(line.x, line.y, low, high, strict=True))
-    color, shape = line.color or SERIES[number % len(SERIES)], SHAPES[number % len(SHAPES)]
+    again = number // len(SERIES)  # of the same color, with another symbol
+    color, shape = line.color or SERIES[number % len(SERIES)], SHAPES[(number + again) % len(SHAPES)]
     return Curve(line.name, color, shape, tuple(sorted(points, key=lambda point: point.x)))
 
 
