@@ -224,8 +224,7 @@ def _run(task: Task, asked: _Asked, store: Store, observer: Observer) -> None:
             faults |= ran(replace(task, threads=None), own, 1, store, advance)
     if faults:
         kept = "" if store.path is None else f". The results of all others are kept in {store.path}"
-        label, fault = next(iter(faults.items()))
-        raise PrivTraceError(f"{label} failed: {fault}{kept}")
+        raise PrivTraceError("; ".join(f"{label} failed: {fault}" for label, fault in faults.items()) + kept)
 
 
 def ran(
@@ -241,7 +240,7 @@ def ran(
                 if answer.fault is None:
                     store.add(_key(trial, task), seed_of(trial, task.seed), answer.found)
                 elif trial.kind == "marks":  # the real data cannot be compared with
-                    raise PrivTraceError(answer.fault)
+                    raise DataError(answer.fault)
                 else:
                     place = f"at epsilon {trial.epsilon}, run {trial.run}: " if trial.epsilon else ""
                     faults.setdefault(trial.label, place + answer.fault)

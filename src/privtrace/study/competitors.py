@@ -203,16 +203,19 @@ def _of_ours(
         if name not in declared:
             raise SettingsError(f"{base.method} has no setting {name}; it has {', '.join(declared)}")
     making = _Making(given, common, field.with_times)
-    made = [making(epsilon=epsilon, region=field.region) for epsilon in field.epsilons]
+    made = [_made(base.__name__, making, epsilon, field.region) for epsilon in field.epsilons]
     made[0].protected  # noqa: B018  # refuses a unit without its limit, before any pass
     entry = registry.method_of(made[0])
-    plain = _spelled(making(epsilon=1, region=field.region), base)
-    what = entry.label + (f" with {plain}" if plain else "")
+    what, fitted = (
+        entry.label + (f" with {spelled}" if (spelled := _spelled(settings, base)) else "")
+        for settings in (given(epsilon=1, region=field.region, **dict(common)), made[0])
+    )
     colors = entry.colors if label in (None, base.method) else next(spare)
     shown = Entry(label or base.method, colors, what)
     foreign = None if base.method in registry.OURS else entry
     code = digest_of_code([base] if foreign is None else [base, foreign.recipe, foreign.model])
-    return Competitor(shown, f"{what}; privtrace {version('privtrace')} {code}", make=making, method=foreign)
+    origin = f"{fitted}; privtrace {version('privtrace')} {code}"
+    return Competitor(shown, origin, make=making, method=foreign)
 
 
 def _spelled(settings: Settings, base: type[Settings]) -> str:

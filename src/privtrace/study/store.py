@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from privtrace.errors import DataError
 from privtrace.evaluation.suite import NOT_PRIVATE
 from privtrace.storage.atomic import check_target, replacing
-from privtrace.study.study import Entry
+from privtrace.study.study import FINISHED, Entry
 from privtrace.study.trials import Found
 from privtrace.trajectories import Floats
 
@@ -87,8 +87,10 @@ class Store:
         return {key.epsilon for key in self._found if key.kind == "score" and key.epsilon}
 
     def most_runs(self) -> int:
-        """Count the runs of whoever has most."""
-        return max((key.run + 1 for key in self._found if key.kind == "score"), default=0)
+        """Count the runs of whoever has most, among those that are fitted if there are any."""
+        scores = [key for key in self._found if key.kind == "score"]
+        fitted = [key for key in scores if self.entries[key.competitor][0].what != FINISHED]
+        return max((key.run + 1 for key in fitted or scores), default=0)
 
     def add(self, key: Key, seed: int, found: Found) -> None:
         """Add what a trial found; the file follows soon."""
