@@ -42,7 +42,6 @@ from privtrace.report.side_by_side import heat_data, where
 from privtrace.report.verdict import listed
 from privtrace.study.study import REAL, Study, written
 
-
 #: A title that names more is hard to read.
 _MOST_NAMED = 3
 
