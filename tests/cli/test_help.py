@@ -21,6 +21,7 @@ COMMANDS = [
     "export",
     "ledger",
     "evaluate",
+    "compare",
     "explain",
     "convert",
     "check",
@@ -36,7 +37,7 @@ def examples(command: str, cwd: Path) -> list[str]:
     return [line.strip() for line in pasted.splitlines()]
 
 
-SLOW = ["convert", "explain", "evaluate", "synth", "ledger", "report", "export"]
+SLOW = ["convert", "compare", "explain", "evaluate", "synth", "ledger", "report", "export"]
 
 
 @pytest.mark.parametrize(

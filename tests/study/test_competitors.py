@@ -52,7 +52,6 @@ def found(
         (partial(given.Shifted, log=None), "Shifted", given.Shifted),
         (given.bridge, "bridge", pt.BridgeTrace),
     ],
-    ids=str,
 )
 def test_each_kind_is_made_with_the_epsilon_and_region(
     one: Any, label: str, kind: type, area: pt.Region
@@ -62,7 +61,7 @@ def test_each_kind_is_made_with_the_epsilon_and_region(
     made = again.at("0.5", area)
     assert name == competitor.label == label and type(made).__name__ == kind.__name__
     assert str(made.epsilon) == "0.5" and made.region == area
-    assert found(area, {"mine": one})["mine"].label == "mine"
+    assert found(area, {"mine": one})["mine"].label == "mine" and found(area, {5: one})["5"].label == "5"
     assert found(area, one).keys() == {label}  # one alone needs no list
 
 
@@ -139,6 +138,8 @@ def test_colors_differ(area: pt.Region, trips: pt.Trajectories) -> None:
         ([given.Refusing], r"Refusing: cannot be made with epsilon=0.5 and region=... \(ValueError: never\)"),
         ([5], "'5' is no method; give names such as bridgetrace"),
         ([None], "'None' is no method"),
+        (None, "'None' is no method"),
+        (5, "'5' is no method"),
         (["privtrace", pt.PrivTrace], "two competitors are called privtrace; name them apart"),
         ({"limit": "privtrace"}, "cannot be called limit: that is one of the marks"),
         ({"real": given.Shifted}, "cannot be called real"),
@@ -148,7 +149,6 @@ def test_colors_differ(area: pt.Region, trips: pt.Trajectories) -> None:
         ([pt.PrivTrace.paper], "PrivTrace: cannot be made with epsilon=0.5 .* .c. and .population."),
         ([partial(pt.PrivTrace, K=0)], "K"),
     ],
-    ids=str,
 )  # fmt: skip
 def test_what_cannot_take_part_is_told_in_a_sentence(methods: Any, words: str, area: pt.Region) -> None:
     with pytest.raises(SettingsError, match=words):
@@ -230,8 +230,8 @@ def test_a_digest_tells_trips_users_times_and_borders(timed: pt.Trajectories) ->
         ({"x": 5}, "trajectories are needed"),
         ({"limit": __file__}, "cannot be called limit"),
         ({"dpt": __file__}, "two competitors are called dpt"),
+        ([__file__], "finished files have labels: files="),
     ],
-    ids=str,
 )
 def test_files_that_cannot_be_meant_are_refused(files: Any, words: str, area: pt.Region) -> None:
     with pytest.raises(PrivTraceError, match=words):

@@ -118,13 +118,15 @@ def _all(
     spare: Iterator[tuple[str, str]],
 ) -> Iterator[Competitor]:
     if isinstance(methods, Mapping):
-        named: list[tuple[str | None, Named]] = [*methods.items()]
-    elif isinstance(methods, str | Settings) or callable(methods):
+        named: list[tuple[str | None, Named]] = [(str(label), one) for label, one in methods.items()]
+    elif isinstance(methods, str | Settings) or callable(methods) or not isinstance(methods, Iterable):
         named = [(None, methods)]
     else:
         named = [(None, one) for one in methods]
     for label, one in named:
         yield _competitor(label, _loaded(one) if isinstance(one, str) else one, field, spare)
+    if not isinstance(files, Mapping):
+        raise SettingsError('finished files have labels: files={"theirs": "synthetic.csv"}')
     for name, given in files.items():
         yield _finished(name, given, field, spare)
 
