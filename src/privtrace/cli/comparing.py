@@ -75,10 +75,10 @@ def compare(
 ) -> None:
     """Compare methods on your data. NOT PRIVATE.
 
-    Fits each method with seeded noise, at several epsilons in several runs, and publishes no model. The page shows errors against
-    epsilon with the limit and the random baseline, who is better than whom and how surely, maps, time and
-    memory. Results are kept as they come: after a kill, the same command goes on, and with more methods,
-    epsilons or runs it adds what is new.
+    Fits each method with seeded noise, at several epsilons in several runs, and publishes no model. The page
+    shows errors against epsilon with the limit and the random baseline, who is better than whom and how surely,
+    maps, time and memory. Results are kept as they come: after a kill, the same command goes on, and with more
+    methods, epsilons or runs it adds what is new.
 
     \b
     Examples:
