@@ -66,7 +66,7 @@ MUTANTS = (
         "of two comparisons that add to one file, the last one removes what the other found",
         "study/store.py",
         "if self.path.exists() and _stamp(self.path) != self._stamp:",
-        "if not self.path.exists():",
+        "if self._stamp is None and self.path.exists():",
         ("study/test_store.py",),
     ),
     Mutant(

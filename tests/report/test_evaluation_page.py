@@ -16,7 +16,7 @@ from tests.report.reading import BOX, Element, map_data, read, rows, walks
 import privtrace as pt
 from privtrace.evaluation.metric import Metric
 from privtrace.evaluation.suite import Score
-from privtrace.report.evaluation_page import marked
+from privtrace.report.document import marked
 
 REGION = pt.Region.box(*BOX)
 NAN = math.nan

@@ -90,8 +90,7 @@ def compare(
           --output comparison.html --figures figures
     """
     from privtrace.methods.declaring import days
-    from privtrace.report.document import check_page
-    from privtrace.report.evaluation_page import marked
+    from privtrace.report.document import check_page, marked
     from privtrace.space.region import Region
     from privtrace.storage.atomic import check_target
     from privtrace.study.comparing import compare as compared

@@ -83,8 +83,7 @@ def evaluate(
     from privtrace.evaluation.comparison import looks_at_times
     from privtrace.evaluation.suite import evaluate as compare
     from privtrace.methods.declaring import days
-    from privtrace.report.document import check_page
-    from privtrace.report.evaluation_page import marked
+    from privtrace.report.document import check_page, marked
     from privtrace.space.region import Region
     from privtrace.trajectories import on_the_calendar
     from privtrace.within import NO_PERIOD

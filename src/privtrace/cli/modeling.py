@@ -125,8 +125,7 @@ def synth(
     from privtrace.evaluation.reference import Reference
     from privtrace.evaluation.suite import evaluated
     from privtrace.io import check_output
-    from privtrace.report.document import check_page
-    from privtrace.report.evaluation_page import marked
+    from privtrace.report.document import check_page, marked
     from privtrace.storage.atomic import check_target
 
     screen = screen_for(output, options.quiet, options.as_json)

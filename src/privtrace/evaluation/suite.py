@@ -114,7 +114,8 @@ class Evaluation(Mapping[str, Score]):
         A file's name gets NOT-PRIVATE added where it lacks it: evaluation.html becomes
         evaluation-NOT-PRIVATE.html. In a notebook the page shows itself.
         """
-        from privtrace.report.evaluation_page import evaluation_page, marked
+        from privtrace.report.document import marked
+        from privtrace.report.evaluation_page import evaluation_page
 
         report = evaluation_page(self, title=title)
         return report if path is None else report.write(marked(path), force=force)

@@ -15,7 +15,6 @@ from privtrace.report.document import (
     Cell,
     Report,
     extent,
-    marked,
     numbers,
     page,
     paragraph,
@@ -27,8 +26,6 @@ from privtrace.report.document import (
 )
 from privtrace.report.side_by_side import curves, heat_maps, hours, patterns
 from privtrace.report.verdict import verdict
-
-__all__ = ["evaluation_page", "marked"]
 
 
 def evaluation_page(evaluation: Evaluation, *, title: str | None = None) -> Report:

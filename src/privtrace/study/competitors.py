@@ -33,7 +33,7 @@ Files: TypeAlias = "Data | Sequence[Data] | Mapping[Epsilon, Data | Sequence[Dat
 
 #: Colors of those that bring none, on light and on dark ground; others than those of our methods.
 _COLORS = (
-    ("#1f7a8c", "#6fd0e3"),
+    ("#6b7a00", "#c3d24a"),
     ("#a3328f", "#f08fdf"),
     ("#8a5a00", "#e0b050"),
     ("#4a4a4a", "#bdbdbd"),
@@ -134,6 +134,10 @@ def _all(
 def _loaded(name: str) -> Any:
     """Find a method by its name, or import what a text such as "module:Class" names."""
     module, colon, attribute = name.partition(":")
+    if not colon and name not in registry.names():
+        raise SettingsError(
+            f"--methods (methods) must be of {', '.join(registry.names())}, or module:Class, not {name!r:.60}"
+        )
     if not colon:
         return registry.find(name).settings
     try:
