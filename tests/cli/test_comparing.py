@@ -102,7 +102,7 @@ def test_files_may_be_by_epsilon_and_several(listed: dict[str, Any], folder: Pat
     [
         (["--runs=1"], "--runs (runs) must be at least 2: a single run shows neither spread nor significance"),
         (["--runs=0"], "must be a whole number from 2 to 1000"),
-        (["--methods=magic"], "must be one of bridgetrace, privtrace, adatrace, dpt, not 'magic'"),
+        (["--methods=magic"], "must be of bridgetrace, privtrace, adatrace, dpt, or module:Class, not 'magic'"),
         (["--methods=mine:Mine"], "mine:Mine: cannot be imported (ModuleNotFoundError"),
         (["--methods=tests.study.methods:Unfit"], "Unfit: what it makes has no fit"),
         (["--methods="], "there is nothing to compare"),
