@@ -11,6 +11,9 @@ import numpy as np
 import privtrace as pt
 from experiments.paper.sections import PUBLISHED, given
 from privtrace.evaluation.frame import Frame
+from privtrace.methods.common.counts import ends as ends_of
+from privtrace.methods.privtrace.shortest import shortest_transitions
+from privtrace.paths import Paths
 from privtrace.space.grid import Grid
 from privtrace.storage.atomic import replacing
 from privtrace.study.study import REAL
@@ -40,6 +43,7 @@ def of_data(name: str) -> dict[str, float]:
     trips, region = given(name)
     runs = Frame(region.for_data(trips.crs), 1).clip(trips)
     cells = {size: Grid.uniform(region.for_data(trips.crs), size).encode(runs) for size in (6, 20)}
+    fine = Grid.uniform(region.for_data(trips.crs), K)
     visits = np.sort(np.bincount(cells[20].cells, minlength=400))[::-1]
     return {
         "trips": len(trips),
@@ -48,8 +52,21 @@ def of_data(name: str) -> dict[str, float]:
         "cells_of_36": float(np.median(np.diff(cells[6].offsets))),
         "cells_of_36_mean": float(np.mean(np.diff(cells[6].offsets))),
         "cells_of_400_mean": float(np.mean(np.diff(cells[20].offsets))),
+        "shortest_over_harmonic": shortest_over_harmonic(fine, fine.encode(runs)),
         "share_in_busiest_cells": float(visits[:20].sum() / visits.sum()),  # 20 of 400
     }
+
+
+def shortest_over_harmonic(grid: Grid, paths: Paths) -> float:
+    """Divide the moves of shortest paths by the harmonic means of those of trips with the same ends.
+
+    Between two cells, the harmonic mean of the moves of n trips is n over the sum of one over each; so the mean
+    over trips is that of the shortest moves over a trip's own.
+    """
+    lengths = shortest_transitions(grid.touching())
+    starts, ends, present = ends_of(paths)
+    moves = np.diff(paths.offsets)[present] + 1
+    return float(np.mean(lengths[starts, ends] / moves))
 
 
 def divided() -> dict[str, int]:
