@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
 import pytest
 from experiments.paper import documents, page
 from experiments.paper.claims import CLAIMS
-from experiments.paper.evidence import Setting, growth, ratio
-from experiments.paper.judging import Verdict, by_share, jointly
+from experiments.paper.evidence import Ratio, Setting, growth, ratio
+from experiments.paper.judging import (
+    Verdict,
+    all_true,
+    better_in_all,
+    better_in_most,
+    halved_in_most,
+    jointly,
+    most_true,
+)
 from experiments.paper.pictures import density_maps, pictures
 from experiments.paper.results import Results
 from experiments.paper.sections import SECTIONS, shares
@@ -99,21 +108,33 @@ def test_runs_that_do_not_differ_are_no_sure_wins() -> None:
     assert found.low < 1 < found.high
 
 
+def found(better: int, halved: int, high: float) -> Ratio:
+    return Ratio(0.9, 0.8, high, 10, better, better, 0, halved, 0)
+
+
 @pytest.mark.parametrize(
-    ("true", "total", "needed", "verdict"),
+    ("judge", "ratio", "verdict"),
     [
-        (10, 10, 1, Verdict.holds),
-        (9, 10, 1, Verdict.in_part),
-        (6, 10, 1, Verdict.in_part),
-        (5, 10, 1, Verdict.fails),
-        (6, 10, 0.5, Verdict.holds),
-        (5, 10, 0.5, Verdict.in_part),
-        (3, 10, 0.5, Verdict.in_part),
-        (2, 10, 0.5, Verdict.fails),
+        (better_in_all, found(10, 0, 0.95), Verdict.holds),
+        (better_in_all, found(9, 0, 0.95), Verdict.in_part),
+        (better_in_all, found(9, 0, 1.05), Verdict.fails),
+        (better_in_all, found(5, 0, 0.95), Verdict.fails),
+        (better_in_most, found(6, 0, 0.95), Verdict.holds),
+        (better_in_most, found(6, 0, 1.05), Verdict.in_part),
+        (better_in_most, found(5, 0, 0.95), Verdict.in_part),
+        (better_in_most, found(5, 0, 1.05), Verdict.fails),
+        (halved_in_most, found(9, 6, 0.95), Verdict.holds),
+        (halved_in_most, found(9, 5, 0.95), Verdict.in_part),
+        (halved_in_most, found(9, 5, 1.05), Verdict.fails),
     ],
 )
-def test_verdicts_follow_from_shares(true: int, total: int, needed: float, verdict: Verdict) -> None:
-    assert by_share(true, total, needed=needed) is verdict
+def test_verdicts_follow_from_ratios(judge: Callable[[Ratio], Verdict], ratio: Ratio, verdict: Verdict) -> None:
+    assert judge(ratio) is verdict
+
+
+def test_verdicts_follow_from_counts() -> None:
+    assert [all_true(n, 4) for n in (4, 3, 2)] == [Verdict.holds, Verdict.in_part, Verdict.fails]
+    assert [most_true(n, 4) for n in (3, 2)] == [Verdict.holds, Verdict.fails]
 
 
 def test_verdicts_of_parts_are_joined() -> None:

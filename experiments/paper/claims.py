@@ -116,9 +116,7 @@ CLAIMS = (
         always(Verdict.unchecked, "rests on other papers' data; export shows fitted beside measured numbers"),
     ),
     # Method
-    Claim(
-        "4.4; B.3", "The shortest path is close to the harmonic mean of the trips between two cells", shortest
-    ),
+    Claim("4.4; B.3", "The shortest path is close to the harmonic mean of trips with the same ends", shortest),
     Claim(
         "4.2",
         "A trip adds at most 1 to the density of cells; proof in the appendix",
@@ -255,9 +253,7 @@ CLAIMS = (
     Claim(
         "E",
         "Noise grows with the square and the cube of the number of states",
-        always(
-            Verdict.holds, "first order has m (m + 1) entries with noise, second order m^2 for each of m states"
-        ),
+        always(Verdict.holds, "first order has m (m + 1) noisy entries, second order m^2 for each of m states"),
     ),
     Claim(
         "E, figure 11",
@@ -297,7 +293,7 @@ CLAIMS = (
         ),
     ),
     Claim(
-        "G", "One exception: for the diameter at epsilon 2, a small share of first order harms most", exception
+        "G", "An exception: for the diameter at epsilon 2, a small share of first order harms more", exception
     ),
     Claim("G", "0.2 / 0.4 / 0.4 is a good division", guideline),
 )
