@@ -570,7 +570,7 @@ def shortest(results: Results) -> Finding:
     found = {data: results.facts[data]["shortest_over_harmonic"] for data in REAL}
     return Finding(
         jointly(Verdict.holds if 0.8 <= value <= 1.25 else Verdict.fails for value in found.values()),
-        "moves of shortest paths over the harmonic mean of those of trips with the same ends, on 13 x 13 cells: "
+        "moves of shortest paths over the harmonic mean of those of trips with the same ends, 13 x 13 cells: "
         + ", ".join(f"{data} {value:.2f}" for data, value in found.items()),
     )
 
