@@ -309,7 +309,7 @@ def test_epsilons(epsilons: Any, expected: Any, trips: pt.Trajectories, area: pt
         ({"period": "yesterday"}, "period"),
         ({"period": "2024-01-01/2024-01-08"}, "period"),  # the trips have no times
         ({"results": "nowhere/results.parquet"}, "no such folder"),
-        ({"methods": ["magic"]}, "must be one of"),
+        ({"methods": ["magic"]}, "or module:Class, not .magic."),
         ({"files": {"x": "nowhere.csv"}}, "no such file"),
         ({"settings": {"unit": "user"}}, "max_per_user"),
         ({"settings": {"magic": 1}}, "has no setting magic"),
