@@ -1,4 +1,4 @@
-"""Open the demo's two pages in Debian's Chromium; skip where there is none."""
+"""Open the demo's pages, and one that compares methods on its trips, in Debian's Chromium; skip without it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
 
 @dataclass(frozen=True)
 class Demo:
-    """Hold what the demo wrote."""
+    """Hold what the demo wrote, and a comparison on its trips."""
 
     model: pt.BridgeTraceModel
     release: Path
     evaluation: Path
+    comparison: Path
 
     def __getitem__(self, name):
         return getattr(self, name)
@@ -52,7 +53,19 @@ def demo(browser, tmp_path_factory):
     with warnings.catch_warnings():
         warnings.simplefilter("always")  # the demo's noise is fresh: some walks may be cut short, as it tells
         make_demo(output=folder, quiet=True)
-    return Demo(pt.load(folder / "city.model"), folder / "release.html", folder / "evaluation-NOT-PRIVATE.html")
+    comparison = folder / "comparison-NOT-PRIVATE.html"
+    trips = pt.read(folder / "trips.parquet", timezone="Europe/Berlin").collect()[:1500]
+    study = pt.compare(
+        trips,
+        region=pt.Region.parse(str(folder / "region.geojson")),
+        methods=["bridgetrace", "privtrace", "adatrace"],
+        files={"a <tool> & its file": folder / "synthetic.parquet"},
+        epsilons=[0.2, 1, 2],
+        runs=2,
+    )
+    study.report(comparison)
+    evaluation = folder / "evaluation-NOT-PRIVATE.html"
+    return Demo(pt.load(folder / "city.model"), folder / "release.html", evaluation, comparison)
 
 
 @pytest.fixture

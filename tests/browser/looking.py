@@ -89,7 +89,7 @@ TEXTS = """() => {
     const style = getComputedStyle(element);
     if (!text || !element.checkVisibility() || element.closest("script, style, title")) continue;
     const inSvg = element instanceof SVGElement;
-    const scale = inSvg ? element.getScreenCTM().a : 1;
+    const scale = inSvg ? Math.hypot(element.getScreenCTM().a, element.getScreenCTM().b) : 1;
     const color = inSvg ? style.fill : style.color;
     const lights = [light(channels(color)), light(ground(element))].sort((a, b) => b - a);
     told.push({

@@ -16,7 +16,7 @@ MARGIN_PX = 24
 TALL_PX = 8000
 
 
-@pytest.mark.parametrize("name", ["release", "evaluation"])
+@pytest.mark.parametrize("name", ["release", "evaluation", "comparison"])
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_whole_pages(visit, demo, screenshots, name, width, scheme):

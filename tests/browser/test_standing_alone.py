@@ -13,7 +13,7 @@ pytestmark = pytest.mark.browser
 HOSTILE = "</script></title><img src=x onerror=alert(1)><script>alert(2)</script>"
 
 
-@pytest.mark.parametrize("name", ["release", "evaluation"])
+@pytest.mark.parametrize("name", ["release", "evaluation", "comparison"])
 def test_a_page_is_its_file_and_nothing_else(visit, demo, name):
     page = visit(None)
     requests = []
