@@ -296,8 +296,8 @@ PRIVTRACE = (
         "paper-walks-fall-back",
         "walks as published go on by first order, like those with our repair",
         "methods/privtrace/walker.py",
-        "if not fallback or second.offsets[second_row] < second.offsets[second_row + 1]:",
-        "if second.offsets[second_row] < second.offsets[second_row + 1]:",
+        "if not fallback or remembering.offsets[second_row] < remembering.offsets[second_row + 1]:",
+        "if remembering.offsets[second_row] < remembering.offsets[second_row + 1]:",
         ("methods/privtrace/test_walker.py",),
     ),
     Mutant(

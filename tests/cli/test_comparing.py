@@ -123,7 +123,7 @@ def test_files_may_be_by_epsilon_and_several(listed: dict[str, Any], folder: Pat
         (["--results=nowhere/r.parquet"], "no such folder"),
         (["--results=real.parquet"], "--results and TRIPS are the same file"),
         (["--results=other.parquet"], "is no file of results of a comparison; give another path"),
-        (["--seed=2"], "holds results of another comparison (with another seed); remove it, or give another"),
+        (["--seed=2"], "holds results of another comparison, of another seed; remove it, or give another"),
     ],
     ids=str,
 )  # fmt: skip
@@ -156,8 +156,8 @@ def test_results_of_other_data_are_refused(listed: dict[str, Any], folder: Path)
     arguments = ["compare", "other.parquet", *GIVEN[2:], "--output=another.html"]
     done = run(*arguments, "--results=page-NOT-PRIVATE.parquet", cwd=folder, code=2)
     assert done.stderr == (
-        "error: page-NOT-PRIVATE.parquet: holds results of another comparison (with another data); remove it, "
-        "or give another path with --results (results=...)\n"
+        "error: page-NOT-PRIVATE.parquet: holds results of another comparison, of other data; remove it, or "
+        "give another path with --results (results=...)\n"
     )
 
 

@@ -141,11 +141,11 @@ def test_what_is_made_otherwise_is_done_again(trips: pt.Trajectories, area: pt.R
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"profile": "mobility"}, "profile"),
-        ({"seed": 2}, "seed"),
-        ({"timezone": "Asia/Tokyo"}, "timezone"),
-        ({"real": slice(0, -1)}, "data"),
-        ({"region": 1e-3}, "region"),
+        ({"profile": "mobility"}, "another profile"),
+        ({"seed": 2}, "another seed"),
+        ({"timezone": "Asia/Tokyo"}, "another time zone"),
+        ({"real": slice(0, -1)}, "other data"),
+        ({"region": 1e-3}, "another region"),
     ],
 )
 def test_results_of_another_comparison_are_refused(
@@ -156,9 +156,7 @@ def test_results_of_another_comparison_are_refused(
     before = path.read_bytes()
     real = trips[changed.pop("real", slice(None))]
     wider = replace(area, east=area.east + changed.pop("region", 0))
-    with pytest.raises(
-        DataError, match=f"another comparison .with another {words}.; remove it, or give another"
-    ):
+    with pytest.raises(DataError, match=f"another comparison, of {words}; remove it, or give another"):
         compare(real, wider, methods=[], files={"f": trips}, results=path, **changed)
     assert path.read_bytes() == before
 
@@ -172,7 +170,7 @@ def test_another_border_in_the_same_box_is_another_region(trips: pt.Trajectories
     assert str(given_regions[0]) == str(given_regions[1])
     path = tmp_path / "results.parquet"
     compare(trips, given_regions[0], methods=[], files={"f": trips}, results=path)
-    with pytest.raises(DataError, match="with another outline"):
+    with pytest.raises(DataError, match="of another outline"):
         compare(trips, given_regions[1], methods=[], files={"f": trips}, results=path)
 
 

@@ -112,9 +112,9 @@ def test_the_file_follows_soon_and_without_one_nothing_is_written(
 def test_results_of_another_comparison_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "results.parquet"
     store(path).save()
-    with pytest.raises(DataError, match=r"of another comparison \(with another data and seed\); remove it"):
+    with pytest.raises(DataError, match="of another comparison, of other data and another seed; remove it"):
         Store(path, {**ABOUT, "data": "abd", "seed": 2})
-    with pytest.raises(DataError, match="with another period"):
+    with pytest.raises(DataError, match="of another period"):
         Store(path, {**ABOUT, "period": "2024-01-01/2024-01-08"})
 
 

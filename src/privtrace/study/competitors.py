@@ -170,7 +170,7 @@ def _competitor(label: str | None, given: Any, field: Field, spare: Iterator[tup
                 "fit(trips) gives something with sample(), or the synthetic trips"
             )
     entry = Entry(label or name, next(spare), f"{base.__module__}.{base.__qualname__}")
-    origin = f"{entry.what} {digest_of_code([base])} {_settings_of(given)}"
+    origin = f"{entry.what} {digest_of_code([base])} {_settings_of(given)}; privtrace {version('privtrace')}"
     return Competitor(entry, origin, make=_Making(given, (), field.with_times))
 
 
@@ -259,7 +259,8 @@ def _finished(name: str, given: Files, field: Field, spare: Iterator[tuple[str, 
         raise SettingsError(
             f"{name}: some of its files have an epsilon and some have none; give all one, or none"
         )
-    origin = "; ".join(f"{text}: {', '.join(map(_print_of, several))}" for text, several in by_epsilon.items())
+    files = (f"{text}: {', '.join(map(_print_of, several))}" for text, several in by_epsilon.items())
+    origin = "; ".join((*files, f"privtrace {version('privtrace')}"))
     entry = Entry(name, next(spare), FINISHED, has_epsilon="" not in by_epsilon)
     return Competitor(entry, origin, files=by_epsilon)
 

@@ -24,6 +24,18 @@ from privtrace.trajectories import Floats
 #: at most.
 EVERY_S, TIMES_WRITING = 1.0, 20
 
+#: How messages call what may differ between comparisons.
+_OTHER = {
+    "data": "other data",
+    "crs": "another coordinate system",
+    "region": "another region",
+    "outline": "another outline of the region",
+    "profile": "another profile",
+    "seed": "another seed",
+    "timezone": "another time zone",
+    "period": "another period",
+}
+
 #: Where the file says of which comparison its results are, and who takes part.
 _ABOUT, _ENTRIES = b"privtrace.comparison", b"privtrace.entries"
 
@@ -148,12 +160,12 @@ class Store:
         self._stamp = _stamp(self.path)
 
     def _check(self, about: Mapping[str, Any]) -> None:
-        """Refuse a file of another comparison: results of other data cannot stand beside each other."""
-        others = [name for name, value in self.about.items() if about.get(name) != value]
+        """Refuse a file of another comparison, which cannot stand beside these."""
+        others = [_OTHER.get(name, name) for name, value in self.about.items() if about.get(name) != value]
         if others:
             raise DataError(
-                f"{self.path}: holds results of another comparison (with another {' and '.join(others)}); "
-                "remove it, or give another path with --results (results=...)"
+                f"{self.path}: holds results of another comparison, of {' and '.join(others)}; remove it, or "
+                "give another path with --results (results=...)"
             )
 
 

@@ -179,14 +179,13 @@ def sampled(model: Any, seed: int) -> Data:
 
 
 def _taken(function: Callable[..., Any], **offered: Callable[[], object]) -> dict[str, object]:
-    """Give a function what it takes of what is offered."""
+    """Give a function what it names of what is offered: one that takes anything may hand it on to another."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # of a builtin
         return {}
     names = {one.name for one in parameters if one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)}
-    takes_any = any(one.kind == one.VAR_KEYWORD for one in parameters)
-    return {name: make() for name, make in offered.items() if takes_any or name in names}
+    return {name: make() for name, make in offered.items() if name in names}
 
 
 def sizes_of(model: Any) -> Found:

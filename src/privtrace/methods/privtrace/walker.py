@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from privtrace.caching import cached_property
 from privtrace.compiling import compiled
-from privtrace.methods.privtrace.transitions import Transitions
+from privtrace.methods.privtrace.transitions import Rows, Transitions
 from privtrace.paths import Paths
 from privtrace.random import below
 from privtrace.searching import first_above
@@ -52,18 +53,23 @@ class Walker:
             np.uint64(seed),
             self._cumulative_starts,
             self.first.rows,
-            self.second.rows,
-            self._rank,
+            _Second(self.second.rows, self._rank, self.fallback),
             self.max_steps,
-            self.fallback,
         )
         return Paths(cells, offsets), int(n_capped)
 
 
+class _Second(NamedTuple):
+    """Hold what walks of second order need."""
+
+    rows: Rows
+    rank: Integers  # (m,): of each state among those of second order, or -1
+    fallback: bool
+
+
 @compiled
-def _walk(  # type: ignore[no-untyped-def]
-    first_trajectory, n_trajectories, seed, starts, first, second, rank, max_steps, fallback
-):
+def _walk(first_trajectory, n_trajectories, seed, starts, first, second, max_steps):  # type: ignore[no-untyped-def]
+    remembering, rank, fallback = second
     cells = np.empty(16 * n_trajectories + 16, np.int32)
     offsets = np.zeros(n_trajectories + 1, np.int64)
     n_states = len(starts)
@@ -85,8 +91,8 @@ def _walk(  # type: ignore[no-untyped-def]
             # The second state comes from first order: before it there is only the start.
             if rank[now] >= 0 and length > 1:
                 second_row = rank[now] * n_states + before
-                if not fallback or second.offsets[second_row] < second.offsets[second_row + 1]:
-                    rows, row = second, second_row
+                if not fallback or remembering.offsets[second_row] < remembering.offsets[second_row + 1]:
+                    rows, row = remembering, second_row
             low, high = rows.offsets[row], rows.offsets[row + 1]
             if low == high:
                 break  # nothing is known to follow: the walk ends
