@@ -33,6 +33,7 @@ def test_whole_pages(visit, demo, screenshots, name, width, scheme):
         ("release", "The model on a map", "release"),
         ("release", "When, how fast, and point by point", "hours"),
         ("evaluation", "Real and synthetic side by side", "evaluation"),
+        ("comparison", "Error against epsilon", "comparison"),
     ],
 )
 def test_crops_for_readme_and_docs(visit, demo, screenshots, name, heading, picture):

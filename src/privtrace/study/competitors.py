@@ -73,9 +73,8 @@ class _Making:
 
     def __call__(self, *, epsilon: Epsilon, region: Region) -> Any:
         synthesizer = self.settings(epsilon=epsilon, region=region, **dict(self.given))
-        if (
-            isinstance(synthesizer, Settings) and synthesizer.times is None
-        ):  # all with times or none, as each would pay for them
+        # All with times or none, as each would pay for them.
+        if isinstance(synthesizer, Settings) and synthesizer.times is None:
             times = self.with_times and not synthesizer.against_times
             synthesizer = replace(synthesizer, times=times)
         return synthesizer
