@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from experiments.paper.claims import CLAIMS
+from experiments.paper.claims import CLAIMS, Claim
 from experiments.paper.costs import COUNTS, GROWING, LENGTHS, N_TRIPS
-from experiments.paper.judging import MEGABYTES, SECONDS, Verdict, seconds_of
+from experiments.paper.judging import MEGABYTES, SECONDS, Finding, Verdict, seconds_of
 from experiments.paper.results import PAPER, SHARES, SUBGROUPS, Results
 from experiments.paper.sections import (
     ABLATIONS,
@@ -38,11 +38,17 @@ def verdicts(results: Results) -> str:
     counts = Counter(finding.verdict for _, finding in found)
     told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict)
     rows = [
-        (str(n), claim.place, claim.words, finding.evidence, finding.interval, f"**{finding.verdict}**")
+        (str(n), claim.place, claim.words, finding.evidence, finding.interval, verdict_of(claim, finding))
         for n, (claim, finding) in enumerate(found, 1)
     ]
     head = ("", "place", "claim", "evidence", "ratio (95 %)", "verdict")
     return f"**Of {len(found)} claims: {told}.**\n\n{table(head, rows)}"
+
+
+def verdict_of(claim: Claim, finding: Finding) -> str:
+    """Tell a verdict, and why where a claim does not hold."""
+    fails = finding.verdict in (Verdict.fails, Verdict.in_part) and claim.why
+    return f"**{finding.verdict}**" + (f": {claim.why}" if fails else "")
 
 
 def data(results: Results) -> str:
