@@ -223,7 +223,7 @@ CLAIMS = (
         "5.2",
         "DPT's errors are alike on all data, AdaTrace's are extremely large on Geolife",
         alike,
-        why="probably the region: here it is Beijing, and not a box of points far out, in which trips share few cells",
+        why="probably the region: here it is Beijing, and not a larger box, in which trips share few cells",
     ),
     Claim(
         "5.2", "Geolife's trips are concentrated in a small area, the others spread more evenly", concentrated
@@ -246,7 +246,7 @@ CLAIMS = (
         "5.3, figure 4",
         "The adaptive model is better than first order alone and than second order alone",
         better_with("adaptive", "first order", "second order", verdict=better_in_all),
-        why="few states pass theta1, so the adaptive model is first order nearly everywhere, with less epsilon",
+        why="few states pass theta1, so it is first order nearly everywhere, with less epsilon",
     ),
     Claim(
         "5.3, figure 5",
