@@ -264,7 +264,7 @@ CLAIMS = (
         "5.4, figure 7",
         "PrivTrace's shares of short trips have the least bias",
         bias,
-        why="with the paper's constants for many more trips, cells are too coarse to tell short trips from long ones",
+        why="the paper's constants are for many more trips: its cells are too coarse for short ones",
     ),
     Claim(
         "5.4, figure 8",
