@@ -2,8 +2,8 @@
 
     python -m experiments.paper [--folder experiments/results] [--sections end-to-end,costs,...] [--documents]
 
-With --documents, nothing is run: the pages are written from what is there. All of it takes about an hour on two
-cores; a run that was ended goes on where it was. Remove the folder to begin anew.
+With --documents, nothing is run: the pages are written from what is there. All of it takes about 40 minutes on
+two cores; a run that was ended goes on where it was. Remove the folder to begin anew.
 
 Reads real data: NOT PRIVATE.
 """

@@ -31,12 +31,19 @@ from experiments.paper.tables import DATA, cell, table
 #: From this factor on, a difference from a number in the paper is told.
 TWICE = 2
 
+PLURAL = {
+    Verdict.holds: "hold",
+    Verdict.in_part: "hold in part",
+    Verdict.fails: "do not hold",
+    Verdict.unchecked: "cannot be checked here",
+}
+
 
 def verdicts(results: Results) -> str:
     """Judge all claims."""
     found = [(claim, claim.judge(results)) for claim in CLAIMS]
     counts = Counter(finding.verdict for _, finding in found)
-    told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict)
+    told = ", ".join(f"{counts[verdict]} {words}" for verdict, words in PLURAL.items())
     rows = [
         (str(n), claim.place, claim.words, finding.evidence, finding.interval, verdict_of(claim, finding))
         for n, (claim, finding) in enumerate(found, 1)

@@ -23,7 +23,8 @@ SPELLED = {"bridgetrace": "BridgeTrace", "privtrace": "PrivTrace", "adatrace": "
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Lay out rows under a head."""
-    lines = [head, ["---"] * len(head), *rows]
+    escaped = ([text.replace("|", "\\|") for text in cells] for cells in rows)
+    lines = [head, ["---"] * len(head), *escaped]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 
 
