@@ -24,6 +24,7 @@ from experiments.paper.sections import (
     theta_label,
 )
 from privtrace.report.plots import HeatMap, Level, Line, Plot, cells, heats, lines
+from privtrace.report.plots.lines import DOTTED
 from privtrace.study.study import REAL, epsilon_number
 
 DATA = ("brinkhoff", "porto", "geolife")
@@ -69,10 +70,20 @@ def curves(name: str, study: pt.Study, metric: str, labels: Mapping[str, str], d
                 [mean.value + mean.sd for mean in means],
             )
         )
-    marks = [Level("limit", study.limit[metric]), Level("random baseline", study.baseline[metric])]
-    words = study.metric(metric).words
+    marks = [
+        Level("limit", study.limit[metric], dash=DOTTED),
+        Level("random baseline", study.baseline[metric]),
+    ]
+    words, shown = study.metric(metric).words, metric.replace("_", " ")
     return lines(
-        name, f"{data}: {words}", "epsilon", f"{metric.replace('_', ' ')}, {data}", drawn, marks, x_log=False
+        name,
+        f"{data}: {words}",
+        "epsilon",
+        f"{shown}, {data}",
+        drawn,
+        marks,
+        x_log=False,
+        y_log=False if metric in SHARES else None,  # around one half
     )
 
 
