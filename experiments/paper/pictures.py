@@ -23,8 +23,7 @@ from experiments.paper.sections import (
     grid_label,
     theta_label,
 )
-from privtrace.report.plots import HeatMap, Level, Line, Plot, cells, heats, lines
-from privtrace.report.plots.lines import DOTTED
+from privtrace.report.plots import DOTTED, HeatMap, Level, Line, Plot, cells, heats, lines
 from privtrace.study.study import REAL, epsilon_number
 
 DATA = ("brinkhoff", "porto", "geolife")
