@@ -59,7 +59,7 @@ def test_stored_results_are_complete_and_hold_no_map_of_real_data() -> None:
             assert not study.heats
             for label in section.methods(data):
                 for epsilon in section.epsilons:
-                    assert study.mean(label, epsilon, "length").runs == section.runs, (
+                    assert study.mean(label, epsilon, study.metrics[0].name).runs == section.runs, (
                         section.name,
                         data,
                         label,
