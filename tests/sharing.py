@@ -34,6 +34,9 @@ QUIET = (
     "test_words",
 )
 
+#: Tests that start processes of their own, which would compile again what is not on disk yet: they come last.
+STARTING = ("cli/test_comparing", "study/test_workers")
+
 _held: Counter[str] = Counter()
 
 
@@ -70,15 +73,19 @@ def _locked(path: str) -> Iterator[None]:
 
 
 def apart(items: list[pytest.Item], root: str, n_processes: int) -> list[pytest.Item]:
-    """Let all processes but the first begin with tests that compile nothing, each with as many of them."""
+    """Let all processes but the first begin with tests that compile nothing, each with as many of them.
+
+    Tests that start processes come last.
+    """
     if n_processes == 1:
         return items
-    quiet, mixed = [], []
+    quiet, mixed, starting = [], [], []
     for item in items:
-        (quiet if os.path.relpath(item.path, root).startswith(QUIET) else mixed).append(item)
+        path = os.path.relpath(item.path, root)
+        (quiet if path.startswith(QUIET) else starting if path.startswith(STARTING) else mixed).append(item)
     n_begun = len(quiet) // (n_processes - 1) + 1
     for process in range(1, n_processes):
         begin = len(items) * process // n_processes - n_processes  # a little early: shares differ by one
         begun = slice((process - 1) * n_begun, process * n_begun)
         mixed[begin:begin] = quiet[begun]
-    return mixed
+    return [*mixed, *starting]

@@ -28,3 +28,17 @@ def test_others_begin_with_what_compiles_nothing() -> None:
     ]
     found = [one.path.parent.name for one in sharing.apart(items, "/tests", 3)]
     assert found[0] == "cli" and {found[33], found[66]} == {"io"}
+
+
+def test_tests_that_start_processes_come_last() -> None:
+    names = [
+        "cli/test_comparing.py",
+        "cli/test_files.py",
+        "io/test_gpx.py",
+        "study/test_workers.py",
+        "zones/test_a.py",
+    ]
+    items = [SimpleNamespace(path=Path("/tests") / name) for name in names for _ in range(6)]
+    found = [one.path.name for one in sharing.apart(items, "/tests", 3)]  # type: ignore[arg-type]
+    assert len(found) == len(items)
+    assert {*found[-12:]} == {"test_comparing.py", "test_workers.py"}
