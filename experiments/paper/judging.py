@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 
 import numpy as np
 
@@ -328,21 +329,23 @@ def quick(results: Results) -> Finding:
 
 def fastest(results: Results) -> Finding:
     """Ask who is fast: AdaTrace, then PrivTrace, then DPT."""
-    parts, right = [], []
-    for data in (*REAL, "city"):
-        found = {method: seconds_of(results, data, method) for method in ("adatrace", "privtrace", "dpt")}
-        right.append([*found] == sorted(found, key=found.__getitem__))
-        parts.append(f"{data}: " + ", ".join(f"{method} {value:.2f} s" for method, value in found.items()))
-    return Finding(all_true(sum(right), len(right)), "; ".join(parts))
+    return ranked(partial(seconds_of, results), ".2f", "s")
 
 
 def hungry(results: Results) -> Finding:
     """Ask who needs memory: DPT most, AdaTrace least."""
+    return ranked(lambda data, method: results.cost("data", data, method).memory_mb, ".0f", "MB")
+
+
+def ranked(cost: Callable[[str, str], float], form: str, unit: str) -> Finding:
+    """Ask whether AdaTrace costs least and DPT most, on each data set."""
     parts, right = [], []
     for data in (*REAL, "city"):
-        found = {m: results.cost("data", data, m).memory_mb for m in ("adatrace", "privtrace", "dpt")}
+        found = {method: cost(data, method) for method in ("adatrace", "privtrace", "dpt")}
         right.append([*found] == sorted(found, key=found.__getitem__))
-        parts.append(f"{data}: " + ", ".join(f"{method} {value:.0f} MB" for method, value in found.items()))
+        parts.append(
+            f"{data}: " + ", ".join(f"{method} {value:{form}} {unit}" for method, value in found.items())
+        )
     return Finding(all_true(sum(right), len(right)), "; ".join(parts))
 
 

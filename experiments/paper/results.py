@@ -13,7 +13,7 @@ import privtrace as pt
 from experiments.paper.costs import EPSILON, label_of, sizes
 from experiments.paper.sections import SECTIONS
 from privtrace.caching import cached_property
-from privtrace.study.reading import all_of
+from privtrace.study.reading import all_of, cost_of
 from privtrace.study.store import Store
 from privtrace.study.study import Cost
 from privtrace.study.trials import SIZE
@@ -43,9 +43,7 @@ class Results:
 
     def cost(self, axis: str, value: float | str, method: str) -> Cost:
         """Give what a fit and its sample took."""
-        rows = self._costs.of(label_of(axis, value, method), "cost", EPSILON)
-        seconds = (min(float(row[name]) for row in rows) for name in ("fit_s", "sample_s"))
-        return Cost(*seconds, max(float(row["memory_mb"]) for row in rows))
+        return cost_of(self._costs.of(label_of(axis, value, method), "cost", EPSILON))
 
     def cost_sizes(self, axis: str, value: float | str, method: str) -> dict[str, float]:
         """List the sizes of the model of a measurement."""

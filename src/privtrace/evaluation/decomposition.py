@@ -32,7 +32,7 @@ from privtrace.methods.model import Model, in_words
 from privtrace.methods.sampling import sample_parts
 from privtrace.methods.settings import Settings
 from privtrace.observer import Observer, Silent
-from privtrace.privacy.epsilon import Epsilon, decimal, exact
+from privtrace.privacy.epsilon import Epsilon, listed
 from privtrace.privacy.unsafe_noise import NoNoise, SeededNoise
 from privtrace.runs import Runs
 from privtrace.space.clip import clip
@@ -193,7 +193,7 @@ def explain(
             "give a method with its settings, for example BridgeTrace(epsilon=1, region=region), not "
             f"{type(synthesizer).__name__}"
         )
-    texts = _texts(epsilons)
+    texts = listed(epsilons)
     for text in texts:
         synthesizer.at(text)  # refuses what cannot be one, before any pass
     if not texts:
@@ -246,14 +246,6 @@ def _lacks_times(metric: Metric, terms: Mapping[str, Mapping[str, Mapping[str, M
     """Tell whether a metric needs times, and the data has none, or the method makes none."""
     means = [of_term[metric.name] for of_epsilon in terms.values() for of_term in of_epsilon.values()]
     return metric.needs_times and all(np.isnan(mean.value) for mean in means)
-
-
-def _texts(epsilons: Epsilon | Iterable[Epsilon]) -> list[str]:
-    """Write epsilons in their plain form, each once: one, several, or several in one text."""
-    if isinstance(epsilons, str):
-        epsilons = [text.strip() for text in epsilons.split(",")]
-    given = epsilons if isinstance(epsilons, Iterable) else [epsilons]
-    return [*dict.fromkeys(decimal(exact(epsilon, "epsilon")) for epsilon in given)]
 
 
 def _left(real: Source, method: Settings, noiseless: Model, seed: int, backend: Backend) -> Iterator[Made]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
 from typing import TypeAlias
@@ -30,6 +31,14 @@ def exact(value: Epsilon, name: str = "epsilon") -> Fraction:
     if not _LEAST <= number <= _MOST:
         raise SettingsError(f"{name} must be from {float(_LEAST):g} to {float(_MOST):g}, not {text[:40]}")
     return number
+
+
+def listed(values: Epsilon | Iterable[Epsilon]) -> list[str]:
+    """Write epsilons in their plain form, each once: one, several, or several in one text."""
+    if isinstance(values, str):
+        values = [text.strip() for text in values.split(",")]
+    given = values if isinstance(values, Iterable) else [values]
+    return [*dict.fromkeys(decimal(exact(value)) for value in given)]
 
 
 def decimal(value: Fraction) -> str:

@@ -16,7 +16,7 @@ from privtrace.evaluation.comparison import looks_at_times, profiles_named
 from privtrace.methods import registry
 from privtrace.methods.declaring import MOST_SEED, days, whole
 from privtrace.observer import Observer
-from privtrace.privacy.epsilon import Epsilon, decimal, exact
+from privtrace.privacy.epsilon import Epsilon, exact, listed
 from privtrace.progress import Progress
 from privtrace.space.region import Region
 from privtrace.study.competitors import Field, Files, Named, competitors, digest_of, in_memory
@@ -174,13 +174,10 @@ class _Asked:
 
 def _rising(epsilons: Epsilon | Iterable[Epsilon]) -> tuple[str, ...]:
     """Write epsilons in their plain form, each once, in order."""
-    if isinstance(epsilons, str):
-        epsilons = [text.strip() for text in epsilons.split(",")]
-    given = epsilons if isinstance(epsilons, Iterable) else [epsilons]
-    numbers = sorted({exact(epsilon) for epsilon in given})
-    if not numbers:
+    rising = sorted(listed(epsilons), key=exact)
+    if not rising:
         raise SettingsError("a comparison needs at least one epsilon, for example --epsilons 0.5,1,2")
-    return tuple(map(decimal, numbers))
+    return tuple(rising)
 
 
 def _check_source(source: Source) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,11 +113,12 @@ def _heats(store: Store, wanted: Wanted) -> dict[str, Floats]:
 
 
 def _costs(store: Store, wanted: Wanted) -> dict[str, Cost]:
+    """Find what each costs, where that was measured."""
+    found = {label: store.of(label, "cost", wanted.map_epsilon) for label in wanted.labels}
+    return {label: cost_of(repeated) for label, repeated in found.items() if repeated}
+
+
+def cost_of(repeated: Sequence[Found]) -> Cost:
     """Take the least seconds of all repetitions, and the most memory: later ones reuse that of the first."""
-    costs = {}
-    for label in wanted.labels:
-        rows = store.of(label, "cost", wanted.map_epsilon)
-        if rows:
-            fit, sample = (min(_number(row, name) for row in rows) for name in ("fit_s", "sample_s"))
-            costs[label] = Cost(fit, sample, max(_number(row, "memory_mb") for row in rows))
-    return costs
+    fit, sample = (min(_number(one, name) for one in repeated) for name in ("fit_s", "sample_s"))
+    return Cost(fit, sample, max(_number(one, "memory_mb") for one in repeated))

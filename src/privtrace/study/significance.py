@@ -32,15 +32,6 @@ def welch(first: Floats, second: Floats) -> float:
     return float(2 * stdtr(freedom, -abs(difference) / error))
 
 
-def welch_interval(first: Floats, second: Floats, level: float = 0.95) -> tuple[float, float]:
-    """Lay an interval around the difference of two means, first minus second; NaN as for `welch`."""
-    from scipy.special import stdtrit
-
-    difference, error, freedom = _difference(first, second)
-    half = float(stdtrit(freedom, (1 + level) / 2)) * error if error else 0.0
-    return difference - half, difference + half
-
-
 def _difference(first: Floats, second: Floats) -> tuple[float, float, float]:
     """Give the difference of two means, its standard error, and Welch's degrees of freedom."""
     if len(first) < 2 or len(second) < 2:

@@ -92,7 +92,7 @@ class Store:
     def of(self, label: str, kind: str, epsilon: str) -> list[Found]:
         """List what was found of a label as it is made now, run by run."""
         wanted = (label, self.entries[label][1], kind, epsilon)
-        return [self._found[key] for key in sorted(self._found) if key[:4] == wanted]
+        return [self._found[key] for key in sorted(key for key in self._found if key[:4] == wanted)]
 
     def epsilons(self) -> set[str]:
         """List the epsilons of all scores."""

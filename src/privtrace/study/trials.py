@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
@@ -25,7 +25,8 @@ from privtrace.space.region import Region
 from privtrace.study.competitors import Competitor
 from privtrace.study.memory import Memory
 from privtrace.study.study import REAL
-from privtrace.trajectories import Data, Floats, Source, Trajectories, is_data, opened
+from privtrace.trajectories import Data, Floats, Source, is_data, opened
+from privtrace.within import Transformed
 
 #: What scores are read by, among the labels of a results file.
 LIMIT, BASELINE = "limit", "baseline"
@@ -198,14 +199,10 @@ def sizes_of(model: Any) -> Found:
 def heat_of(source: Source, comparison: Comparison) -> Floats:
     """Count the share of trips through each of 80 x 80 cells, north up: (80, 80)."""
     measure = figures.measuring(comparison.frame)
+    here = source if source.crs == comparison.crs else Transformed(source, comparison.crs)
     counts, n_trips = np.zeros(HEAT**2, np.int64), 0
-    for part in _in_crs(source, comparison):
+    for part in here.parts():
         clipped = comparison.frame.clip(part)
         counts += measure(clipped).heat.counts
         n_trips += len(clipped)
     return counts.reshape(HEAT, HEAT) / max(n_trips, 1)
-
-
-def _in_crs(source: Source, comparison: Comparison) -> Iterator[Trajectories]:
-    for part in source.parts():
-        yield part if part.crs == comparison.crs else part.to_crs(comparison.crs)
